@@ -1,0 +1,17 @@
+"""Reward families: how rewards are distributed, given their mean."""
+
+from armature.families._family import Family, FamilyRecord, Interval
+from armature.families.bernoulli import Bernoulli
+from armature.families.exponential import Exponential
+from armature.families.gaussian import Gaussian
+from armature.families.poisson import Poisson
+
+__all__ = [
+    "Bernoulli",
+    "Exponential",
+    "Family",
+    "FamilyRecord",
+    "Gaussian",
+    "Interval",
+    "Poisson",
+]

@@ -1,0 +1,104 @@
+"""Rewards that are 0 or 1."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from armature._compile import kernel
+from armature.families._excess import excess, excess_of_log
+from armature.families._family import Family, Floats, Interval
+
+LARGEST_BELOW_ONE = 1.0 - 2.0**-53
+SMALLEST_ABOVE_ZERO = 5e-324
+
+
+@kernel
+def bernoulli_divergence(x: float, y: float) -> float:
+    """x ln(x / y) + (1 - x) ln((1 - x) / (1 - y)), as a sum of two non-negative terms.
+
+    With 1 + u = y / x and 1 + v = (1 - y) / (1 - x), the linear parts x u + (1 - x) v cancel.
+    """
+    if x == y:
+        return 0.0
+    if y <= 0.0 or y >= 1.0:
+        return math.inf
+    if x <= 0.0:
+        return -math.log1p(-y)
+    if x >= 1.0:
+        return -math.log(y)
+    return x * excess(x, y, y - x) + (1.0 - x) * excess(1.0 - x, 1.0 - y, x - y)
+
+
+@kernel
+def bernoulli_shrink(a: float, b: float, level: float) -> float:
+    """The z <= 0 at which moving mass a to a exp(z) costs `level`, where b = 1 - a.
+
+    The cost -a z - b ln((1 - a exp(z)) / b) is convex and decreasing in z <= 0: Newton's method
+    approaches from the left and needs no step control; a bracket guards the rounding.
+    """
+    if level == 0.0 or a == 0.0:
+        return 0.0
+    if level == math.inf:
+        return -math.inf
+    if b == 0.0:
+        return -level / a
+    low = -(level + 0.4) / a
+    high = 0.0
+    z = max(low, -math.sqrt(2.0 * level * b / a))
+    for _ in range(100):
+        growth = -a * math.expm1(z)
+        surplus = a * excess_of_log(z) + b * excess(b, b + growth, growth) - level
+        if surplus > 0.0:
+            low = z
+        else:
+            high = z
+        following = z + surplus * (b + growth) / growth if growth > 0.0 else 0.5 * (low + high)
+        if not low <= following <= high:
+            following = 0.5 * (low + high)
+        if abs(following - z) <= -2e-16 * z:
+            return following
+        z = following
+    return z
+
+
+@kernel
+def bernoulli_upper(x: float, level: float) -> float:
+    """The largest y with divergence(x, y) <= level; 1 only for x = 1 or an infinite level."""
+    if x == 1.0 or level == math.inf:
+        return 1.0
+    y = x - (1.0 - x) * math.expm1(bernoulli_shrink(1.0 - x, x, level))
+    return min(y, LARGEST_BELOW_ONE)
+
+
+@kernel
+def bernoulli_lower(x: float, level: float) -> float:
+    """The smallest y with divergence(x, y) <= level; 0 only for x = 0 or an infinite level."""
+    if x == 0.0 or level == math.inf:
+        return 0.0
+    y = x * math.exp(bernoulli_shrink(x, 1.0 - x, level))
+    return max(y, SMALLEST_ABOVE_ZERO)
+
+
+@dataclass(frozen=True)
+class Bernoulli(Family):
+    """Rewards that are 1 with probability `mean` and otherwise 0.
+
+    >>> Bernoulli().divergence(0.0, 1.0), Bernoulli().divergence(0.0, 0.0)
+    (inf, 0.0)
+    >>> round(Bernoulli().upper(0.5, 0.1), 6)
+    0.712891
+    """
+
+    code: ClassVar[int] = 1
+    domain: ClassVar[Interval] = Interval(0.0, 1.0)
+    support: ClassVar[Interval] = Interval(0.0, 1.0, integer=True)
+
+    def _draw(
+        self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None
+    ) -> npt.ArrayLike:
+        return rng.random(np.broadcast_shapes(mean.shape) if size is None else size) < mean

@@ -1,0 +1,24 @@
+"""Pooling: the common value of arms that are made equal.
+
+For every one-parameter exponential family the y that minimises sum_i w_i d(x_i, y) is the weighted
+mean of the x_i. Only the cost depends on the family.
+"""
+
+from __future__ import annotations
+
+from armature._compile import kernel
+
+
+@kernel
+def pooled_mean(w: float, x: float, v: float, y: float) -> float:
+    """The weighted mean of x (weight w) and y (weight v), between them even after rounding.
+
+    Two weightless arms may meet anywhere; half-way treats them alike.
+    """
+    if w + v == 0.0:
+        return 0.5 * x + 0.5 * y
+    # From the heavier side: the correction is at most half of the distance, and tiny weights
+    # beside large ones lose nothing.
+    if w >= v:
+        return x + (y - x) * (v / (w + v))
+    return y + (x - y) * (w / (w + v))

@@ -1,0 +1,29 @@
+"""Copying and filling, as loops: array assignment takes Numba seconds to compile."""
+
+from __future__ import annotations
+
+from armature._compile import kernel
+from armature.structures._records import Floats
+
+
+@kernel
+def copy(source: Floats, target: Floats) -> None:
+    """target = source."""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+@kernel
+def fill(target: Floats, value: float) -> None:
+    """target = value, everywhere."""
+    for i in range(target.size):
+        target[i] = value
+
+
+@kernel
+def diagonal(target: Floats, value: float) -> None:
+    """target = value times the identity."""
+    n = target.shape[0]
+    for a in range(n):
+        for b in range(n):
+            target[a, b] = value if a == b else 0.0

@@ -1,0 +1,398 @@
+"""Arms with features: the means are a linear function of them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from armature._compile import kernel
+from armature.errors import ArmatureError
+from armature.families import Family, FamilyRecord
+from armature.families.kernels import GAUSSIAN, total_divergence
+from armature.structures._convex import domain_high, domain_low, fail, minimise, nearest_of
+from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
+from armature.structures._records import Cell, Floats, Ints, Oracle, Query, Shape, Work
+from armature.structures._structure import (
+    CompiledStructure,
+    checked_array,
+    checked_n_arms,
+    checked_order,
+)
+
+# shape.real = an orthonormal basis of the features' column space, (K, r) by rows, then for each
+# arm the number of the first arm with the same features; shape.integer = [r].
+# In this basis the parameter is theta: lam = basis @ theta.
+#
+# Gaussian rewards: with sqrt(w) basis = Q [R S; 0 0] P (Householder reflections, the largest
+# remaining column first), the weighted least squares problem and all ties lam_k = lam_j are
+# triangular solves. Columns that nothing remains of (S) are directions that the weights don't see.
+
+UNSEEN = 1e-9  # a remaining column smaller than this, relative to the largest
+
+
+@kernel
+def basis_of(shape: Shape, K: int) -> Floats:
+    """The basis, (K, r)."""
+    r = shape.integer[0]
+    return shape.real[: K * r].reshape(K, r)
+
+
+@kernel
+def twins(shape: Shape, K: int, j: int, k: int) -> bool:
+    """Whether j and k have the same features, so that neither is ever better."""
+    at = K * shape.integer[0]
+    return bool(shape.real[at + j] == shape.real[at + k])
+
+
+@kernel
+def factorise(
+    basis: Floats, mu: Floats, w: Floats, columns: Floats, right: Floats, order: Ints
+) -> int:
+    """columns[c, a] = entry (a, c) of [R S], right = Q' sqrt(w) mu; returns the rank."""
+    K = mu.size
+    r = int(basis.shape[1])
+    for c in range(r):
+        order[c] = c
+    for i in range(K):
+        root = math.sqrt(w[i])
+        right[i] = root * mu[i]
+        for c in range(r):
+            columns[c, i] = root * basis[i, c]
+    largest = 0.0
+    for step in range(r):
+        pivot = step
+        greatest = -1.0
+        for c in range(step, r):
+            remaining = 0.0
+            for i in range(step, K):
+                remaining += columns[c, i] * columns[c, i]
+            if remaining > greatest:
+                greatest = remaining
+                pivot = c
+        length = math.sqrt(greatest)
+        largest = max(largest, length)
+        if length <= UNSEEN * largest:
+            return step
+        if pivot != step:
+            order[pivot], order[step] = order[step], order[pivot]
+            for i in range(K):
+                columns[pivot, i], columns[step, i] = columns[step, i], columns[pivot, i]
+        if columns[step, step] > 0.0:
+            length = -length
+        columns[step, step] -= length
+        half = -length * columns[step, step]  # half of the reflection vector's squared norm
+        for c in range(step + 1, r):
+            reflect(columns[step], columns[c], step, half)
+        reflect(columns[step], right, step, half)
+        columns[step, step] = length
+    return r
+
+
+@kernel
+def reflect(vector: Floats, target: Floats, start: int, half: float) -> None:
+    """target -= vector (vector . target) / half, from entry `start` on."""
+    total = 0.0
+    for i in range(start, target.size):
+        total += vector[i] * target[i]
+    total /= half
+    for i in range(start, target.size):
+        target[i] -= total * vector[i]
+
+
+@kernel
+def back_substitute(columns: Floats, rank: int, x: Floats) -> None:
+    """x[:rank] = R^-1 x[:rank]."""
+    for a in range(rank - 1, -1, -1):
+        total = x[a]
+        for c in range(a + 1, rank):
+            total -= columns[c, a] * x[c]
+        x[a] = total / columns[a, a]
+
+
+@kernel
+def difference(
+    basis: Floats, columns: Floats, order: Ints, rank: int, j: int, k: int, z: Floats
+) -> float:
+    """z = [R' ^-1 u; v - S' R'^-1 u] for the features [u; v] of k minus those of j.
+
+    Returns the squared length of the second part: what the weights don't see of the difference.
+    """
+    unseen = 0.0
+    length = 0.0
+    for a in range(basis.shape[1]):
+        total = basis[k, order[a]] - basis[j, order[a]]
+        length += total * total
+        for c in range(min(a, rank)):
+            total -= columns[a, c] * z[c]
+        if a < rank:
+            z[a] = total / columns[a, a]
+        else:
+            z[a] = total
+            unseen += total * total
+    return unseen if unseen > 1e-18 * length else 0.0
+
+
+@kernel
+def write_tie(
+    basis: Floats,
+    columns: Floats,
+    order: Ints,
+    rank: int,
+    j: int,
+    k: int,
+    gap: float,
+    theta: Floats,
+    z: Floats,
+) -> None:
+    """Move theta so that lam_k gains `gap` on lam_j, at the least cost."""
+    r = basis.shape[1]
+    unseen = difference(basis, columns, order, rank, j, k, z)
+    if unseen > 0.0:
+        # Along [-R^-1 S v; v], which costs nothing.
+        for a in range(rank):
+            total = 0.0
+            for c in range(rank, r):
+                total -= columns[c, a] * z[c]
+            z[a] = total
+        back_substitute(columns, rank, z)
+        for a in range(r):
+            theta[a] += z[a] * (gap / unseen)
+    else:
+        seen = 0.0
+        for a in range(rank):
+            seen += z[a] * z[a]
+        back_substitute(columns, rank, z)
+        for a in range(rank):
+            theta[a] += z[a] * (gap / seen)
+
+
+@kernel
+def write_means(basis: Floats, order: Ints, theta: Floats, lam: Floats) -> None:
+    """lam = basis @ theta, with theta in the order of the factorisation."""
+    for i in range(lam.size):
+        total = 0.0
+        for c in range(theta.size):
+            total += basis[i, order[c]] * theta[c]
+        lam[i] = total
+
+
+@kernel
+def least_squares(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    j: int,
+    k: int,
+    any_challenger: bool,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """The Gaussian problems: the projection (j < 0), one challenger, or the cheapest one."""
+    K = mu.size
+    basis = basis_of(shape, K)
+    r = basis.shape[1]
+    columns = work.real[: r * K].reshape(r, K)
+    right = work.real[r * K : r * K + K]
+    theta = work.real[r * K + K : r * K + K + r]
+    z = work.real[r * K + K + r : r * K + K + 2 * r]
+    order = work.integer[:r]
+    rank = factorise(basis, mu, w, columns, right, order)
+    for c in range(r):
+        theta[c] = right[c] if c < rank else 0.0
+    back_substitute(columns, rank, theta)
+    write_means(basis, order, theta, lam)
+    if any_challenger:
+        k = -1
+        least = math.inf
+        for i in range(K):
+            if i == j or twins(shape, K, i, j):
+                continue
+            gap = lam[j] - lam[i]
+            extra = 0.0
+            if gap > 0.0 and difference(basis, columns, order, rank, j, i, z) == 0.0:
+                seen = 0.0
+                for a in range(rank):
+                    seen += z[a] * z[a]
+                extra = gap * gap / seen
+            if extra < least:
+                least = extra
+                k = i
+    if k >= 0 and lam[k] < lam[j]:
+        write_tie(basis, columns, order, rank, j, k, lam[j] - lam[k], theta, z)
+        write_means(basis, order, theta, lam)
+        lam[k] = max(lam[k], lam[j])  # equal but for rounding
+    return total_divergence(family, w, mu, lam)
+
+
+@kernel
+def no_rows(work: Work) -> Rows:
+    """No constraints but the basis."""
+    nothing = work.integer[:0]
+    return Rows(work.integer[:1], nothing, work.real[:0], work.real[:0], 0)
+
+
+@kernel
+def state_of(K: int, r: int, work: Work, which: int) -> State:
+    """The first or second state in the scratch space."""
+    n_real, n_integer = state_size(r, K, 0)
+    return make_state(work.real[which * n_real :], work.integer[which * n_integer :], r, K, 0)
+
+
+@kernel
+def constrained(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """The nearest linear means, with lam_k >= lam_j unless query.first is negative."""
+    K = mu.size
+    j = query.best
+    k = query.first
+    if k >= 0 and twins(shape, K, j, k):
+        return fail(lam)
+    if family.code == GAUSSIAN:
+        return least_squares(shape, family, mu, w, j, k, False, lam, work)
+    basis = basis_of(shape, K)
+    r = basis.shape[1]
+    n_real, _ = state_size(r, K, 0)
+    limits = Limits(domain_low(family), domain_high(family), j, k)
+    state = state_of(K, r, work, 0)
+    scratch = work.real[2 * n_real :]
+    return minimise(family, mu, w, no_rows(work), limits, basis, lam, state, scratch)
+
+
+@kernel
+def nearest(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """One factorisation for all challengers if Gaussian: O(K r^2)."""
+    K = mu.size
+    j = query.best
+    if family.code == GAUSSIAN:
+        return least_squares(shape, family, mu, w, j, -1, True, lam, work)
+    basis = basis_of(shape, K)
+    r = basis.shape[1]
+    n_real, _ = state_size(r, K, 0)
+    can_beat = work.real[2 * n_real : 2 * n_real + K]
+    for k in range(K):
+        can_beat[k] = 0.0 if twins(shape, K, j, k) else 1.0
+    return nearest_of(
+        family,
+        mu,
+        w,
+        no_rows(work),
+        j,
+        can_beat,
+        basis,
+        lam,
+        state_of(K, r, work, 0),
+        state_of(K, r, work, 1),
+        work.real[2 * n_real + K :],
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Linear(CompiledStructure):
+    """means = features @ theta for some unknown vector theta; `features` has shape (n_arms, d).
+
+    What the features span is all that counts: they may be scaled badly, linearly dependent, or more
+    numerous than the arms. Arms with the same features have the same mean, and neither is a
+    challenger to the other. For Bernoulli and Poisson rewards all means must also be means of the
+    family: features @ theta in [0, 1], or non-negative.
+
+    >>> from armature.families import Gaussian
+    >>> ads = Linear([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    >>> ads.contains([0.3, 0.4, 0.7]), ads.contains([0.3, 0.4, 0.8])
+    (True, False)
+    >>> ads.nearest_alternative([0.3, 0.4, 0.7], [1.0, 1.0, 1.0], 2, Gaussian()).means.round(9)
+    array([0. , 0.5, 0.5])
+    """
+
+    features: Floats
+    n_arms: int = field(init=False)
+
+    oracle: ClassVar[Oracle] = Oracle(constrained, constrained, nearest, constrained)
+    order_only: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        features = checked_array(self.features, "features")
+        if features.ndim != 2 or features.shape[1] == 0:
+            raise ArmatureError(
+                "features must be a matrix with a row for each arm and a column for each feature; "
+                f"got an array of shape {features.shape}."
+            )
+        features.setflags(write=False)
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "n_arms", checked_n_arms(len(features)))
+        if (features == features[0]).all():
+            raise ArmatureError(
+                "the features of all arms are equal: all means would be, and no arm could be best."
+            )
+
+    @functools.cached_property
+    def basis(self) -> Floats:
+        """An orthonormal basis of the features' column space, (n_arms, rank)."""
+        lengths = np.linalg.norm(self.features, axis=0)
+        scaled = self.features[:, lengths > 0.0] / lengths[lengths > 0.0]
+        left, values, _ = np.linalg.svd(scaled, full_matrices=False)
+        return np.ascontiguousarray(left[:, values > 1e-12 * values[0]])
+
+    @functools.cached_property
+    def shape(self) -> Shape:
+        first = np.empty(self.n_arms)
+        for i, row in enumerate(self.features):
+            first[i] = np.flatnonzero((self.features == row).all(axis=1))[0]
+        return Shape(
+            np.concatenate([self.basis.ravel(), first]),
+            np.array([self.basis.shape[1]], dtype=np.int64),
+        )
+
+    @property
+    def work_size(self) -> tuple[int, int]:
+        K, r = self.basis.shape
+        n_real, n_integer = state_size.py_func(r, K, 0)
+        gaussian = r * K + K + 2 * r
+        others = 2 * n_real + 7 * K + r + r * r
+        return max(gaussian, others), max(r, 2 * n_integer)
+
+    def cells(
+        self,
+        best: int,
+        means: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
+        family: Family | None = None,
+    ) -> tuple[Cell, ...]:
+        cells = super().cells(best, means, weights, family)
+        rows = self.features
+        return tuple(cell for cell in cells if (rows[cell.first] != rows[cell.best]).any())
+
+    def violation(self, means: Floats, tolerance: float) -> str | None:
+        nearest_means = self.basis @ (self.basis.T @ means)
+        distance = np.abs(means - nearest_means)
+        worst = int(distance.argmax())
+        if distance[worst] <= tolerance:
+            return None
+        return (
+            f"the means are not linear in the features: the nearest linear means have "
+            f"{nearest_means[worst]:g} for means[{worst}] = {means[worst]:g}"
+        )
+
+    def relabelled(self, order: Sequence[int]) -> Linear:
+        return Linear(self.features[checked_order(order, self.n_arms)])

@@ -1,0 +1,305 @@
+"""Shares of a whole: means that are non-negative and add up to one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from armature._compile import kernel
+from armature.families import FamilyRecord
+from armature.families.kernels import (
+    BERNOULLI,
+    GAUSSIAN,
+    POISSON,
+    curvature,
+    total_divergence,
+    weighted_divergence,
+)
+from armature.structures._pooling import pooled_mean
+from armature.structures._records import Floats, Oracle, Query, Shape, Work
+from armature.structures._structure import CompiledStructure, checked_n_arms, checked_order
+from armature.structures._vectors import copy
+
+# The only constraint that ties the arms together has a price nu: each arm minimises
+# w d(x, y) - nu y over y >= 0 by itself, and nu is where these shares add up to one. An arm whose
+# cost is *linear* takes nothing below a certain price and any amount at it: weightless arms at 0,
+# and Poisson arms of mean 0 at their weight. A pair of arms with a common share is one arm that
+# pays the price twice.
+
+
+@kernel
+def share(family: FamilyRecord, w: float, x: float, nu: float) -> float:
+    """The y >= 0 that minimises w d(x, y) - nu y: where the cost is linear, the least such y."""
+    if w == 0.0:
+        return 0.0
+    if family.code == GAUSSIAN:
+        return max(0.0, x + nu * family.variance / w)
+    if family.code == POISSON:
+        return w * x / (w - nu) if x > 0.0 else 0.0
+    # Bernoulli: the root of nu y^2 + (w - nu) y - w x in [0, 1], without cancellation.
+    b = w - nu
+    root = math.sqrt(max(0.0, b * b + 4.0 * nu * w * x))
+    if b >= 0.0:
+        return 2.0 * w * x / (b + root) if x > 0.0 else 0.0
+    return min(1.0, (root - b) / (2.0 * nu))
+
+
+@kernel
+def share_slope(family: FamilyRecord, w: float, x: float, y: float) -> float:
+    """The derivative of `share` in the price, where the share is y."""
+    if w == 0.0 or y <= 0.0 or (family.code == BERNOULLI and y >= 1.0):
+        return 0.0
+    return 1.0 / (w * curvature(family, x, y))
+
+
+@kernel
+def highest_price(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int) -> float:
+    """The price at which some arm takes any amount; no price can be higher."""
+    price = math.inf
+    for i in range(mu.size):
+        linear = w[i] == 0.0 or (family.code == POISSON and mu[i] == 0.0)
+        if linear and (k < 0 or (i != j and i != k)):
+            price = min(price, w[i])
+    if k >= 0:
+        both = w[j] + w[k]
+        if both == 0.0 or (family.code == POISSON and mu[j] == 0.0 and mu[k] == 0.0):
+            price = min(price, 0.5 * both)
+    return price
+
+
+@kernel
+def total_share(
+    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, nu: float
+) -> tuple[float, float]:
+    """The sum of all shares at a price (j and k with a common one unless k < 0), its derivative."""
+    total = 0.0
+    slope = 0.0
+    for i in range(mu.size):
+        if k < 0 or (i != j and i != k):
+            y = share(family, w[i], mu[i], nu)
+            total += y
+            slope += share_slope(family, w[i], mu[i], y)
+    if k >= 0:
+        both = w[j] + w[k]
+        x = pooled_mean(w[j], mu[j], w[k], mu[k])
+        y = share(family, both, x, 2.0 * nu)
+        total += 2.0 * y
+        slope += 4.0 * share_slope(family, both, x, y)
+    return total, slope
+
+
+@kernel
+def clearing_price(
+    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, guess: float
+) -> float:
+    """The price at which the shares add up to one: Newton's method in a bracket."""
+    high = highest_price(family, mu, w, j, k)
+    if high < math.inf and reaches_less(family, mu, w, j, k, high):
+        return high
+    if family.code == POISSON:
+        # The share of a Poisson arm is unbounded as the price approaches its weight.
+        for i in range(mu.size):
+            if mu[i] > 0.0 and (k < 0 or (i != j and i != k)):
+                high = min(high, w[i])
+        if k >= 0 and mu[j] + mu[k] > 0.0:
+            high = min(high, 0.5 * (w[j] + w[k]))
+    low = -math.inf
+    size = 0.0
+    for i in range(mu.size):
+        size = max(size, w[i])
+    nu = guess if guess < high else high - 0.5 * size
+    reach = size
+    for _ in range(2000):
+        total, slope = total_share(family, mu, w, j, k, nu)
+        if abs(total - 1.0) <= 1e-15 or high - low <= 4e-16 * abs(nu):
+            return nu
+        if total > 1.0:
+            high = nu
+        else:
+            low = nu
+        following = nu - (total - 1.0) / slope if slope > 0.0 else math.inf
+        if not low < following < high:
+            if low > -math.inf and high < math.inf:
+                following = 0.5 * (low + high)
+            elif low == -math.inf:
+                following = high - reach
+                reach *= 2.0
+            else:
+                following = low + reach
+                reach *= 2.0
+        nu = following
+    return nu
+
+
+@kernel
+def reaches_less(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, price: float) -> bool:
+    """Whether the shares add up to at most one at the highest price."""
+    if family.code == POISSON:
+        for i in range(mu.size):
+            if mu[i] > 0.0 and w[i] <= price and (k < 0 or (i != j and i != k)) and w[i] > 0.0:
+                return False
+        if k >= 0 and mu[j] + mu[k] > 0.0 and 0.0 < 0.5 * (w[j] + w[k]) <= price:
+            return False
+    total, _ = total_share(family, mu, w, j, k, price)
+    return total <= 1.0
+
+
+@kernel
+def write_shares(
+    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, nu: float, lam: Floats
+) -> float:
+    """The shares at a clearing price; what is left goes to an arm that takes any amount."""
+    left = 1.0
+    taker = -1
+    highest = highest_price(family, mu, w, j, k)
+    for i in range(mu.size):
+        lam[i] = share(family, w[i], mu[i], nu)
+        if k < 0 or (i != j and i != k):
+            left -= lam[i]
+            linear = w[i] == 0.0 or (family.code == POISSON and mu[i] == 0.0)
+            if linear and w[i] == highest:
+                taker = i
+    if k >= 0:
+        x = pooled_mean(w[j], mu[j], w[k], mu[k])
+        lam[j] = lam[k] = share(family, w[j] + w[k], x, 2.0 * nu)
+        left -= 2.0 * lam[j]
+    if nu == highest and left > 0.0:
+        if taker >= 0:
+            lam[taker] += left
+        else:
+            lam[j] = lam[k] = lam[k] + 0.5 * left
+    return total_divergence(family, w, mu, lam)
+
+
+@kernel
+def project(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """One price for all."""
+    nu = clearing_price(family, mu, w, -1, -1, 0.0)
+    return write_shares(family, mu, w, -1, -1, nu, lam)
+
+
+@kernel
+def alt_min(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """The projection; where it has k below j, the one in which they have a common share."""
+    j = query.best
+    k = query.first
+    nu = clearing_price(family, mu, w, -1, -1, 0.0)
+    cost = write_shares(family, mu, w, -1, -1, nu, lam)
+    if lam[k] >= lam[j]:
+        return cost
+    return write_tie(family, mu, w, j, k, nu, lam)
+
+
+@kernel
+def write_tie(
+    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, guess: float, lam: Floats
+) -> float:
+    """The best shares in which j and k have the same."""
+    nu = clearing_price(family, mu, w, j, k, guess)
+    return write_shares(family, mu, w, j, k, nu, lam)
+
+
+@kernel
+def paid(family: FamilyRecord, w: float, x: float, y: float, nu: float) -> float:
+    """The cost of an arm's share less its price."""
+    return weighted_divergence(family, w, x, y) - nu * y
+
+
+@kernel
+def nearest(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """The cheapest tie. At the projection's price each tie's cost is bounded below: O(1) each.
+
+    Only the ties that the bounds do not rule out are solved.
+    """
+    j = query.best
+    K = mu.size
+    base = work.real[:K]
+    bound = work.real[K : 2 * K]
+    trial = work.real[2 * K : 3 * K]
+    nu = clearing_price(family, mu, w, -1, -1, 0.0)
+    base_cost = write_shares(family, mu, w, -1, -1, nu, base)
+    first = -1
+    for k in range(K):
+        if k == j:
+            continue
+        if base[k] >= base[j]:
+            copy(base, lam)
+            return base_cost
+        both = w[j] + w[k]
+        y = share(family, both, pooled_mean(w[j], mu[j], w[k], mu[k]), 2.0 * nu)
+        tie = paid(family, w[j], mu[j], y, nu) + paid(family, w[k], mu[k], y, nu)
+        apart = paid(family, w[j], mu[j], base[j], nu) + paid(family, w[k], mu[k], base[k], nu)
+        bound[k] = base_cost + max(0.0, tie - apart)
+        if first < 0 or bound[k] < bound[first]:
+            first = k
+    best_cost = write_tie(family, mu, w, j, first, nu, lam)
+    for k in range(K):
+        if k != j and k != first and bound[k] < best_cost:
+            cost = write_tie(family, mu, w, j, k, nu, trial)
+            if cost < best_cost:
+                best_cost = cost
+                copy(trial, lam)
+    return best_cost
+
+
+@dataclass(frozen=True)
+class Simplex(CompiledStructure):
+    """The means are non-negative and add up to one.
+
+    A single price clears the sum; `nearest_alternative` ties the best arm to one other, after a
+    bound at that price has ruled out nearly all of them.
+
+    >>> from armature.families import Gaussian
+    >>> Simplex(3).project([0.9, 0.3, -0.5], [1.0, 1.0, 1.0], Gaussian()).means
+    array([0.8, 0.2, 0. ])
+    """
+
+    n_arms: int
+
+    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, alt_min)
+    order_only: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
+
+    @property
+    def work_size(self) -> tuple[int, int]:
+        return 3 * self.n_arms, 0
+
+    def violation(self, means: Floats, tolerance: float) -> str | None:
+        lowest = int(means.argmin())
+        if means[lowest] < -tolerance:
+            return f"means[{lowest}] = {means[lowest]:g} is negative"
+        if abs(means.sum() - 1.0) > tolerance * self.n_arms:
+            return f"the means add up to {means.sum():g}, not to 1"
+        return None
+
+    def relabelled(self, order: Sequence[int]) -> Simplex:
+        checked_order(order, self.n_arms)
+        return self
