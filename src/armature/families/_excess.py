@@ -14,19 +14,19 @@ from armature._compile import kernel
 
 @kernel
 def excess(x: float, y: float, step: float) -> float:
-    """u - ln(1 + u) at 1 + u = y / x, for x > 0 and y = x + step >= 0; infinite at y = 0.
+    """x (u - ln(1 + u)) at 1 + u = y / x, for x > 0 and y = x + step >= 0; infinite at y = 0.
 
     The caller knows the step exactly even where x and y are rounded, as 1 - x is for a tiny x.
     """
     if y <= 0.0:
         return math.inf
-    u = step / x
-    if u == math.inf:
-        return math.inf
-    if abs(u) > 0.25:
+    if abs(step) > 0.25 * x:
         ratio = y / x
-        return u - (math.log(ratio) if ratio > 1e-300 else math.log(y) - math.log(x))
-    return _excess_near_zero(u)
+        # Where the ratio leaves the range of doubles, its logarithm does not.
+        if 1e-300 < ratio < 1e300:
+            return step - x * math.log(ratio)
+        return step - x * (math.log(y) - math.log(x))
+    return x * _excess_near_zero(step / x)
 
 
 @kernel

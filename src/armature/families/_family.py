@@ -71,6 +71,11 @@ class Family(abc.ABC):
     support: ClassVar[Interval]
     convex: ClassVar[bool] = True
 
+    @classmethod
+    def examples(cls) -> tuple[Family, ...]:
+        """Instances for the conformance suite."""
+        return (cls(),)
+
     @property
     def record(self) -> FamilyRecord:
         """This family as kernels see it."""

@@ -17,7 +17,7 @@ from armature.families._family import Family, Floats, Interval
 @kernel
 def exponential_divergence(x: float, y: float) -> float:
     """x / y - 1 - ln(x / y)."""
-    return excess(y, x, x - y)
+    return excess(y, x, x - y) / y
 
 
 @kernel

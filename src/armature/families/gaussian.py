@@ -51,6 +51,10 @@ class Gaussian(Family):
             raise ArmatureError(f"sigma must be a positive finite number; got {self.sigma!r}.")
         object.__setattr__(self, "sigma", float(self.sigma))
 
+    @classmethod
+    def examples(cls) -> tuple[Gaussian, ...]:
+        return cls(), cls(sigma=0.1)
+
     @property
     def record(self) -> FamilyRecord:
         return FamilyRecord(self.code, self.sigma * self.sigma)

@@ -23,7 +23,7 @@ def poisson_divergence(x: float, y: float) -> float:
         return math.inf
     if x <= 0.0:
         return y
-    return x * excess(x, y, y - x)
+    return excess(x, y, y - x)
 
 
 @kernel

@@ -38,7 +38,9 @@ from armature.structures.unconstrained import pair_cost
 
 FLATTEST = 1e-12  # the least curvature in a model, relative to the greatest
 CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
+NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
+SNAP = 1e-11  # what is so near to the end of the domain, relative to the means, is at it
 
 
 @kernel
@@ -192,41 +194,50 @@ def minimise(
         return total_divergence(family, w, mu, lam)
     # A feasible start, as far inside of the domain as there is room for.
     margin = first_margin(mu, limits)
-    for attempt in range(12):
+    for attempt in range(8):
         narrowed = Limits(limits.low + margin, limits.high - margin, limits.j, limits.k)
         aim(mu, narrowed, basis, state)
         if solve(rows, narrowed, basis, state, size) == SOLVED:
             break
         if margin == 0.0:
             return fail(lam)
-        margin = 0.0625 * margin if attempt < 10 else 0.0
+        margin = 0.0625 * margin if attempt < 6 else 0.0
     copy(state.y, y)
-    copy(state.lam, lam)
+    for i in range(K):
+        x = float(state.lam[i])
+        if x <= limits.low + SNAP * size:
+            x = limits.low
+        elif x >= limits.high - SNAP * size:
+            x = limits.high
+        lam[i] = x
     value = total_divergence(family, w, mu, lam)
     if value == math.inf:
         return value
+    heaviest = largest(w)
     for _ in range(NEWTON_STEPS):
-        steepest = 0.0
+        # Where F is straight, the model curves just enough to stay within reach; where F is flat,
+        # just enough to be solved.
+        reach = largest(mu) + largest(lam)
         for i in range(K):
             g[i] = 0.0
             h[i] = 0.0
             if w[i] > 0.0:
                 g[i] = w[i] * slope(family, mu[i], lam[i])
                 h[i] = w[i] * curvature(family, mu[i], lam[i])
-            steepest = max(steepest, h[i])
-        # Where F is flat or straight, the model curves enough to stay within reach.
-        reach = largest(mu) + largest(lam)
+                if reach > 0.0:
+                    h[i] = max(h[i], abs(g[i]) / reach)
+        steepest = largest(h)
+        if steepest == 0.0:
+            break
         for i in range(K):
-            if reach > 0.0:
-                h[i] = max(h[i], abs(g[i]) / reach)
-            h[i] = max(h[i], FLATTEST * steepest) if steepest > 0.0 else max(h[i], 1.0)
+            h[i] = max(h[i], FLATTEST * steepest)
         start_model(basis, y, lam, g, h, state, model)
         if solve(rows, limits, basis, state, size) != SOLVED:
             break
         descent = 0.0
         for i in range(K):
             descent -= g[i] * (state.lam[i] - lam[i])
-        if descent <= CONVERGED * value:
+        if descent <= CONVERGED * value or value <= NOTHING * heaviest:
             break
         step = longest_step(mu, w, limits, lam, state.lam)
         improved = False

@@ -66,6 +66,11 @@ class Structure(abc.ABC):
 
     n_arms: int
 
+    @classmethod
+    def examples(cls) -> tuple[Structure, ...]:
+        """Small instances for the conformance suite; their means include some in (0, 1)."""
+        return ()
+
     @abc.abstractmethod
     def project(self, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family) -> Fit:
         """The mean vector of M nearest to `means`."""
@@ -158,6 +163,15 @@ class CompiledStructure(Structure):
 
     oracle: ClassVar[Oracle]
     order_only: ClassVar[bool] = True
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[object, ...]:
+        return type(self).__name__, self.n_arms, *(part.tobytes() for part in self.shape)
 
     @functools.cached_property
     def shape(self) -> Shape:
@@ -310,9 +324,8 @@ def checked_array(values: npt.ArrayLike, name: str) -> Floats:
 
 def checked_positions(positions: npt.ArrayLike | None, n_arms: int) -> Floats:
     """Where the arms lie on a line: 0, 1, 2, ... by default, otherwise distinct numbers."""
-    if positions is None:
-        return np.arange(n_arms, dtype=np.float64)
-    vector = checked_vector(positions, "positions", n_arms)
+    places = np.arange(n_arms) if positions is None else positions
+    vector = checked_vector(places, "positions", n_arms)
     order = np.argsort(vector, kind="stable")
     same = np.flatnonzero(np.diff(vector[order]) <= 0.0)
     if same.size:
@@ -321,6 +334,7 @@ def checked_positions(positions: npt.ArrayLike | None, n_arms: int) -> Floats:
             f"positions[{first}] and positions[{second}] are both {vector[first]:g}: "
             "arms at the same place are one arm; give each arm a place of its own."
         )
+    vector.setflags(write=False)
     return vector
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -109,10 +109,11 @@ def write_separation(
 # To choose among many separations, sums over the sorted arms give the cost of each in O(log K).
 # With r a reference and m the weighted mean of a set of arms of weight W,
 #     sum w_i d(mu_i, m) = sum w_i d(mu_i, r) - W d(m, r).
-# Differences of such sums can cancel: what they rule out by a margin is ruled out, and the rest
+# Differences of such sums can cancel: what they rule out beyond doubt is ruled out, and the rest
 # is fitted in full.
 
-MARGIN = 1e-11
+ROUNDING = 1e-15  # the relative error of a sum, for each of its terms
+NEGLIGIBLE = 1e-10  # a relative difference in cost that does not matter
 
 
 @kernel
@@ -271,7 +272,7 @@ def best_separation(
     scale = work.real[3 * K + 2]  # the cost of all arms at r
     costs = work.real[6 * K + 3 + 3 * C :]
     # Option c < C: category c dominates. Option C + k: j's category does, k at least as good as j.
-    best = math.inf
+    first = -1
     for option in range(C + K):
         costs[option] = math.inf
         if option < C:
@@ -282,22 +283,28 @@ def best_separation(
             if k != j and category[k] == category[j]:
                 merge = -1 if mu[k] >= mu[j] else k
                 costs[option] = screened_cost(family, mu, w, category[j], j, merge, r, work)
-        best = min(best, costs[option])
+        if first < 0 or costs[option] < costs[first]:
+            first = option
     best_cost = math.inf
+    doubt = ROUNDING * K * scale
     trial = work.real[7 * K + 3 + 4 * C :]
-    for option in range(C + K):
-        if costs[option] <= best + MARGIN * scale and best_cost > 0.0:
-            if option < C:
-                cost = write_separation(family, mu, w, category, order, option, PLAIN, 0, 0, trial)
-            else:
-                k = option - C
-                tie = PLAIN if mu[k] >= mu[j] else MERGED
-                cost = write_separation(
-                    family, mu, w, category, order, category[j], tie, j, k, trial
-                )
-            if cost < best_cost:
-                best_cost = cost
-                copy(trial[:K], lam)
+    for visit in range(-1, C + K):
+        option = first if visit < 0 else visit
+        if visit == first or costs[option] > costs[first] + doubt:
+            continue
+        if visit >= 0 and doubt <= NEGLIGIBLE * best_cost:
+            break
+        if option < C:
+            cost = write_separation(family, mu, w, category, order, option, PLAIN, 0, 0, trial)
+        else:
+            k = option - C
+            tie = PLAIN if mu[k] >= mu[j] else MERGED
+            cost = write_separation(family, mu, w, category, order, category[j], tie, j, k, trial)
+        if cost < best_cost:
+            best_cost = cost
+            copy(trial[:K], lam)
+        if best_cost == 0.0:
+            break
     return best_cost
 
 
@@ -391,7 +398,7 @@ def cell_min(
     return write_separation(family, mu, w, shape.integer[1:], order, query.first, tie, j, k, lam)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, eq=False)
 class Categorised(CompiledStructure):
     """Each arm has a category; all arms of one category are at least as good as all other arms.
 
@@ -410,9 +417,13 @@ class Categorised(CompiledStructure):
     """
 
     categories: tuple[Hashable, ...]
-    n_arms: int = field(init=False)
+    n_arms: int
 
     oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min)
+
+    @classmethod
+    def examples(cls) -> tuple[Categorised, ...]:
+        return cls("ab"), cls("abbb"), cls([1, 2, 2, 1, 3]), cls("aaaa")
 
     def __init__(self, categories: Sequence[Hashable]) -> None:
         labels = tuple(_plain(label) for label in categories)

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from armature.structures._records import Floats
 from armature.structures._structure import checked_n_arms, checked_order, checked_positions
 from armature.structures.polyhedral import PolyhedralStructure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, init=False, eq=False)
 class Concave(PolyhedralStructure):
     """Along the positions, each step up is at most as steep as the one before it.
 
@@ -24,22 +25,22 @@ class Concave(PolyhedralStructure):
     >>> yields.contains([0.0, 0.6, 0.9, 0.5]), yields.contains([0.0, 0.1, 0.9, 0.5])
     (True, False)
     >>> yields.project([0.0, 0.0, 1.0, 0.0], [1.0] * 4, Gaussian()).means.round(3)
-    array([-0.1,  0.3,  0.7,  0.1])
+    array([-0.167,  0.333,  0.833,  0.   ])
     """
 
     n_arms: int
-    positions: Floats | None = None
+    positions: Floats
 
-    def __post_init__(self) -> None:
-        n_arms = checked_n_arms(self.n_arms)
-        object.__setattr__(self, "n_arms", n_arms)
-        positions = checked_positions(self.positions, n_arms)
-        positions.setflags(write=False)
-        object.__setattr__(self, "positions", positions)
+    @classmethod
+    def examples(cls) -> tuple[Concave, ...]:
+        return cls(2), cls(5), cls(5, [0.3, 0.0, 1.0, 0.4, 0.7])
+
+    def __init__(self, n_arms: int, positions: npt.ArrayLike | None = None) -> None:
+        object.__setattr__(self, "n_arms", checked_n_arms(n_arms))
+        object.__setattr__(self, "positions", checked_positions(positions, self.n_arms))
 
     @property
     def constraints(self) -> tuple[Floats, Floats, Floats, Floats]:
-        assert self.positions is not None
         K = self.n_arms
         order = np.argsort(self.positions)
         gaps = np.diff(self.positions[order])
@@ -54,7 +55,6 @@ class Concave(PolyhedralStructure):
     def violation(self, means: Floats, tolerance: float) -> str | None:
         if self.n_arms == 2:
             return None
-        assert self.positions is not None
         below = self.constraints[0] @ means
         worst = int(below.argmax())
         if below[worst] <= 2.0 * tolerance:
@@ -66,6 +66,5 @@ class Concave(PolyhedralStructure):
         )
 
     def relabelled(self, order: Sequence[int]) -> Concave:
-        assert self.positions is not None
         permutation = checked_order(order, self.n_arms)
         return Concave(self.n_arms, self.positions[permutation])

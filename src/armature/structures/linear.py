@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -308,7 +308,7 @@ def nearest(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, init=False, eq=False)
 class Linear(CompiledStructure):
     """means = features @ theta for some unknown vector theta; `features` has shape (n_arms, d).
 
@@ -321,18 +321,25 @@ class Linear(CompiledStructure):
     >>> ads = Linear([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> ads.contains([0.3, 0.4, 0.7]), ads.contains([0.3, 0.4, 0.8])
     (True, False)
-    >>> ads.nearest_alternative([0.3, 0.4, 0.7], [1.0, 1.0, 1.0], 2, Gaussian()).means.round(9)
-    array([0. , 0.5, 0.5])
+    >>> fit = ads.nearest_alternative([0.3, 0.4, 0.7], [1.0, 1.0, 1.0], 2, Gaussian())
+    >>> abs(fit.means).round(9)
+    array([0.  , 0.55, 0.55])
     """
 
     features: Floats
-    n_arms: int = field(init=False)
+    n_arms: int
 
     oracle: ClassVar[Oracle] = Oracle(constrained, constrained, nearest, constrained)
     order_only: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        features = checked_array(self.features, "features")
+    @classmethod
+    def examples(cls) -> tuple[Linear, ...]:
+        plane = [[1.0, 0.1], [0.9, 0.3], [0.5, 0.7], [0.2, 1.0], [0.6, 0.6]]
+        twins_and_multiples = [[1.0, 0.1], [1.0, 0.1], [0.5, 0.05], [0.2, 1.0], [0.4, 2.0]]
+        return cls(plane), cls(twins_and_multiples), cls([[1.0], [2.0], [0.5]])
+
+    def __init__(self, features: npt.ArrayLike) -> None:
+        features = checked_array(features, "features")
         if features.ndim != 2 or features.shape[1] == 0:
             raise ArmatureError(
                 "features must be a matrix with a row for each arm and a column for each feature; "

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from armature.structures._records import Floats
 from armature.structures._structure import (
@@ -17,7 +18,7 @@ from armature.structures._structure import (
 from armature.structures.polyhedral import PolyhedralStructure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, init=False, eq=False)
 class Lipschitz(PolyhedralStructure):
     """|means[i] - means[k]| <= constant * |positions[i] - positions[k]| for all arms i, k.
 
@@ -28,24 +29,26 @@ class Lipschitz(PolyhedralStructure):
     >>> smooth.contains([0.0, 0.4, 0.9, 0.5]), smooth.contains([0.0, 0.6, 0.9, 0.5])
     (True, False)
     >>> smooth.nearest_alternative([0.0, 0.4, 0.9, 0.5], [1.0] * 4, 2, Gaussian()).means
-    array([0.  , 0.4 , 0.7 , 0.7 ])
+    array([0. , 0.4, 0.7, 0.7])
     """
 
     n_arms: int
     constant: float
-    positions: Floats | None = None
+    positions: Floats
 
-    def __post_init__(self) -> None:
-        n_arms = checked_n_arms(self.n_arms)
-        object.__setattr__(self, "n_arms", n_arms)
-        object.__setattr__(self, "constant", checked_positive(self.constant, "constant"))
-        positions = checked_positions(self.positions, n_arms)
-        positions.setflags(write=False)
-        object.__setattr__(self, "positions", positions)
+    @classmethod
+    def examples(cls) -> tuple[Lipschitz, ...]:
+        return cls(2, 0.3), cls(5, 0.2), cls(5, 0.9, [0.3, 0.0, 1.0, 0.4, 0.7])
+
+    def __init__(
+        self, n_arms: int, constant: float, positions: npt.ArrayLike | None = None
+    ) -> None:
+        object.__setattr__(self, "n_arms", checked_n_arms(n_arms))
+        object.__setattr__(self, "constant", checked_positive(constant, "constant"))
+        object.__setattr__(self, "positions", checked_positions(positions, self.n_arms))
 
     @property
     def constraints(self) -> tuple[Floats, Floats, Floats, Floats]:
-        assert self.positions is not None
         K = self.n_arms
         order = np.argsort(self.positions)
         # Neighbours are enough: along a line the others follow.
@@ -57,7 +60,6 @@ class Lipschitz(PolyhedralStructure):
         return np.vstack([rises, -rises]), np.concatenate([reach, reach]), *nothing
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
-        assert self.positions is not None
         order = np.argsort(self.positions)
         steps = np.abs(np.diff(means[order]))
         reach = self.constant * np.diff(self.positions[order])
@@ -71,6 +73,5 @@ class Lipschitz(PolyhedralStructure):
         )
 
     def relabelled(self, order: Sequence[int]) -> Lipschitz:
-        assert self.positions is not None
         permutation = checked_order(order, self.n_arms)
         return Lipschitz(self.n_arms, self.constant, self.positions[permutation])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -184,7 +184,7 @@ class PolyhedralStructure(CompiledStructure):
         return None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, init=False, eq=False)
 class Polyhedral(PolyhedralStructure):
     """The means satisfy A @ means <= b and, if given, C @ means = d.
 
@@ -200,22 +200,39 @@ class Polyhedral(PolyhedralStructure):
 
     A: Floats
     b: Floats
-    C: Floats | None = None
-    d: Floats | None = None
-    n_arms: int = field(init=False)
+    C: Floats
+    d: Floats
+    n_arms: int
 
-    def __post_init__(self) -> None:
-        A, b = _checked_system(self.A, self.b, "A", "b")
-        if (self.C is None) != (self.d is None):
+    @classmethod
+    def examples(cls) -> tuple[Polyhedral, ...]:
+        band = [[1.0, -1.0, 0.0, 0.5], [-1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, -1.0]]
+        rising = [[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]]
+        return (
+            cls(band, [0.2, 0.3, 0.8]),
+            cls(rising, [0.0, 0.0]),
+            cls(band, [0.4, 0.3, 0.9], [[1.0, 1.0, 1.0, 1.0]], [2.0]),
+        )
+
+    def __init__(
+        self,
+        A: npt.ArrayLike,
+        b: npt.ArrayLike,
+        C: npt.ArrayLike | None = None,
+        d: npt.ArrayLike | None = None,
+    ) -> None:
+        A, b = _checked_system(A, b, "A", "b")
+        if (C is None) != (d is None):
             raise ArmatureError("C and d belong together: give both or neither.")
-        if self.C is None or self.d is None:
-            C, d = np.empty((0, A.shape[1])), np.empty(0)
-        else:
-            C, d = _checked_system(self.C, self.d, "C", "d")
-            if C.shape[1] != A.shape[1]:
-                raise ArmatureError(
-                    f"A has {A.shape[1]} columns and C has {C.shape[1]}: each needs one for each arm."
-                )
+        C, d = (
+            (np.empty((0, A.shape[1])), np.empty(0))
+            if C is None or d is None
+            else _checked_system(C, d, "C", "d")
+        )
+        if C.shape[1] != A.shape[1]:
+            raise ArmatureError(
+                f"A has {A.shape[1]} columns and C has {C.shape[1]}: each needs one per arm."
+            )
         object.__setattr__(self, "n_arms", checked_n_arms(A.shape[1]))
         for name, value in (("A", A), ("b", b), ("C", C), ("d", d)):
             value.setflags(write=False)
@@ -228,8 +245,6 @@ class Polyhedral(PolyhedralStructure):
 
     @property
     def constraints(self) -> tuple[Floats, Floats, Floats, Floats]:
-        assert self.C is not None
-        assert self.d is not None
         return self.A, self.b, self.C, self.d
 
     @functools.cached_property

@@ -20,13 +20,17 @@ from armature.families.kernels import (
 from armature.structures._pooling import pooled_mean
 from armature.structures._records import Floats, Oracle, Query, Shape, Work
 from armature.structures._structure import CompiledStructure, checked_n_arms, checked_order
-from armature.structures._vectors import copy
+from armature.structures._vectors import copy, fill
 
 # The only constraint that ties the arms together has a price nu: each arm minimises
 # w d(x, y) - nu y over y >= 0 by itself, and nu is where these shares add up to one. An arm whose
 # cost is *linear* takes nothing below a certain price and any amount at it: weightless arms at 0,
 # and Poisson arms of mean 0 at their weight. A pair of arms with a common share is one arm that
 # pays the price twice.
+
+
+SAME_COST = 1e-13  # a relative difference in cost that does not matter
+ROUNDING = 1e-15  # the relative error of a sum
 
 
 @kernel
@@ -224,6 +228,28 @@ def paid(family: FamilyRecord, w: float, x: float, y: float, nu: float) -> float
 
 
 @kernel
+def raise_bounds(
+    family: FamilyRecord, mu: Floats, w: Floats, j: int, nu: float, bound: Floats
+) -> None:
+    """At any price, what all arms pay plus the price is a lower bound on the cost: for each tie."""
+    total = nu
+    size = abs(nu)
+    for i in range(mu.size):
+        payment = paid(family, w[i], mu[i], share(family, w[i], mu[i], nu), nu)
+        total += payment
+        size += abs(payment)
+    total -= ROUNDING * size
+    own = paid(family, w[j], mu[j], share(family, w[j], mu[j], nu), nu)
+    for k in range(mu.size):
+        if k != j:
+            both = w[j] + w[k]
+            y = share(family, both, pooled_mean(w[j], mu[j], w[k], mu[k]), 2.0 * nu)
+            tie = paid(family, w[j], mu[j], y, nu) + paid(family, w[k], mu[k], y, nu)
+            apart = own + paid(family, w[k], mu[k], share(family, w[k], mu[k], nu), nu)
+            bound[k] = max(bound[k], total - apart + tie)
+
+
+@kernel
 def nearest(
     shape: Shape,
     family: FamilyRecord,
@@ -233,47 +259,42 @@ def nearest(
     lam: Floats,
     work: Work,
 ) -> float:
-    """The cheapest tie. At the projection's price each tie's cost is bounded below: O(1) each.
-
-    Only the ties that the bounds do not rule out are solved.
-    """
+    """The cheapest tie: the price of each tie that is solved bounds the cost of all others."""
     j = query.best
     K = mu.size
-    base = work.real[:K]
-    bound = work.real[K : 2 * K]
-    trial = work.real[2 * K : 3 * K]
+    bound = work.real[:K]
+    trial = work.real[K : 2 * K]
     nu = clearing_price(family, mu, w, -1, -1, 0.0)
-    base_cost = write_shares(family, mu, w, -1, -1, nu, base)
-    first = -1
+    cost = write_shares(family, mu, w, -1, -1, nu, lam)
     for k in range(K):
-        if k == j:
-            continue
-        if base[k] >= base[j]:
-            copy(base, lam)
-            return base_cost
-        both = w[j] + w[k]
-        y = share(family, both, pooled_mean(w[j], mu[j], w[k], mu[k]), 2.0 * nu)
-        tie = paid(family, w[j], mu[j], y, nu) + paid(family, w[k], mu[k], y, nu)
-        apart = paid(family, w[j], mu[j], base[j], nu) + paid(family, w[k], mu[k], base[k], nu)
-        bound[k] = base_cost + max(0.0, tie - apart)
-        if first < 0 or bound[k] < bound[first]:
-            first = k
-    best_cost = write_tie(family, mu, w, j, first, nu, lam)
-    for k in range(K):
-        if k != j and k != first and bound[k] < best_cost:
-            cost = write_tie(family, mu, w, j, k, nu, trial)
-            if cost < best_cost:
-                best_cost = cost
-                copy(trial, lam)
-    return best_cost
+        if k != j and lam[k] >= lam[j]:
+            return cost
+    best_cost = math.inf
+    fill(bound, 0.0)
+    bound[j] = math.inf
+    while True:
+        # The price at which a tie clears gives the best bound for that tie, and good ones nearby.
+        raise_bounds(family, mu, w, j, nu, bound)
+        k = 0
+        for i in range(K):
+            if bound[i] < bound[k]:
+                k = i
+        if bound[k] >= best_cost * (1.0 - SAME_COST):
+            return best_cost
+        nu = clearing_price(family, mu, w, j, k, nu)
+        cost = write_shares(family, mu, w, j, k, nu, trial)
+        bound[k] = math.inf
+        if cost < best_cost:
+            best_cost = cost
+            copy(trial, lam)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Simplex(CompiledStructure):
     """The means are non-negative and add up to one.
 
-    A single price clears the sum; `nearest_alternative` ties the best arm to one other, after a
-    bound at that price has ruled out nearly all of them.
+    A single price clears the sum; `nearest_alternative` ties the best arm to one other, after
+    bounds at a few prices have ruled out the rest: O(K) for each price.
 
     >>> from armature.families import Gaussian
     >>> Simplex(3).project([0.9, 0.3, -0.5], [1.0, 1.0, 1.0], Gaussian()).means
@@ -285,12 +306,16 @@ class Simplex(CompiledStructure):
     oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, alt_min)
     order_only: ClassVar[bool] = False
 
+    @classmethod
+    def examples(cls) -> tuple[Simplex, ...]:
+        return cls(2), cls(5)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
 
     @property
     def work_size(self) -> tuple[int, int]:
-        return 3 * self.n_arms, 0
+        return 2 * self.n_arms, 0
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         lowest = int(means.argmin())

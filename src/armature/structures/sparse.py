@@ -237,7 +237,7 @@ def cell_min(
     return total_divergence(family, w, mu, lam)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sparse(CompiledStructure):
     """At most `support` arms lie above `level`; all others have exactly that mean, none is below.
 
@@ -260,6 +260,10 @@ class Sparse(CompiledStructure):
     level: float
 
     oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min)
+
+    @classmethod
+    def examples(cls) -> tuple[Sparse, ...]:
+        return cls(2, 1, 0.3), cls(5, 1, 0.3), cls(6, 3, 0.5)
 
     def __post_init__(self) -> None:
         n_arms = checked_n_arms(self.n_arms)

@@ -86,7 +86,7 @@ def nearest(
     return write_pair(family, mu, w, j, best_k, lam)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Unconstrained(CompiledStructure):
     """Every mean vector is possible: the classical bandit.
 
@@ -101,6 +101,10 @@ class Unconstrained(CompiledStructure):
     n_arms: int
 
     oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, alt_min)
+
+    @classmethod
+    def examples(cls) -> tuple[Unconstrained, ...]:
+        return cls(2), cls(5)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))

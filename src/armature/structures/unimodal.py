@@ -270,7 +270,7 @@ def alt_min(
     return cost
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Unimodal(CompiledStructure):
     """One peak, arms in order: means[0] <= ... <= means[peak] >= ... >= means[-1]. Plateaus count.
 
@@ -288,6 +288,10 @@ class Unimodal(CompiledStructure):
     n_arms: int
 
     oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min)
+
+    @classmethod
+    def examples(cls) -> tuple[Unimodal, ...]:
+        return cls(2), cls(3), cls(6)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))

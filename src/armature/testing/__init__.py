@@ -1,1 +1,28 @@
-"""x"""
+"""Conformance suites: what every reward family and every structure must do, yours included.
+
+    from armature.testing import check_structure
+    check_structure(MyStructure(5))
+
+raises an `AssertionError` that says which promise was broken, on which problem. The suites use
+nothing but the public interface; the library's own classes are found by themselves (`discover`).
+"""
+
+from armature.testing._discovery import discover
+from armature.testing._families import check_family
+from armature.testing._structures import (
+    STRUCTURE_PROPERTIES,
+    Problem,
+    check_structure,
+    random_problem,
+    supported_families,
+)
+
+__all__ = [
+    "STRUCTURE_PROPERTIES",
+    "Problem",
+    "check_family",
+    "check_structure",
+    "discover",
+    "random_problem",
+    "supported_families",
+]

@@ -1,0 +1,289 @@
+"""What a structure promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from armature.errors import ArmatureError
+from armature.families import Bernoulli, Exponential, Family, Gaussian, Poisson
+from armature.structures import CompiledStructure, Fit, Structure
+
+Floats = npt.NDArray[np.float64]
+
+FEASIBLE = 1e-9  # how far a fit may be outside of M, relative to the size of the means
+OPTIMAL = 1e-6  # how much more than another feasible point a fit may cost, relatively
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One question to a structure. `means` need not be in M, `weights` may be zero."""
+
+    structure: Structure
+    family: Family
+    means: Floats
+    weights: Floats
+    best: int
+    challenger: int
+
+    def project(self) -> Fit:
+        """The nearest point of M."""
+        return self.structure.project(self.means, self.weights, self.family)
+
+    def nearest(self) -> Fit:
+        """The nearest alternative."""
+        return self.structure.nearest_alternative(self.means, self.weights, self.best, self.family)
+
+    def alt_min(self, challenger: int) -> Fit:
+        """The nearest alternative for one challenger."""
+        return self.structure.alt_min(self.means, self.weights, self.best, challenger, self.family)
+
+    def cost(self, lam: Floats) -> float:
+        """sum_i w_i d(mu_i, lam_i)."""
+        inside = np.clip(lam, self.family.domain.low, self.family.domain.high)
+        seen = self.weights > 0.0
+        terms = self.family.divergence(self.means[seen], inside[seen])
+        return float(self.weights[seen] @ np.asarray(terms))
+
+    @property
+    def scale(self) -> float:
+        """A cost that counts as small: rounding errors are relative to it."""
+        return 1e-12 * float(self.weights.sum()) + 1e-300
+
+
+def random_problem(structure: Structure, family: Family, rng: np.random.Generator) -> Problem:
+    """Means in M or not, some tied or on the boundary; weights from 1e-6 to 1, some of them 0."""
+    K = structure.n_arms
+    means = rng.uniform(0.02, 0.98, K)
+    kind = rng.integers(4)
+    if kind == 0:
+        means = np.clip(structure.project(means, np.ones(K), family).means, 0.0, 1.0)
+    elif kind == 1:
+        means = np.round(means, 1)
+    if isinstance(family, (Bernoulli, Poisson)) and rng.random() < 0.2:
+        means[rng.integers(K)] = 0.0
+    if isinstance(family, Exponential):
+        means = np.maximum(means, 0.01)
+    weights = 10.0 ** rng.uniform(-6.0, 0.0, K)
+    weights[rng.random(K) < 0.15] = 0.0
+    best, challenger = rng.permutation(K)[:2].tolist()
+    return Problem(structure, family, means, weights, best, challenger)
+
+
+def supported_families(structure: Structure) -> tuple[Family, ...]:
+    """The families that a structure goes with (all of them for a user's own structure)."""
+    families = (Gaussian(), Bernoulli(), Poisson(), Exponential())
+    if not isinstance(structure, CompiledStructure):
+        return families
+    return tuple(f for f in families if _accepts(structure, f))
+
+
+def _accepts(structure: CompiledStructure, family: Family) -> bool:
+    try:
+        structure.checked_family(family)
+    except ArmatureError:
+        return False
+    return True
+
+
+def check_structure(
+    structure: Structure,
+    families: Sequence[Family] | None = None,
+    problems: int = 25,
+    seed: int = 0,
+) -> None:
+    """Raise an AssertionError if a structure breaks a promise on a random problem.
+
+    `families` are the reward families that it should go with: all, unless told.
+    """
+    for family in supported_families(structure) if families is None else families:
+        rng = np.random.default_rng(seed)
+        for _ in range(problems):
+            problem = random_problem(structure, family, rng)
+            for check in STRUCTURE_PROPERTIES:
+                check(problem)
+
+
+def fits_are_feasible(problem: Problem) -> None:
+    """Every fit is in M and in the domain, and beats the best arm where it must."""
+    j, k = problem.best, problem.challenger
+    fits = {"project": problem.project(), "nearest_alternative": problem.nearest()}
+    fits["alt_min"] = problem.alt_min(k)
+    for name, fit in fits.items():
+        if fit.cost == math.inf:
+            continue
+        lam = np.asarray(fit.means)
+        size = max(1.0, float(np.abs(lam).max()))
+        low, high = problem.family.domain.low, problem.family.domain.high
+        _require(problem.structure.violation_of(lam) is None, problem, f"{name} is not in M: {lam}")
+        inside = ((lam >= low) & (lam <= high)).all()
+        _require(bool(inside), problem, f"{name} leaves the family's domain: {lam}")
+        others = lam[np.arange(lam.size) != j].max()
+        if name == "alt_min":
+            _require(lam[k] >= lam[j] - FEASIBLE * size, problem, f"{name} keeps {k} below {j}")
+        elif name == "nearest_alternative":
+            _require(others >= lam[j] - FEASIBLE * size, problem, f"{name} leaves {j} the best arm")
+
+
+def costs_are_right(problem: Problem) -> None:
+    """The cost that comes with a fit is the cost of the fit, and never negative."""
+    for fit in (problem.project(), problem.nearest(), problem.alt_min(problem.challenger)):
+        _require(fit.cost >= 0.0, problem, f"the cost {fit.cost} is negative")
+        if fit.cost < math.inf:
+            cost = problem.cost(np.asarray(fit.means))
+            _require(
+                math.isclose(fit.cost, cost, rel_tol=1e-9, abs_tol=problem.scale),
+                problem,
+                f"the cost of {fit.means} is {cost}, not {fit.cost}",
+            )
+
+
+def zero_exactly_when_feasible(problem: Problem) -> None:
+    """A mean vector of M costs nothing; with positive weights, only such a vector does."""
+    fit = problem.project()
+    if problem.structure.contains(problem.means):
+        _require(fit.cost <= problem.scale, problem, f"it is in M but costs {fit.cost}")
+    elif (problem.weights > 0.0).all():
+        _require(fit.cost > 0.0, problem, "it is not in M but costs nothing")
+
+
+def nearest_is_the_least(problem: Problem) -> None:
+    """`nearest_alternative` is the least `alt_min` and the least `cell_min`; `project` is less."""
+    nearest = problem.nearest().cost
+    challengers = [k for k in range(problem.structure.n_arms) if k != problem.best]
+    one_by_one = min(problem.alt_min(k).cost for k in challengers)
+    _require_equal(nearest, one_by_one, problem, "nearest_alternative is not the least alt_min")
+    cells = problem.structure.cells(problem.best, problem.means, problem.weights, problem.family)
+    by_cell = min(
+        (
+            problem.structure.cell_min(problem.means, problem.weights, cell, problem.family).cost
+            for cell in cells
+        ),
+        default=math.inf,
+    )
+    _require_equal(nearest, by_cell, problem, "nearest_alternative is not the least cell_min")
+    projected = problem.project().cost
+    _require(
+        projected <= nearest * (1.0 + 1e-9) + problem.scale,
+        problem,
+        f"an alternative costs {nearest}, less than the projection: {projected}",
+    )
+
+
+def no_point_is_cheaper(problem: Problem) -> None:
+    """No point of M that we come across is cheaper than a fit."""
+    structure, j = problem.structure, problem.best
+    projected, nearest = problem.project(), problem.nearest()
+    uniform = np.ones(structure.n_arms)
+    rng = np.random.default_rng(abs(hash(problem.means.tobytes())) % 2**32)
+    for target in (
+        problem.means,
+        problem.means[::-1],
+        np.asarray(projected.means) + rng.normal(0.0, 0.01, uniform.size),
+        rng.uniform(0.05, 0.95, uniform.size),
+    ):
+        inside = np.clip(np.nan_to_num(target, nan=0.5), 0.01, 0.99)
+        for weights in (uniform, problem.weights + 1e-3):
+            point = structure.project(inside, weights, problem.family)
+            if point.cost == math.inf:
+                continue
+            lam = np.asarray(point.means)
+            cost = problem.cost(lam) * (1.0 + OPTIMAL) + problem.scale
+            _require(projected.cost <= cost, problem, f"{lam} is cheaper than the projection")
+            if lam[np.arange(lam.size) != j].max() > lam[j] + FEASIBLE:
+                _require(nearest.cost <= cost, problem, f"{lam} is a cheaper alternative")
+
+
+def projection_is_idempotent(problem: Problem) -> None:
+    """Projecting a projection changes nothing."""
+    first = problem.project()
+    if first.cost < math.inf:
+        positive = np.maximum(problem.weights, 1e-3)
+        inside = np.asarray(first.means)
+        if problem.family.domain.closed or (inside > problem.family.domain.low).all():
+            again = problem.structure.project(inside, positive, problem.family)
+            moved = float(np.abs(np.asarray(again.means) - inside).max())
+            _require(
+                moved <= 1e-6, problem, f"the projection moves by {moved} when projected again"
+            )
+
+
+def cost_is_homogeneous(problem: Problem) -> None:
+    """Twice (or any power of two times) the weights cost twice as much."""
+    double = replace(problem, weights=4.0 * problem.weights)
+    for name, one, four in (
+        ("project", problem.project(), double.project()),
+        ("nearest_alternative", problem.nearest(), double.nearest()),
+    ):
+        _require_equal(4.0 * one.cost, four.cost, problem, f"{name} is not homogeneous in weights")
+
+
+def cost_grows_with_weights(problem: Problem) -> None:
+    """More weight on an arm never makes anything cheaper."""
+    more = problem.weights.copy()
+    more[problem.challenger] = 2.0 * more[problem.challenger] + 1e-3
+    heavier = replace(problem, weights=more)
+    for name, light, heavy in (
+        ("project", problem.project(), heavier.project()),
+        ("nearest_alternative", problem.nearest(), heavier.nearest()),
+    ):
+        _require(
+            light.cost <= heavy.cost * (1.0 + OPTIMAL) + heavier.scale,
+            problem,
+            f"{name} costs {light.cost}, and with more weight only {heavy.cost}",
+        )
+
+
+def relabelling_changes_nothing(problem: Problem) -> None:
+    """With the arms renumbered, the same problem costs the same."""
+    K = problem.structure.n_arms
+    order = [*range(K)][::-1]
+    try:
+        structure = problem.structure.relabelled(order)
+    except ArmatureError:
+        return
+    mirrored = Problem(
+        structure,
+        problem.family,
+        problem.means[order],
+        problem.weights[order],
+        K - 1 - problem.best,
+        K - 1 - problem.challenger,
+    )
+    for name, here, there in (
+        ("project", problem.project(), mirrored.project()),
+        ("nearest_alternative", problem.nearest(), mirrored.nearest()),
+        (
+            "alt_min",
+            problem.alt_min(problem.challenger),
+            mirrored.alt_min(mirrored.challenger),
+        ),
+    ):
+        _require_equal(here.cost, there.cost, problem, f"{name} depends on the order of the arms")
+
+
+STRUCTURE_PROPERTIES: tuple[Callable[[Problem], None], ...] = (
+    fits_are_feasible,
+    costs_are_right,
+    zero_exactly_when_feasible,
+    nearest_is_the_least,
+    no_point_is_cheaper,
+    projection_is_idempotent,
+    cost_is_homogeneous,
+    cost_grows_with_weights,
+    relabelling_changes_nothing,
+)
+
+
+def _require(condition: bool, problem: Problem, complaint: str) -> None:
+    if not condition:
+        raise AssertionError(f"{complaint}\n{problem}")
+
+
+def _require_equal(one: float, other: float, problem: Problem, complaint: str) -> None:
+    same = one == other or math.isclose(one, other, rel_tol=OPTIMAL, abs_tol=problem.scale)
+    _require(same, problem, f"{complaint}: {one} and {other}")

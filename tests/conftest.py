@@ -1,0 +1,23 @@
+import numpy as np
+import pytest
+from hypothesis import settings
+
+# The same examples in every run; compiling on first use is no reason to fail.
+settings.register_profile("armature", deadline=None, derandomize=True, database=None)
+settings.load_profile("armature")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--exhaustive", action="store_true", help="ten times as many random problems")
+
+
+@pytest.fixture
+def n_problems(request: pytest.FixtureRequest) -> int:
+    """How many random problems to solve for each structure and family."""
+    return 500 if request.config.getoption("--exhaustive") else 50
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> np.random.Generator:
+    """A generator of its own for each test, the same in every run."""
+    return np.random.default_rng(sum(request.node.nodeid.encode()))

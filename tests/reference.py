@@ -1,0 +1,356 @@
+"""The oracles' problems once more, written for a general convex solver (cvxpy with Clarabel).
+
+Nothing here looks at how the library solves them. Each structure is a union of convex pieces, each
+piece a list of cvxpy constraints on a vector of means; each problem is solved over every piece.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+
+import cvxpy as cp
+import numpy as np
+
+import armature as am
+
+LADDER = tuple(
+    {"tol_gap_abs": t, "tol_gap_rel": t, "tol_feas": t, "max_iter": 500}
+    for t in (1e-12, 1e-10, 1e-8)
+)
+
+
+class UnsolvedError(Exception):
+    """The reference solver gave up."""
+
+
+class Means:
+    """A cvxpy variable for the means, or for their reciprocals where that is what makes it convex.
+
+    The divergence of exponential rewards is convex in 1 / mean, in which every order reverses.
+    """
+
+    def __init__(self, n_arms: int, reciprocal: bool) -> None:
+        self.variable = cp.Variable(n_arms)
+        self.reciprocal = reciprocal
+
+    def at_most(self, i: int, k: int | cp.Expression) -> cp.Constraint:
+        """means[i] <= means[k], or at most a common level."""
+        right = self.variable[k] if isinstance(k, int) else k
+        return self.variable[i] >= right if self.reciprocal else self.variable[i] <= right
+
+    def at_least(self, i: int, right: float | cp.Expression) -> cp.Constraint:
+        if self.reciprocal:
+            value = 1.0 / right if isinstance(right, float) else right
+            return self.variable[i] <= value
+        return self.variable[i] >= right
+
+    def equal(self, i: int, level: float) -> cp.Constraint:
+        return self.variable[i] == (1.0 / level if self.reciprocal else level)
+
+
+def pieces(structure: am.Structure) -> Iterator[tuple[object, Callable[[Means], list]]]:
+    """The convex pieces that make up M, each with a tag that says which it is."""
+    K = structure.n_arms
+    match structure:
+        case am.Unconstrained():
+            yield "all", lambda m: []
+        case am.Unimodal():
+            for peak in range(K):
+                yield (
+                    peak,
+                    lambda m, p=peak: (
+                        [m.at_most(i, i + 1) for i in range(p)]
+                        + [m.at_most(i + 1, i) for i in range(p, K - 1)]
+                    ),
+                )
+        case am.Categorised():
+            for label in structure.labels:
+
+                def dominate(m: Means, label: object = label) -> list:
+                    level = cp.Variable()
+                    return [
+                        m.at_least(i, level) if c == label else m.at_most(i, level)
+                        for i, c in enumerate(structure.categories)
+                    ]
+
+                yield label, dominate
+        case am.Sparse():
+            for inside in itertools.combinations(range(K), structure.support):
+                yield (
+                    inside,
+                    lambda m, s=inside: [
+                        m.at_least(i, structure.level) if i in s else m.equal(i, structure.level)
+                        for i in range(K)
+                    ],
+                )
+        case am.Linear():
+            theta = cp.Variable(structure.features.shape[1])
+            yield "all", lambda m: [m.variable == structure.features @ theta]
+        case am.Lipschitz():
+            x = structure.positions
+            yield (
+                "all",
+                lambda m: [
+                    cp.abs(m.variable[i] - m.variable[k]) <= structure.constant * abs(x[i] - x[k])
+                    for i, k in itertools.combinations(range(K), 2)
+                ],
+            )
+        case am.Concave():
+            order = np.argsort(structure.positions).tolist()
+            x = structure.positions
+            yield (
+                "all",
+                lambda m: [
+                    (m.variable[c] - m.variable[b]) * (x[b] - x[a])
+                    <= (m.variable[b] - m.variable[a]) * (x[c] - x[b])
+                    for a, b, c in zip(order, order[1:], order[2:], strict=False)
+                ],
+            )
+        case am.Simplex():
+            yield "all", lambda m: [m.variable >= 0, cp.sum(m.variable) == 1]
+        case am.Polyhedral():
+            A, b, C, d = structure.constraints
+            yield (
+                "all",
+                lambda m: (
+                    ([A @ m.variable <= b] if len(A) else [])
+                    + ([C @ m.variable == d] if len(C) else [])
+                ),
+            )
+        case _:
+            raise NotImplementedError(structure)
+
+
+def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> bool:
+    """Whether means are in M and in the domain, up to 1e-9, straight from the definition."""
+    K, tol = structure.n_arms, 1e-9 * max(1.0, float(np.abs(lam).max()))
+    if (lam < family.domain.low).any() or (lam > family.domain.high).any():
+        return False
+    match structure:
+        case am.Unconstrained():
+            return True
+        case am.Unimodal():
+            steps = np.diff(lam)
+            return any((steps[:p] >= -tol).all() and (steps[p:] <= tol).all() for p in range(K))
+        case am.Categorised():
+            labels = np.array([structure.labels.index(c) for c in structure.categories])
+            tops = [(lam[labels == c], lam[labels != c]) for c in set(labels)]
+            return any(not low.size or top.min() >= low.max() - tol for top, low in tops)
+        case am.Sparse():
+            above = lam > structure.level + tol
+            return bool(above.sum() <= structure.support and (lam >= structure.level - tol).all())
+        case am.Linear():
+            theta = np.linalg.lstsq(structure.features, lam, rcond=None)[0]
+            return bool(np.abs(structure.features @ theta - lam).max() <= tol)
+        case am.Lipschitz():
+            apart = np.abs(structure.positions[:, None] - structure.positions)
+            rise = np.abs(lam[:, None] - lam)
+            return bool((rise <= structure.constant * apart + K * tol).all())
+        case am.Concave():
+            order = np.argsort(structure.positions)
+            x, y = structure.positions[order], lam[order]
+            middles = [
+                np.interp(x[i], x[[i - 1, i + 1]], y[[i - 1, i + 1]]) for i in range(1, K - 1)
+            ]
+            return bool((y[1:-1] >= np.array(middles) - tol).all())
+        case am.Simplex():
+            return bool((lam >= 0).all() and abs(lam.sum() - 1) <= tol)
+        case am.Polyhedral():
+            A, b, C, d = structure.constraints
+            slack = tol * (1 + np.abs(A).sum(axis=1))
+            off = np.abs(C @ lam - d) <= tol * (1 + np.abs(C).sum(axis=1))
+            return bool((A @ lam <= b + slack).all() and off.all())
+    raise NotImplementedError(structure)
+
+
+def is_challenger(structure: am.Structure, best: int, challenger: int) -> bool:
+    """Whether the challenger can be strictly better than `best` somewhere in M."""
+    if isinstance(structure, am.Linear):
+        return bool((structure.features[best] != structure.features[challenger]).any())
+    if isinstance(structure, am.Polyhedral):
+        A, b, C, d = structure.constraints
+        lam = cp.Variable(structure.n_arms)
+        constraints = [A @ lam <= b] + ([C @ lam == d] if len(C) else []) + [cp.abs(lam) <= 100]
+        problem = cp.Problem(cp.Maximize(lam[challenger] - lam[best]), constraints)
+        return float(problem.solve(solver=cp.CLARABEL)) > 1e-6
+    return True
+
+
+def is_alternative_piece(structure: am.Structure, tag: object, best: int) -> bool:
+    """Whether a piece has points near which another arm than `best` is best.
+
+    If the best arm is alone in its category, that category on top leaves no other best arm.
+    """
+    if isinstance(structure, am.Categorised) and structure.categories[best] == tag:
+        return structure.categories.count(tag) > 1
+    return True
+
+
+def divergence(family: am.Family, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The textbook formulas."""
+    with np.errstate(all="ignore"):
+
+        def xlog(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+            return np.where(a == 0.0, 0.0, a * np.log(a / b))
+
+        match family:
+            case am.Gaussian():
+                return (x - y) ** 2 / (2 * family.sigma**2)
+            case am.Bernoulli():
+                return xlog(x, y) + xlog(1 - x, 1 - y)
+            case am.Poisson():
+                return y - x + xlog(x, y)
+            case am.Exponential():
+                return x / y - 1 - np.log(x / y)
+    raise NotImplementedError(family)
+
+
+def cost(family: am.Family, means: np.ndarray, weights: np.ndarray, lam: np.ndarray) -> float:
+    """sum_i w_i d(mu_i, lam_i), where no weight means no cost."""
+    terms = divergence(family, means, lam)
+    return float(np.sum(np.where(weights > 0.0, weights, 0.0) * np.where(weights > 0, terms, 0)))
+
+
+class Template:
+    """A parametrised problem over one piece, compiled once and solved for many means and weights.
+
+    Interior-point methods on exponential cones stop at six to eight digits. From there, Newton
+    steps by quadratic programs over the same piece (which Clarabel solves to twelve) do the rest.
+    """
+
+    def __init__(
+        self, n_arms: int, family: am.Family, constraints: Callable[[Means], list]
+    ) -> None:
+        self.family = family
+        self.means = Means(n_arms, reciprocal=isinstance(family, am.Exponential))
+        y = self.means.variable
+        domain: list = []
+        if isinstance(family, am.Bernoulli):
+            domain = [y >= 0, y <= 1]
+        elif isinstance(family, am.Poisson):
+            domain = [y >= 0]
+        everything = [*constraints(self.means), *domain]
+        self.root, self.target = cp.Parameter(n_arms, nonneg=True), cp.Parameter(n_arms)
+        model = cp.Minimize(0.5 * cp.sum_squares(cp.multiply(self.root, y) - self.target))
+        self.model = cp.Problem(model, everything)
+        self.a, self.b = cp.Parameter(n_arms, nonneg=True), cp.Parameter(n_arms, nonneg=True)
+        if isinstance(family, am.Bernoulli):
+            whole = -cp.sum(cp.multiply(self.a, cp.log(y)) + cp.multiply(self.b, cp.log(1 - y)))
+        else:
+            whole = cp.sum(cp.multiply(self.b, y) - cp.multiply(self.a, cp.log(y)))
+        self.problem = cp.Problem(cp.Minimize(whole), everything)
+
+    def solve(self, mu: np.ndarray, w: np.ndarray) -> np.ndarray | None:
+        """A minimiser, or None where the piece is empty."""
+        if isinstance(self.family, am.Gaussian):
+            return self._quadratic(mu, w / self.family.sigma**2)
+        match self.family:
+            case am.Bernoulli():
+                self.a.value, self.b.value = w * mu, w * (1 - mu)
+            case am.Poisson():
+                self.a.value, self.b.value = w * mu, w
+            case am.Exponential():
+                self.a.value, self.b.value = w, w * mu
+        start = self._run(self.problem)
+        if start is None:
+            return None
+        best = start
+        for _ in range(3):
+            g, h = self._derivatives(mu, w, best)
+            if h.max() == 0.0:
+                break
+            h = np.maximum(h, 1e-9 * h.max())
+            try:
+                point = self._quadratic(best - g / h, h)
+            except UnsolvedError:
+                break
+            if point is None or not self._value(mu, w, point) < self._value(mu, w, best):
+                break
+            best = point
+        return 1.0 / best if self.means.reciprocal else best
+
+    def _value(self, mu: np.ndarray, w: np.ndarray, y: np.ndarray) -> float:
+        lam = 1.0 / y if self.means.reciprocal else y
+        return cost(self.family, mu, w, lam)
+
+    def _derivatives(
+        self, mu: np.ndarray, w: np.ndarray, y: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        match self.family:
+            case am.Bernoulli():
+                y = np.clip(y, 1e-14, 1 - 1e-14)
+                g, h = -mu / y + (1 - mu) / (1 - y), mu / y**2 + (1 - mu) / (1 - y) ** 2
+            case am.Poisson():
+                y = np.clip(y, 1e-14, None)
+                g, h = 1 - mu / y, mu / y**2
+            case _:
+                g, h = mu - 1 / y, 1 / y**2
+        return w * g, w * h
+
+    def _quadratic(self, target: np.ndarray, h: np.ndarray) -> np.ndarray | None:
+        self.root.value = np.sqrt(h)
+        self.target.value = np.sqrt(h) * target
+        return self._run(self.model)
+
+    def _run(self, problem: cp.Problem) -> np.ndarray | None:
+        for settings in LADDER:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    problem.solve(solver=cp.CLARABEL, **settings)
+            except cp.error.SolverError:
+                continue
+            if problem.status == cp.INFEASIBLE:
+                return None
+            if problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+                return np.asarray(self.means.variable.value)
+        raise UnsolvedError(problem.status)
+
+
+class Reference:
+    """The three problems of a structure for one family."""
+
+    def __init__(self, structure: am.Structure, family: am.Family) -> None:
+        self.structure, self.family = structure, family
+        self.pieces = list(pieces(structure))
+
+    @functools.cache  # noqa: B019 (a Reference lives as long as its test)
+    def template(self, piece: int, best: int, challenger: int) -> Template:
+        _, constraints = self.pieces[piece]
+        if challenger < 0:
+            return Template(self.structure.n_arms, self.family, constraints)
+        return Template(
+            self.structure.n_arms,
+            self.family,
+            lambda m: [*constraints(m), m.at_most(best, challenger)],
+        )
+
+    @functools.cache  # noqa: B019
+    def can_beat(self, best: int, challenger: int) -> bool:
+        return is_challenger(self.structure, best, challenger)
+
+    def _least(self, mu: np.ndarray, w: np.ndarray, templates: list[Template]) -> float:
+        least = np.inf
+        for template in templates:
+            lam = template.solve(mu, w)
+            if lam is not None:
+                low, high = self.family.domain.low, self.family.domain.high
+                least = min(least, cost(self.family, mu, w, np.clip(lam, low, high)))
+        return least
+
+    def project(self, mu: np.ndarray, w: np.ndarray) -> float:
+        templates = [self.template(p, -1, -1) for p in range(len(self.pieces))]
+        return self._least(mu, w, templates)
+
+    def alt_min(self, mu: np.ndarray, w: np.ndarray, best: int, challenger: int) -> float:
+        if not self.can_beat(best, challenger):
+            return np.inf
+        templates = [
+            self.template(p, best, challenger)
+            for p, (tag, _) in enumerate(self.pieces)
+            if is_alternative_piece(self.structure, tag, best)
+        ]
+        return self._least(mu, w, templates)

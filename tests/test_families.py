@@ -1,0 +1,144 @@
+"""Reward families: conformance, and the formulas in sixty digits."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import armature as am
+from armature.testing import check_family, discover
+
+EXAMPLES = [example for cls in discover(am.Family, am) for example in cls.examples()]
+mpmath.mp.dps = 60
+
+
+@pytest.mark.parametrize("family", EXAMPLES, ids=str)
+def test_conformance(family: am.Family) -> None:
+    check_family(family)
+
+
+def exact_divergence(family: am.Family, x: float, y: float) -> mpmath.mpf:
+    a, b = mpmath.mpf(x), mpmath.mpf(y)
+
+    def xlog(p: mpmath.mpf, q: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.mpf(0) if p == 0 else p * mpmath.log(p / q)
+
+    match family:
+        case am.Gaussian():
+            return (a - b) ** 2 / (2 * mpmath.mpf(family.sigma) ** 2)
+        case am.Bernoulli():
+            return xlog(a, b) + xlog(1 - a, 1 - b)
+        case am.Poisson():
+            return b - a + xlog(a, b)
+        case _:
+            return a / b - 1 - mpmath.log(a / b)
+
+
+def means_of(family: am.Family) -> st.SearchStrategy[float]:
+    if isinstance(family, am.Bernoulli):
+        tiny = st.floats(1e-12, 1e-3)
+        return st.one_of(st.floats(0.001, 0.999), tiny, tiny.map(lambda x: 1.0 - x))
+    if isinstance(family, am.Gaussian):
+        return st.floats(-100.0, 100.0)
+    return st.one_of(st.floats(1e-9, 1e-3), st.floats(0.001, 1000.0))
+
+
+@pytest.mark.parametrize("family", EXAMPLES, ids=str)
+@given(data=st.data())
+def test_divergence_has_full_precision(family: am.Family, data: st.DataObject) -> None:
+    x = data.draw(means_of(family))
+    step = data.draw(st.floats(1e-14, 1e-1))
+    y = data.draw(st.sampled_from([x * (1 + step), x * (1 - step), data.draw(means_of(family))]))
+    if y not in family.domain or not abs(y) > 0.0 or y in (family.domain.low, family.domain.high):
+        return
+    exact = exact_divergence(family, x, y)
+    assert abs(family.divergence(x, y) - exact) <= 1e-14 * exact + mpmath.mpf(1e-300)
+
+
+@pytest.mark.parametrize("family", EXAMPLES, ids=str)
+@given(data=st.data())
+def test_bounds_have_full_precision(family: am.Family, data: st.DataObject) -> None:
+    """The exact divergence crosses the level within a few units in the last place of the bound."""
+    x = data.draw(means_of(family))
+    level = data.draw(st.floats(1e-12, 20.0))
+    for y, sign in ((family.upper(x, level), 1.0), (family.lower(x, level), -1.0)):
+        ulp = 4.0 * max(math.ulp(y), math.ulp(x)) + 1e-14 * abs(y) * level
+        if y < 1e-290 or y == math.inf or 1.0 - 1e-15 < y < 1.0 or abs(y - x) <= ulp:
+            continue  # at the edge of what a double can say
+        assert exact_divergence(family, x, y - sign * ulp) <= level
+        outside = y + sign * ulp
+        if (
+            outside in family.domain
+            and outside > 0.0
+            and not (isinstance(family, am.Bernoulli) and outside >= 1.0)
+        ):
+            assert exact_divergence(family, x, outside) >= level
+
+
+def test_boundary_values() -> None:
+    bernoulli, poisson, exponential = am.Bernoulli(), am.Poisson(), am.Exponential()
+    assert bernoulli.divergence(0.0, 1.0) == math.inf
+    assert bernoulli.divergence(1.0, 0.0) == math.inf
+    assert bernoulli.divergence(0.0, 0.0) == bernoulli.divergence(1.0, 1.0) == 0.0
+    assert bernoulli.divergence(0.0, 0.5) == pytest.approx(math.log(2.0), rel=1e-15)
+    assert bernoulli.upper(1.0, 2.0) == 1.0
+    assert bernoulli.lower(0.0, 2.0) == 0.0
+    assert bernoulli.upper(0.0, 1.0) == pytest.approx(1.0 - math.exp(-1.0), rel=1e-15)
+    assert bernoulli.lower(1.0, 1.0) == pytest.approx(math.exp(-1.0), rel=1e-15)
+    assert bernoulli.upper(0.5, math.inf) == 1.0
+    assert bernoulli.lower(0.5, math.inf) == 0.0
+    assert poisson.divergence(0.0, 3.0) == 3.0
+    assert poisson.divergence(3.0, 0.0) == math.inf
+    assert poisson.upper(0.0, 3.0) == 3.0
+    assert poisson.upper(2.0, math.inf) == math.inf
+    assert exponential.upper(2.0, math.inf) == math.inf
+    assert exponential.lower(2.0, math.inf) == 0.0
+    assert am.Gaussian().upper(1.0, math.inf) == math.inf
+
+
+def test_scalars_and_arrays() -> None:
+    x = np.array([[0.1], [0.5]])
+    table = am.Bernoulli().divergence(x, np.array([0.2, 0.5, 0.9]))
+    assert table.shape == (2, 3)
+    assert table[1, 0] == am.Bernoulli().divergence(0.5, 0.2)
+    assert am.Gaussian(2.0).upper(np.zeros(3), np.array([0.0, 0.5, 2.0])).tolist() == [
+        0.0,
+        2.0,
+        4.0,
+    ]
+    assert am.Poisson().lower(np.array([]), 1.0).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: am.Gaussian(0.0), "sigma must be a positive finite number"),
+        (lambda: am.Gaussian(math.nan), "sigma must be a positive finite number"),
+        (lambda: am.Gaussian("1"), "sigma must be a positive finite number"),
+        (lambda: am.Bernoulli().divergence(0.5, 1.5), r"y = 1.5 is not a mean of Bernoulli\(\)"),
+        (lambda: am.Bernoulli().divergence([0.5, -1.0], 0.5), r"x\[1\] = -1 .* in \[0, 1\]"),
+        (lambda: am.Exponential().divergence(0.0, 1.0), r"finite numbers in \(0, inf\)"),
+        (lambda: am.Poisson().upper(1.0, -1.0), "level must be non-negative"),
+        (lambda: am.Poisson().upper(1.0, math.nan), "level must be non-negative"),
+        (lambda: am.Poisson().divergence("a", 1.0), "must be numbers"),
+        (lambda: am.Poisson().divergence([1.0, 2.0], [1.0, 2.0, 3.0]), "do not go together"),
+    ],
+)
+def test_bad_input(call: object, message: str) -> None:
+    with pytest.raises(am.ArmatureError, match=message):
+        call()
+
+
+def test_support() -> None:
+    assert 1.0 in am.Bernoulli().support
+    assert 0.5 not in am.Bernoulli().support
+    assert 7 in am.Poisson().support
+    assert -1 not in am.Poisson().support
+    assert math.nan not in am.Gaussian().support
+    assert math.inf not in am.Exponential().support
+    assert "1" not in am.Gaussian().support

@@ -1,0 +1,137 @@
+"""Every oracle against a general convex solver."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from random_structures import FAMILIES, KINDS, random_structure
+from reference import Reference, UnsolvedError, cost, is_feasible
+
+import armature as am
+from armature.testing import discover, random_problem, supported_families
+
+PROBLEMS_PER_STRUCTURE = 10
+
+
+def test_every_structure_is_checked() -> None:
+    assert set(discover(am.Structure, am)) == set(KINDS)
+    assert {type(f) for f in FAMILIES} == set(discover(am.Family, am))
+
+
+def assert_optimal(
+    structure: am.Structure,
+    family: am.Family,
+    means: np.ndarray,
+    weights: np.ndarray,
+    fit: am.Fit,
+    reference: Callable[[np.ndarray], float],
+) -> None:
+    """The fit is feasible, its cost is its cost, and equals the reference's minimum."""
+    lam = np.asarray(fit.means)
+    assert is_feasible(structure, family, lam), (structure, lam)
+    own = cost(family, means, weights, np.clip(lam, family.domain.low, family.domain.high))
+    assert fit.cost == pytest.approx(own, rel=1e-6, abs=1e-13 * weights.max())
+    # The solver's tolerances are absolute: bring the minimum to the order of one, or as near to it
+    # as it can still solve.
+    for smallest in (1e-6, 1e-3, 1.0):
+        scale = max(fit.cost, smallest * weights.max()) or 1.0
+        try:
+            least = reference(weights / scale) * scale
+        except UnsolvedError:
+            continue
+        tolerance = scale * (1e-7 if isinstance(family, am.Gaussian) else 1e-6)
+        # Where a logarithm has coefficient 0, the solver is less precise. (That the fit is not
+        # worse than the solver's is the whole test: being feasible, it can't be better.)
+        boundary = ((means == family.domain.low) | (means == family.domain.high)).any()
+        slack = 1e-9 * weights.max() if boundary else 0.0
+        assert fit.cost <= least + tolerance + slack, (fit, least, means, weights)
+        assert boundary or fit.cost >= least - tolerance, (fit, least, means, weights)
+        return
+    pytest.fail(f"the reference solver gave up on {means}, {weights}")
+
+
+def has_interior(reference: Reference, best: int, challenger: int) -> bool:
+    """Whether the problem of a challenger has a point inside of the family's domain."""
+    inside = np.full(reference.structure.n_arms, 0.5)
+    try:
+        return reference.alt_min(inside, np.ones(inside.size), best, challenger) < 40.0
+    except UnsolvedError:
+        return False
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+def test_against_a_convex_solver(
+    kind: type[am.Structure], family: am.Family, n_problems: int, rng: np.random.Generator
+) -> None:
+    solved = 0
+    while solved < n_problems:
+        structure = random_structure(kind, rng)
+        if family not in supported_families(structure):
+            pytest.skip(f"{kind.__name__} refuses {type(family).__name__} rewards")
+        reference = Reference(structure, family)
+        for _ in range(PROBLEMS_PER_STRUCTURE):
+            p = random_problem(structure, family, rng)
+            if not (p.weights > 0.0).any():
+                continue
+            fit = p.project()
+            assert_optimal(
+                structure,
+                family,
+                p.means,
+                p.weights,
+                fit,
+                lambda w, p=p, r=reference: r.project(p.means, w),
+            )
+            j, k = p.best, p.challenger
+            fit = p.alt_min(k)
+            if fit.cost < math.inf:
+                assert fit.means[k] >= fit.means[j] - 1e-9
+                assert_optimal(
+                    structure,
+                    family,
+                    p.means,
+                    p.weights,
+                    fit,
+                    lambda w, p=p, r=reference: r.alt_min(p.means, w, p.best, p.challenger),
+                )
+            else:
+                assert not (reference.can_beat(j, k) and has_interior(reference, j, k))
+            solved += 1
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+def test_nearest_alternative_against_a_convex_solver(
+    kind: type[am.Structure], n_problems: int, rng: np.random.Generator
+) -> None:
+    """All challengers together, for Gaussian rewards of several variances."""
+    solved = 0
+    while solved < n_problems:
+        structure = random_structure(kind, rng)
+        family = am.Gaussian(float(rng.uniform(0.5, 2.0)))
+        reference = Reference(structure, family)
+        for _ in range(PROBLEMS_PER_STRUCTURE):
+            p = random_problem(structure, family, rng)
+            challengers = [k for k in range(structure.n_arms) if k != p.best]
+            fit = p.nearest()
+            if fit.cost < math.inf and (p.weights > 0.0).any():
+                assert fit.means[challengers].max() >= fit.means[p.best] - 1e-9
+                assert_optimal(
+                    structure,
+                    family,
+                    p.means,
+                    p.weights,
+                    fit,
+                    lambda w, p=p, r=reference, c=challengers: min(
+                        r.alt_min(p.means, w, p.best, k) for k in c
+                    ),
+                )
+            else:
+                assert (
+                    not any(reference.can_beat(p.best, k) for k in challengers)
+                    or not (p.weights > 0.0).any()
+                )
+            solved += 1
