@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from armature.structures._records import Floats
-from armature.structures._structure import (
+from armature.structures._checks import (
     checked_n_arms,
     checked_order,
     checked_positions,
     checked_positive,
 )
+from armature.structures._records import Floats
 from armature.structures.polyhedral import PolyhedralStructure
 
 

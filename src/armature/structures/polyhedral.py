@@ -13,15 +13,11 @@ import numpy.typing as npt
 from armature._compile import kernel
 from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord
+from armature.structures._checks import checked_array, checked_n_arms, checked_order
 from armature.structures._convex import domain_high, domain_low, fail, minimise, nearest_of
 from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
 from armature.structures._records import Cell, Floats, Oracle, Query, Shape, Work
-from armature.structures._structure import (
-    CompiledStructure,
-    checked_array,
-    checked_n_arms,
-    checked_order,
-)
+from armature.structures._structure import CompiledStructure
 
 # shape.integer = [rows, equalities, entries, whether a table follows, start of each row, indices]
 # shape.real = [values, right-hand sides, table of which arm can be better than which, or ones]

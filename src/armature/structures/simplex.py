@@ -17,9 +17,10 @@ from armature.families.kernels import (
     total_divergence,
     weighted_divergence,
 )
+from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._pooling import pooled_mean
 from armature.structures._records import Floats, Oracle, Query, Shape, Work
-from armature.structures._structure import CompiledStructure, checked_n_arms, checked_order
+from armature.structures._structure import CompiledStructure
 from armature.structures._vectors import copy, fill
 
 # The only constraint that ties the arms together has a price nu: each arm minimises

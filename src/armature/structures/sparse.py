@@ -15,16 +15,16 @@ from armature._compile import kernel
 from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord, Gaussian
 from armature.families.kernels import total_divergence, weighted_divergence
-from armature.structures._pooling import pooled_mean
-from armature.structures._records import Cell, Floats, Ints, Oracle, Query, Shape, Work
-from armature.structures._sorting import select_largest
-from armature.structures._structure import (
-    CompiledStructure,
+from armature.structures._checks import (
     checked_array,
     checked_integer,
     checked_n_arms,
     checked_order,
 )
+from armature.structures._pooling import pooled_mean
+from armature.structures._records import Cell, Floats, Ints, Oracle, Query, Shape, Work
+from armature.structures._sorting import select_largest
+from armature.structures._structure import CompiledStructure
 from armature.structures._vectors import copy
 
 # shape.real = [level], shape.integer = [support].

@@ -10,9 +10,10 @@ from typing import ClassVar
 from armature._compile import kernel
 from armature.families import FamilyRecord
 from armature.families.kernels import weighted_divergence
+from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._pooling import pooled_mean
 from armature.structures._records import Floats, Oracle, Query, Shape, Work
-from armature.structures._structure import CompiledStructure, checked_n_arms, checked_order
+from armature.structures._structure import CompiledStructure
 from armature.structures._vectors import copy
 
 

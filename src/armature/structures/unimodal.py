@@ -11,10 +11,11 @@ from armature._compile import kernel
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import total_divergence
+from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._isotonic import isotonic_blocks, isotonic_costs, write_blocks
 from armature.structures._pooling import pooled_mean
 from armature.structures._records import Floats, Oracle, Query, Shape, Work
-from armature.structures._structure import CompiledStructure, checked_n_arms, checked_order
+from armature.structures._structure import CompiledStructure
 from armature.structures._vectors import copy
 
 # A *split* i makes arms 0 .. i-1 non-decreasing and arms i .. K-1 non-increasing, with nothing

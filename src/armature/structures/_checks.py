@@ -1,0 +1,92 @@
+"""Checks of what users give: each error says what is wrong and what would be right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from armature.errors import ArmatureError
+from armature.structures._records import Floats, Ints
+
+
+def checked_n_arms(n_arms: int) -> int:
+    """The number of arms, at least two."""
+    number = checked_integer(n_arms, "n_arms")
+    if number < 2:
+        raise ArmatureError(f"n_arms = {number}: a bandit needs at least 2 arms.")
+    return number
+
+
+def checked_integer(value: int, name: str) -> int:
+    """A whole number, or an error."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise ArmatureError(f"{name} must be a whole number; got {value!r}.")
+    return int(value)
+
+
+def checked_index(index: int, name: str, size: int) -> int:
+    """An index from 0 to size - 1, or an error."""
+    number = checked_integer(index, name)
+    if not 0 <= number < size:
+        raise ArmatureError(f"{name} = {number} is out of range: arms are 0 to {size - 1}.")
+    return number
+
+
+def checked_vector(values: npt.ArrayLike, name: str, size: int) -> Floats:
+    """A new contiguous vector of `size` finite numbers, or an error."""
+    vector = checked_array(values, name)
+    if vector.shape != (size,):
+        raise ArmatureError(
+            f"{name} must be {size} numbers, one for each arm; got an array of shape "
+            f"{vector.shape}."
+        )
+    return vector
+
+
+def checked_array(values: npt.ArrayLike, name: str) -> Floats:
+    """A new contiguous array of finite numbers, or an error that names the first that is not."""
+    try:
+        array = np.array(values, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ArmatureError(f"{name} must be numbers; got {values!r}.") from None
+    if not np.isfinite(array).all():
+        at = np.argwhere(~np.isfinite(array))[0]
+        where = "".join(f"[{i}]" for i in at)
+        raise ArmatureError(f"{name}{where} = {array[tuple(at)]}: every number must be finite.")
+    return array
+
+
+def checked_positions(positions: npt.ArrayLike | None, n_arms: int) -> Floats:
+    """Where the arms lie on a line: 0, 1, 2, ... by default, otherwise distinct numbers."""
+    places = np.arange(n_arms) if positions is None else positions
+    vector = checked_vector(places, "positions", n_arms)
+    order = np.argsort(vector, kind="stable")
+    same = np.flatnonzero(np.diff(vector[order]) <= 0.0)
+    if same.size:
+        first, second = sorted((int(order[same[0]]), int(order[same[0] + 1])))
+        raise ArmatureError(
+            f"positions[{first}] and positions[{second}] are both {vector[first]:g}: "
+            "arms at the same place are one arm; give each arm a place of its own."
+        )
+    vector.setflags(write=False)
+    return vector
+
+
+def checked_order(order: Sequence[int], n_arms: int) -> Ints:
+    """A permutation of the arms, or an error."""
+    permutation = np.array(order, dtype=np.int64)
+    if sorted(permutation.tolist()) != list(range(n_arms)):
+        raise ArmatureError(
+            f"order must name each of the arms 0 to {n_arms - 1} once; got {order}."
+        )
+    return permutation
+
+
+def checked_positive(value: float, name: str) -> float:
+    """A positive finite number, or an error."""
+    if not isinstance(value, (int, float, np.number)) or not (math.isfinite(value) and value > 0):
+        raise ArmatureError(f"{name} must be a positive finite number; got {value!r}.")
+    return float(value)
