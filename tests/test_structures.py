@@ -222,6 +222,21 @@ def test_large_values_keep_their_digits() -> None:
         assert there.cost == pytest.approx(here.cost, rel=1e-8)
 
 
+@pytest.mark.parametrize("structure", EXAMPLES, ids=name)
+def test_vanishing_weights_are_as_good_as_none(structure: am.Structure) -> None:
+    """Weights that differ by twenty orders of magnitude, as learners produce them."""
+    rng = np.random.default_rng(8)
+    for family in supported_families(structure):
+        means = rng.uniform(0.1, 0.9, structure.n_arms)
+        weights = np.ones(structure.n_arms)
+        for vanishing in (1e-21, 1e-100, 1e-300):
+            weights[-1] = vanishing
+            tiny = structure.nearest_alternative(means, weights, 0, family)
+            weights[-1] = 0.0
+            none = structure.nearest_alternative(means, weights, 0, family)
+            assert tiny.cost == pytest.approx(none.cost, rel=1e-6, abs=1e-12)
+
+
 def test_equality_and_hash() -> None:
     assert am.Linear(np.eye(3)) == am.Linear(np.eye(3))
     assert hash(am.Linear(np.eye(3))) == hash(am.Linear(np.eye(3)))

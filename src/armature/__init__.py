@@ -3,8 +3,10 @@
 Say what you know about the shape of the rewards, and explore only as much as that requires.
 """
 
+from armature.bounds import Alternative, Game, LowerBound, lower_bound, solve_game
 from armature.errors import ArmatureError
 from armature.families import Bernoulli, Exponential, Family, Gaussian, Interval, Poisson
+from armature.instance import Instance
 from armature.structures import (
     Categorised,
     Cell,
@@ -24,6 +26,7 @@ from armature.structures import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Alternative",
     "ArmatureError",
     "Bernoulli",
     "Categorised",
@@ -33,10 +36,13 @@ __all__ = [
     "Exponential",
     "Family",
     "Fit",
+    "Game",
     "Gaussian",
+    "Instance",
     "Interval",
     "Linear",
     "Lipschitz",
+    "LowerBound",
     "Poisson",
     "Polyhedral",
     "Simplex",
@@ -45,4 +51,6 @@ __all__ = [
     "Unconstrained",
     "Unimodal",
     "__version__",
+    "lower_bound",
+    "solve_game",
 ]

@@ -55,6 +55,26 @@ class Kernel(Generic[P, R]):
         finally:
             config.CACHE_DIR = previous
 
+    def pointer(self, signature: Any) -> Any:
+        """This kernel as an argument for another one, whose signature has a `FunctionType` there.
+
+        (A dispatcher passed as an ordinary argument defeats the cache on disk.)
+        """
+        import numba
+
+        config: Any = numba.config
+        if config.DISABLE_JIT:
+            return self.py_func
+        self.dispatcher.compile(signature)
+        return self.dispatcher
+
+    def closed(self, signature: Any) -> Any:
+        """This kernel for one signature only, so that its arguments are converted to fit."""
+        dispatcher = self.pointer(signature)
+        if dispatcher is not self.py_func:
+            dispatcher.disable_compile()
+        return dispatcher
+
 
 def kernel(py_func: Callable[P, R]) -> Kernel[P, R]:
     """Mark a function as a kernel: compiled by Numba on first use, cached on disk."""

@@ -67,8 +67,9 @@ def is_quadratic(family: FamilyRecord, w: Floats) -> bool:
     """Whether one quadratic program does it all."""
     if family.code != GAUSSIAN:
         return False
+    heaviest = largest(w)
     for i in range(w.size):
-        if w[i] <= 0.0:
+        if w[i] <= FLATTEST * heaviest:
             return False
     return True
 

@@ -52,8 +52,8 @@ class Structure(abc.ABC):
     ...         lam, cost = self.project(means, weights, family)
     ...         a, b = best, challenger
     ...         if lam[b] < lam[a]:
-    ...             w = [math.inf if arm == 0 else weights[arm] for arm in (a, b)]
-    ...             y = self.value if math.inf in w else np.average(lam[[a, b]], weights=w)
+    ...             pair = [a, b]
+    ...             y = self.value if 0 in pair else np.average(lam[pair], weights=weights[pair])
     ...             lam[a] = lam[b] = y
     ...             cost = sum(weights * family.divergence(means, lam))
     ...         return Fit(lam, float(cost))

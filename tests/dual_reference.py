@@ -1,0 +1,140 @@
+"""The lower bound as one convex program over the cells of `not *`, for cvxpy.
+
+    maximise sum_c q_c   subject to  sum_c q_c d(mu_k, lam^c_k) <= gap_k for all k,  lam^c in cell c
+
+is convex in (q_c, q_c lam^c): the perspective of a convex divergence. The best arm's mean is fixed
+where its gap is 0. Cells are given by matrices, G lam <= h and E lam = f, that owe the library
+nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import cvxpy as cp
+import numpy as np
+from scipy.linalg import null_space
+
+import armature as am
+
+
+class Piece(NamedTuple):
+    tag: object
+    G: np.ndarray
+    h: np.ndarray
+    E: np.ndarray
+    f: np.ndarray
+
+
+def order(K: int, pairs: list[tuple[int, int]]) -> np.ndarray:
+    """One row for each pair (a, b): lam_a - lam_b <= 0."""
+    rows = np.zeros((len(pairs), K))
+    for row, (a, b) in zip(rows, pairs, strict=True):
+        row[a], row[b] = 1.0, -1.0
+    return rows
+
+
+def matrix_pieces(structure: am.Structure) -> list[Piece]:
+    K = structure.n_arms
+    eye, none, nothing = np.eye(K), np.empty((0, K)), np.empty(0)
+    match structure:
+        case am.Unconstrained():
+            return [Piece("all", none, nothing, none, nothing)]
+        case am.Unimodal():
+            result = []
+            for p in range(K):
+                rows = order(
+                    K,
+                    [(i, i + 1) for i in range(p)] + [(i + 1, i) for i in range(p, K - 1)],
+                )
+                result.append(Piece(p, rows, np.zeros(len(rows)), none, nothing))
+            return result
+        case am.Categorised():
+            result = []
+            for label in structure.labels:
+                inside = [i for i in range(K) if structure.categories[i] == label]
+                outside = [i for i in range(K) if structure.categories[i] != label]
+                rows = order(K, list(itertools.product(outside, inside)))
+                result.append(Piece(label, rows, np.zeros(len(rows)), none, nothing))
+            return result
+        case am.Sparse():
+            level = structure.level
+            result = []
+            for s in itertools.combinations(range(K), structure.support):
+                out = [i for i in range(K) if i not in s]
+                G, h = -eye[list(s)], np.full(len(s), -level)
+                result.append(Piece(s, G, h, eye[out], np.full(len(out), level)))
+            return result
+        case am.Linear():
+            E = null_space(structure.features.T).T
+            return [Piece("all", none, nothing, E, np.zeros(len(E)))]
+        case am.Simplex():
+            return [Piece("all", -eye, np.zeros(K), np.ones((1, K)), np.ones(1))]
+        case am.Lipschitz() | am.Concave() | am.Polyhedral():
+            A, b, C, d = structure.constraints
+            return [Piece("all", A, b, C, d)]
+    raise NotImplementedError(structure)
+
+
+def perspective(family: am.Family, x: float, q: cp.Expression, y: cp.Expression) -> cp.Expression:
+    """q d(x, y / q); for exponential rewards y stands for q / mean."""
+    match family:
+        case am.Gaussian():
+            return cp.quad_over_lin(y - q * x, q) / (2.0 * family.sigma**2)
+        case am.Bernoulli():
+            constant = x * np.log(x) + (1 - x) * np.log(1 - x)
+            return constant * q + x * cp.rel_entr(q, y) + (1 - x) * cp.rel_entr(q, q - y)
+        case am.Poisson():
+            return y - q * x + q * x * np.log(x) + x * cp.rel_entr(q, y)
+        case am.Exponential():
+            return x * y - q - q * np.log(x) + cp.rel_entr(q, y)
+    raise NotImplementedError(family)
+
+
+def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
+    """V (or V_eps) by cvxpy with Clarabel."""
+    structure, family, mu, best = (
+        instance.structure,
+        instance.family,
+        instance.means,
+        instance.best_arm,
+    )
+    K = structure.n_arms
+    gaps = np.maximum(instance.gaps, epsilon or 0.0)
+    reciprocal = isinstance(family, am.Exponential)
+    constraints, qs, uses = [], [], [0.0] * K
+    for piece in matrix_pieces(structure):
+        if (
+            isinstance(structure, am.Categorised)
+            and piece.tag == structure.categories[best]
+            and structure.categories.count(piece.tag) == 1
+        ):
+            continue
+        for k in range(K):
+            if k == best:
+                continue
+            q, y = cp.Variable(nonneg=True), cp.Variable(K)
+            G = np.vstack([piece.G, order(K, [(best, k)])])
+            h = np.append(piece.h, 0.0)
+            if reciprocal:
+                # lam_a <= lam_b is y_a >= y_b; a level is its reciprocal.
+                singles = (np.abs(G).sum(axis=1) == 1.0) & (h != 0.0)
+                level = np.where(singles, 1.0 / np.where(h == 0.0, 1.0, h), h)
+                constraints += [-(G @ y) <= -level * q]
+                constraints += [piece.E @ y == (1.0 / piece.f) * q] if len(piece.f) else []
+            else:
+                constraints += [G @ y <= h * q]
+                constraints += [piece.E @ y == piece.f * q] if len(piece.f) else []
+                if isinstance(family, am.Bernoulli):
+                    constraints += [y >= 0, y <= q]
+            if gaps[best] == 0.0:
+                constraints.append(y[best] == q * (1.0 / mu[best] if reciprocal else mu[best]))
+            for i in range(K):
+                if i != best or gaps[best] > 0.0:
+                    uses[i] = uses[i] + perspective(family, float(mu[i]), q, y[i])
+            qs.append(q)
+    constraints += [uses[i] <= gaps[i] for i in range(K) if gaps[i] > 0.0]
+    problem = cp.Problem(cp.Maximize(cp.sum(cp.hstack(qs))), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    return float(problem.value)

@@ -1,0 +1,263 @@
+"""Lower bounds: the paper's panels, an independent convex program, and what theory says."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from dual_reference import dual_value
+from random_structures import FAMILIES, KINDS, random_structure
+
+import armature as am
+from armature.testing import supported_families
+
+ANGLES = np.concatenate([2 * np.pi * np.arange(5) / 5, 2 * np.pi * np.arange(5) / 5 + 0.15])
+CIRCLE = np.column_stack([np.cos(ANGLES), np.sin(ANGLES)])
+PANELS = {
+    "unconstrained": (am.Unconstrained(4), [0, 0.33, 0.67, 1], 11.045681, 11.045681),
+    "categorised-1": (am.Categorised("abbb"), [2, 1, 0.96, 0], 1.0, 4.923077),
+    "categorised-2": (am.Categorised("aabbb"), [3, 1.5, 1.44, 1.44, 0], 2.0, 4.564103),
+    "linear": (am.Linear(CIRCLE), CIRCLE @ [0.0, 2.0], 8.837555, 37.060602),
+    "unimodal-1": (am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1], 14.0, 19.357143),
+    "unimodal-2": (am.Unimodal(7), [0, 0, 0, 1, 0, 0, 0], 4.0, 12.0),
+    "sparse-1": (am.Sparse(10, 1, 0.3), [0.8] + [0.3] * 9, 0.0, 36.0),
+    "sparse-2": (am.Sparse(10, 2, 0.0), [3, 2] + [0] * 8, 2.0, 2.0 + 16.0 / 3.0),
+}
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_panels(panel: str) -> None:
+    structure, means, value, unconstrained = PANELS[panel]
+    bound = am.lower_bound(am.Instance(structure, means))
+    assert bound.value == pytest.approx(value, rel=1e-6, abs=1e-9)
+    assert bound.unconstrained == pytest.approx(unconstrained, rel=1e-6)
+    assert bound.gap <= 1e-6
+
+
+def test_where_the_exploration_goes() -> None:
+    def pulls(panel: str) -> np.ndarray:
+        return am.lower_bound(am.Instance(*PANELS[panel][:2])).pulls
+
+    assert pulls("categorised-1") == pytest.approx([0, 0, 0, 0.5], abs=1e-5)
+    assert pulls("linear").argmax() == 2  # the arm at 4 pi / 5
+    assert pulls("linear")[2] == pytest.approx(pulls("linear").sum(), rel=1e-5)
+    assert pulls("unimodal-2") == pytest.approx([0, 0, 2, 0, 2, 0, 0], abs=1e-4)
+    assert pulls("sparse-1") == pytest.approx(np.zeros(10))
+
+
+def random_instance(
+    kind: type[am.Structure], family: am.Family, rng: np.random.Generator
+) -> am.Instance | None:
+    """Means in a random structure with a clear best arm, or None where the family is refused."""
+    while True:
+        structure = random_structure(kind, rng)
+        if family not in supported_families(structure):
+            return None
+        target = rng.uniform(0.1, 0.9, structure.n_arms)
+        fit = structure.project(target, np.ones(structure.n_arms), family)
+        means = np.clip(np.asarray(fit.means), 0.0, 1.0)
+        ranked = np.sort(means)
+        if ranked[-1] - ranked[-2] > 0.05 and ranked[0] > 0.02 and ranked[-1] < 0.98:
+            return am.Instance(structure, means, family)
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+def test_against_a_convex_program(
+    kind: type[am.Structure], family: am.Family, n_problems: int, rng: np.random.Generator
+) -> None:
+    """Thirty instances of each kind (three hundred if exhaustive), half of them perturbed."""
+    compared = 0
+    while compared < 0.6 * n_problems:
+        instance = random_instance(kind, family, rng)
+        if instance is None:
+            pytest.skip(f"{kind.__name__} refuses {type(family).__name__} rewards")
+        epsilon = 0.1 if compared % 2 else None
+        bound = am.lower_bound(instance, epsilon)
+        check_certificate(instance, bound, epsilon)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                value = dual_value(instance, epsilon)
+        except cp.error.SolverError:
+            continue
+        # The solver stops at about 1e-8, absolutely and relatively, in a program with many cells;
+        # where all alternatives are infinitely far (V = 0), it only comes near.
+        slack = 1e-5 if bound.value > 0.0 else 1e-2
+        assert bound.value == pytest.approx(value, rel=5e-5, abs=slack), instance
+        compared += 1
+
+
+def check_certificate(instance: am.Instance, bound: am.LowerBound, epsilon: float | None) -> None:
+    """The pulls tell every alternative apart; the alternatives' weights respect every gap."""
+    structure, family, best = instance.structure, instance.family, instance.best_arm
+    gaps = np.maximum(instance.gaps, epsilon or 0.0)
+    assert bound.gap <= 1e-6
+    assert bound.pulls @ gaps == pytest.approx(bound.value, rel=1e-9)
+    if bound.value == 0.0:
+        assert bound.alternatives == ()
+        return
+    pulls = bound.pulls.copy()
+    if epsilon is None:
+        pulls[best] = 1e9 * pulls.max()
+    told_apart = structure.nearest_alternative(instance.means, pulls, best, family).cost
+    assert told_apart >= 1.0 - 1e-5
+    weights = np.array([a.weight for a in bound.alternatives])
+    means = np.array([a.means for a in bound.alternatives])
+    assert weights.sum() == pytest.approx(bound.value, rel=2e-6)
+    used = weights @ np.asarray(family.divergence(instance.means[None, :], means))
+    others = np.arange(instance.n_arms) != best
+    assert (used <= gaps * (1 + 1e-6) + 1e-9)[others | (epsilon is not None)].all()
+    for lam in means:
+        assert structure.violation(lam, 1e-6) is None
+        assert lam[others].max() >= lam[best] - 1e-6
+        if epsilon is None:
+            assert lam[best] == instance.means[best]
+
+
+def test_the_certificate_check_can_fail() -> None:
+    instance = am.Instance(*PANELS["unimodal-1"][:2])
+    good = am.lower_bound(instance)
+    check_certificate(instance, good, None)
+    lazy = am.LowerBound(
+        0.99 * good.value, 0.99 * good.pulls, good.alternatives, good.gap, good.unconstrained
+    )
+    with pytest.raises(AssertionError):
+        check_certificate(instance, lazy, None)
+
+
+def test_unconstrained_closed_form() -> None:
+    rng = np.random.default_rng(2)
+    for family in (am.Gaussian(0.7), am.Bernoulli(), am.Poisson(), am.Exponential()):
+        means = np.append(rng.uniform(0.1, 0.7, 6), 0.8)
+        bound = am.lower_bound(am.Instance(am.Unconstrained(7), means, family))
+        exact = sum((0.8 - m) / family.divergence(float(m), 0.8) for m in means[:-1])
+        assert bound.value == pytest.approx(exact, rel=1e-6)
+
+
+def test_unimodal_closed_form() -> None:
+    """Only the two neighbours of the peak matter."""
+    means = np.array([0.1, 0.3, 0.5, 0.8, 0.6, 0.2])
+    family = am.Bernoulli()
+    bound = am.lower_bound(am.Instance(am.Unimodal(6), means, family))
+    exact = sum((0.8 - means[k]) / family.divergence(float(means[k]), 0.8) for k in (2, 4))
+    assert bound.value == pytest.approx(exact, rel=1e-6)
+
+
+def test_structure_never_costs() -> None:
+    rng = np.random.default_rng(4)
+    for kind in KINDS:
+        for _ in range(5):
+            instance = random_instance(kind, am.Gaussian(), rng)
+            bound = am.lower_bound(instance)
+            assert bound.value <= bound.unconstrained * (1 + 1e-6)
+
+
+def test_scaling_and_relabelling() -> None:
+    """V grows with the variance and shrinks as the means spread; the arms' order is immaterial."""
+    rng = np.random.default_rng(6)
+    for kind in (am.Linear, am.Categorised, am.Sparse, am.Concave, am.Simplex):
+        instance = random_instance(kind, am.Gaussian(), rng)
+        structure, means = instance.structure, instance.means
+        value = am.lower_bound(instance).value
+        noisy = am.lower_bound(am.Instance(structure, means, am.Gaussian(3.0)))
+        assert noisy.value == pytest.approx(9.0 * value, rel=3e-6)
+        order = rng.permutation(structure.n_arms).tolist()
+        renamed = am.lower_bound(am.Instance(structure.relabelled(order), means[order]))
+        assert renamed.value == pytest.approx(value, rel=3e-6)
+    curve = np.array([0.1, 0.4, 0.9, 0.6])
+    one = am.lower_bound(am.Instance(am.Unimodal(4), curve)).value
+    assert am.lower_bound(am.Instance(am.Unimodal(4), 5 * curve)).value == pytest.approx(one / 5)
+
+
+@pytest.mark.parametrize("panel", [p for p in PANELS if p != "sparse-1"])
+def test_perturbation(panel: str) -> None:
+    """V <= V_eps <= V + c sqrt(eps V): the excess shrinks like the root of eps, or faster."""
+    instance = am.Instance(*PANELS[panel][:2])
+    value = am.lower_bound(instance).value
+    epsilons = [1e-1, 1e-2, 1e-3, 1e-4]
+    excess = [am.lower_bound(instance, e).value - value for e in epsilons]
+    assert all(x >= -1e-5 * value for x in excess)
+    assert all(a > b for a, b in itertools.pairwise(excess))
+    rates = [x / math.sqrt(e * value) for x, e in zip(excess, epsilons, strict=True)]
+    assert max(rates[2:]) <= 1.1 * rates[1]
+
+
+@pytest.mark.parametrize("learner", ["k", "lambda"])
+@pytest.mark.parametrize("panel", PANELS)
+def test_the_game_converges_from_both_sides(panel: str, learner: str) -> None:
+    instance = am.Instance(*PANELS[panel][:2])
+    epsilon, rounds = 0.2, 20_000
+    value = am.lower_bound(instance, epsilon).value
+    game = am.solve_game(instance, learner, epsilon, rounds)
+    assert (game.lower <= value * (1 + 1e-6)).all()
+    assert (game.upper >= value * (1 - 1e-6)).all()
+    gap = game.upper - game.lower
+    early = np.searchsorted(game.rounds, rounds // 100)
+    # A hundred times as many rounds: a tenth of the gap by the theorem's rate, and usually less.
+    assert gap[-1] <= 0.25 * gap[early] + 1e-6 * value
+    assert gap[-1] <= 0.03 * value
+    gaps = np.maximum(instance.gaps, epsilon)
+    assert game.pulls @ gaps == pytest.approx(game.upper[-1], rel=1e-9)
+    assert (game.information / gaps).max() == pytest.approx(1.0 / game.lower[-1], rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+def test_the_game_for_every_structure(kind: type[am.Structure], rng: np.random.Generator) -> None:
+    for family in (am.Gaussian(), am.Bernoulli()):
+        instance = random_instance(kind, family, rng)
+        value = am.lower_bound(instance, 0.3).value
+        if value == 0.0:
+            with pytest.raises(am.ArmatureError, match="there is no game to play"):
+                am.solve_game(instance)
+            continue
+        for learner in ("k", "lambda"):
+            game = am.solve_game(instance, learner, 0.3, 2000)
+            assert game.lower[-1] <= value * (1 + 1e-6)
+            assert game.upper[-1] >= value * (1 - 1e-6)
+
+
+class Half(am.Structure):
+    """In plain Python: the means of two arms are any numbers."""
+
+    n_arms = 2
+
+    def project(self, means, weights, family):
+        return am.Fit(np.array(means, dtype=float), 0.0)
+
+    def alt_min(self, means, weights, best, challenger, family):
+        return am.Unconstrained(2).alt_min(means, weights, best, challenger, family)
+
+
+def test_a_structure_in_plain_python() -> None:
+    bound = am.lower_bound(am.Instance(Half(), [0.0, 1.0]))
+    assert bound.value == pytest.approx(2.0, rel=1e-6)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(am.ArmatureError, match=r"means\[4\] = 0.5 rises again after the peak"):
+        am.Instance(am.Unimodal(5), [0.1, 0.2, 0.9, 0.3, 0.5])
+    with pytest.raises(am.ArmatureError, match="arms 1, 2 are all best, with mean 1"):
+        am.Instance(am.Unconstrained(3), [0.0, 1.0, 1.0])
+    with pytest.raises(am.ArmatureError, match="does not go with Exponential"):
+        am.Instance(am.Simplex(2), [0.3, 0.7], am.Exponential())
+    instance = am.Instance(am.Unconstrained(3), [0.0, 0.5, 1.0])
+    with pytest.raises(am.ArmatureError, match="epsilon must be a positive finite number"):
+        am.lower_bound(instance, epsilon=0.0)
+    with pytest.raises(am.ArmatureError, match='learner must be "k" or "lambda"'):
+        am.solve_game(instance, "mu")
+    with pytest.raises(am.ArmatureError, match="at least one round"):
+        am.solve_game(instance, rounds=0)
+    with pytest.raises(am.ArmatureError, match="epsilon must be a positive"):
+        am.solve_game(instance, epsilon=-1.0)
+
+
+def test_an_uncertified_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["armature.bounds.lower_bound"], "STEPS", 3)
+    with pytest.raises(am.ArmatureError, match="could not be certified: it is between"):
+        am.lower_bound(am.Instance(*PANELS["linear"][:2]), 0.1)
