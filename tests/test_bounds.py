@@ -14,6 +14,8 @@ from dual_reference import dual_value
 from random_structures import FAMILIES, KINDS, random_structure
 
 import armature as am
+from armature.bounds.allocation import CERTIFIED, NO_ALTERNATIVE
+from armature.bounds.lower_bound import make_tableau, run_allocate
 from armature.testing import supported_families
 
 ANGLES = np.concatenate([2 * np.pi * np.arange(5) / 5, 2 * np.pi * np.arange(5) / 5 + 0.15])
@@ -220,6 +222,26 @@ def test_the_game_for_every_structure(kind: type[am.Structure], rng: np.random.G
             game = am.solve_game(instance, learner, 0.3, 2000)
             assert game.lower[-1] <= value * (1 + 1e-6)
             assert game.upper[-1] >= value * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+def test_the_warm_allocation_solver(kind: type[am.Structure], rng: np.random.Generator) -> None:
+    """To 1e-4, from one call to the next, while the means wander inside of the structure."""
+    start = random_instance(kind, am.Gaussian(), rng)
+    structure, K = start.structure, start.n_arms
+    pulls, bounds, tableau = np.zeros(K), np.zeros(2), make_tableau(K)
+    for _ in range(20):
+        means = structure.project(
+            start.means + rng.normal(0.0, 0.005, K), np.ones(K), am.Gaussian()
+        ).means
+        instance = am.Instance(structure, means)
+        outcome = run_allocate(
+            structure, instance, instance.gaps, 1e-4, 10_000, True, pulls, bounds, tableau
+        )
+        value = am.lower_bound(instance).value
+        assert outcome == (NO_ALTERNATIVE if value == 0.0 else CERTIFIED)
+        assert bounds[1] == pytest.approx(value, rel=1.1e-4, abs=1e-12)
+        assert pulls @ instance.gaps == pytest.approx(bounds[1], rel=1e-9, abs=1e-12)
 
 
 class Half(am.Structure):

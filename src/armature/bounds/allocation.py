@@ -30,14 +30,15 @@ CERTIFIED = 0
 NO_ALTERNATIVE = 1
 UNCERTIFIED = 2
 
-FREE_WEIGHT = 1e8  # of the best arm, relative to the heaviest other, where it costs nothing
-MOST_WEIGHT = 1e13  # the same, at the most
-STILL = 3e-8  # the share of a cost that the best arm may have for its mean to count as unmoved
+# All relative to the accuracy that is asked for:
+FREE_WEIGHT = 10.0  # the inverse of the best arm's weight, per heaviest other, where it is free
+STILL = 0.03  # the share of a cost that the best arm may have for its mean to count as unmoved
+TRACE = 0.03  # the share of the regret that is spread over all arms
+MOST_WEIGHT = 1e13  # the best arm's weight at the most
 LARGEST = 1e8  # a divergence that counts as infinite
 REFACTOR = 30  # pivots between two computations of the inverse
 SLACK = 1e-11  # how negative a basic variable may become, relative to the largest
-TRACE = 1e-10  # the least weight, relative to the largest, where divergences can be infinite
-SMOOTHING = 1e-3  # how much of the largest weight every arm gets while looking for alternatives
+SMOOTHING = 1e-2  # the share of the regret, while looking for the first alternatives
 
 
 class Tableau(NamedTuple):
@@ -178,6 +179,19 @@ def lower_value(tableau: Tableau, gaps: Floats, best: int) -> float:
 
 
 @kernel
+def spend(N: Floats, gaps: Floats, share: float, w: Floats) -> None:
+    """w = N, plus a small share of its regret spread evenly over the arms."""
+    K = N.size
+    regret = 0.0
+    for k in range(K):
+        regret += max(0.0, N[k]) * gaps[k]
+    for k in range(K):
+        w[k] = max(0.0, N[k])
+        if gaps[k] > 0.0:
+            w[k] += share * regret / (K * gaps[k])
+
+
+@kernel
 def allocate(
     nearest: Kernel[..., float],
     shape: Shape,
@@ -209,9 +223,10 @@ def allocate(
     bounds[0] = 0.0
     bounds[1] = math.inf
     smooth = True
-    freedom = FREE_WEIGHT
-    # With no weight at all, an arm's mean may go where its divergence is infinite.
-    trace = 0.0 if family.code == GAUSSIAN else TRACE
+    freedom = FREE_WEIGHT / tolerance
+    # With no weight at all, an arm's mean may go where its divergence is infinite, if there is such
+    # a place.
+    trace = 0.0 if family.code == GAUSSIAN else TRACE * tolerance
     pivots = 0  # since the inverse was last computed afresh
     for step in range(steps):
         write_prices(tableau, N)
@@ -227,19 +242,19 @@ def allocate(
             if not pivot(tableau, column, lam, 1):
                 return UNCERTIFIED
             continue
-        for k in range(K):
-            w[k] = max(0.0, N[k]) + (SMOOTHING if smooth else trace) * heaviest
-            if step == 0:
-                w[k] = max(pulls[k], 0.0) if warm else 1.0
-        if step == 0:
-            heaviest = 1.0
+        if step > 0:
+            spend(N, gaps, SMOOTHING if smooth else trace, w)
+        elif warm and largest(pulls) > 0.0:
+            spend(pulls, gaps, SMOOTHING, w)
+        else:
             for k in range(K):
-                heaviest = max(heaviest, w[k])
+                w[k] = 1.0
+        heaviest = largest(w)
         if free:
             w[best] = freedom * heaviest
         value = nearest(shape, family, mu, w, Query(best, -1, -1, support), lam, work)
         moved = w[best] * divergence(family, mu[best], lam[best]) if free else 0.0
-        while moved > STILL * value and freedom < MOST_WEIGHT and value < math.inf:
+        while moved > STILL * tolerance * value and freedom < MOST_WEIGHT and value < math.inf:
             freedom *= 10.0
             w[best] = freedom * heaviest
             value = nearest(shape, family, mu, w, Query(best, -1, -1, support), lam, work)
@@ -262,7 +277,7 @@ def allocate(
             for k in range(K):
                 pulls[k] = w[k] / value if not (free and k == best) else 0.0
         bounds[0] = max(bounds[0], lower_value(tableau, gaps, best))
-        if bounds[1] - bounds[0] <= tolerance * bounds[1]:
+        if bounds[1] < math.inf and bounds[1] - bounds[0] <= tolerance * bounds[1]:
             return CERTIFIED
         told_apart = 0.0
         for k in range(K):
@@ -275,7 +290,6 @@ def allocate(
                 pivots = 0
             smooth = False
             continue
-        smooth = True
         if not pivot(tableau, column, lam, 0):
             return UNCERTIFIED
         pivots += 1

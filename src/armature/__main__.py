@@ -1,0 +1,6 @@
+"""`python -m armature`: the same program as `armature`."""
+
+from armature.cli import main
+
+if __name__ == "__main__":
+    main()

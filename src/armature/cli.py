@@ -1,0 +1,153 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from armature.bounds import LowerBound
+    from armature.instance import Instance
+
+app = typer.Typer(
+    help="Structured stochastic bandits: explore only as much as your knowledge leaves open.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+MOST_ALTERNATIVES = 10
+
+
+class Listing(StrEnum):
+    """What `armature list` can list."""
+
+    structures = "structures"
+    families = "families"
+    panels = "panels"
+    examples = "examples"
+
+
+def _fail(error: Exception) -> NoReturn:
+    Console(stderr=True).print(f"[red]Error:[/red] {error}", highlight=False, soft_wrap=True)
+    raise typer.Exit(2)
+
+
+@app.command()
+def bound(
+    spec: Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped problem.")],
+    epsilon: Annotated[
+        float | None, typer.Option(help="Least gap of an arm: gives the perturbed value.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
+) -> None:
+    """The lower bound V of a problem, the optimal pulls and the instances that they tell apart."""
+    from armature.bounds import lower_bound
+    from armature.errors import ArmatureError
+    from armature.experiments import load_instance
+
+    try:
+        instance = load_instance(spec)
+        answer = lower_bound(instance, epsilon)
+        if plot is not None:
+            from armature.plotting import plot_bound
+
+            plot_bound(instance, answer, plot, epsilon)
+    except (ArmatureError, OSError) as error:
+        _fail(error)
+    if as_json:
+        typer.echo(json.dumps(_as_data(instance, answer, epsilon), indent=2))
+    else:
+        _print_bound(instance, answer)
+
+
+def _as_data(instance: Instance, answer: LowerBound, epsilon: float | None) -> dict[str, object]:
+    return {
+        "structure": type(instance.structure).__name__,
+        "family": str(instance.family),
+        "means": instance.means.tolist(),
+        "best_arm": instance.best_arm,
+        "epsilon": epsilon,
+        "value": answer.value,
+        "gap": answer.gap,
+        "unconstrained": answer.unconstrained,
+        "pulls": answer.pulls.tolist(),
+        "alternatives": [
+            {"weight": a.weight, "means": a.means.tolist()} for a in answer.alternatives
+        ],
+    }
+
+
+def _print_bound(instance: Instance, answer: LowerBound) -> None:
+    worth = "the structure leaves nothing to explore"
+    if answer.value > 0.0:
+        worth = f"{answer.unconstrained / answer.value:.3g} times that"
+    console.print(
+        f"[bold]V = {answer.value:.6g}[/bold]: the regret of a consistent algorithm grows at least "
+        f"like {answer.value:.6g} ln T"
+    )
+    console.print(f"without the structure: {answer.unconstrained:.6g} ({worth})")
+    console.print(f"certified to a relative {answer.gap:.0e}\n")
+    table = Table("arm", "mean", "gap", "pulls per ln T", "regret per ln T")
+    for column in table.columns:
+        column.justify = "right"
+    for k in range(instance.n_arms):
+        free = k == instance.best_arm and answer.pulls[k] == 0.0
+        table.add_row(
+            f"{k} *" if k == instance.best_arm else f"{k}",
+            f"{instance.means[k]:.4g}",
+            f"{instance.gaps[k]:.4g}",
+            "all others" if free else f"{answer.pulls[k]:.4g}",
+            "0" if free else f"{answer.pulls[k] * instance.gaps[k]:.4g}",
+        )
+    console.print(table)
+    if not answer.alternatives:
+        console.print("No instance with another best arm could be mistaken for this one.")
+        return
+    others = Table("weight", "best arm", "means of a confusing instance (changed ones in bold)")
+    for alternative in answer.alternatives[:MOST_ALTERNATIVES]:
+        rivals = [
+            str(k)
+            for k in range(instance.n_arms)
+            if k != instance.best_arm and alternative.means[k] >= alternative.means.max() - 1e-6
+        ]
+        cells = [
+            f"[bold]{new:.4g}[/bold]" if abs(new - old) > 1e-6 else f"{new:.4g}"
+            for old, new in zip(instance.means, alternative.means, strict=True)
+        ]
+        others.add_row(f"{alternative.weight:.4g}", ", ".join(rivals), " ".join(cells))
+    console.print(others)
+    left = len(answer.alternatives) - MOST_ALTERNATIVES
+    if left > 0:
+        console.print(f"and {left} more with less weight (--json has all)")
+
+
+@app.command("list")
+def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -> None:
+    """Names that can be used in a problem's file, and the problems that are shipped."""
+    import tomllib
+
+    from armature.experiments import shipped_specs
+    from armature.experiments.names import FAMILIES, STRUCTURES
+
+    if what in (Listing.structures, Listing.families):
+        classes = STRUCTURES if what is Listing.structures else FAMILIES
+        rows = {name: (cls.__doc__ or "").strip().splitlines()[0] for name, cls in classes.items()}
+    else:
+        specs = shipped_specs("panels" if what is Listing.panels else "examples")
+        rows = {name: tomllib.loads(text)["title"] for name, text in specs.items()}
+    width = max(map(len, rows))
+    for name, description in rows.items():
+        console.print(f"{name:<{width}}  {description}", highlight=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,104 @@
+"""Reading a problem from a TOML file.
+
+    means = [0.2, 0.4, 0.9, 0.7, 0.1]
+
+    [structure]
+    kind = "unimodal"
+
+    [family]
+    kind = "gaussian"
+    sigma = 1.0
+
+`means` may be left out for a linear structure with `theta`. The number of arms follows from the
+means; the other keys of a structure are the arguments of its class. Without a family, rewards are
+Gaussian with sigma 1.
+"""
+
+from __future__ import annotations
+
+import inspect
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from armature.errors import ArmatureError
+from armature.experiments.names import FAMILIES, STRUCTURES, unknown
+from armature.instance import Instance
+
+KEYS = ("title", "means", "theta", "structure", "family")
+
+
+def shipped_specs(kind: Literal["panels", "examples"]) -> dict[str, str]:
+    """The problems that come with the package, by name: the paper's panels, and an example each."""
+    folder = resources.files("armature.experiments") / kind
+    files = sorted(folder.iterdir(), key=lambda entry: entry.name)
+    return {entry.name.removesuffix(".toml"): entry.read_text() for entry in files}
+
+
+def load_instance(spec: str | Path) -> Instance:
+    """The instance that a TOML file describes; `spec` is its path, or a shipped problem's name.
+
+    >>> load_instance("unimodal-1").means.tolist()
+    [0.2, 0.4, 0.9, 0.7, 0.1]
+    """
+    return parse_instance(read_spec(spec))
+
+
+def read_spec(spec: str | Path) -> str:
+    """The text of a file, or of a shipped problem."""
+    path = Path(spec)
+    if path.is_file():
+        return path.read_text()
+    shipped = shipped_specs("panels") | shipped_specs("examples")
+    if str(spec) in shipped:
+        return shipped[str(spec)]
+    if path.suffix == ".toml":
+        raise ArmatureError(f"there is no file {str(spec)!r}.")
+    raise unknown("the problem", str(spec), shipped)
+
+
+def parse_instance(text: str) -> Instance:
+    """The instance that the text of a TOML file describes."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ArmatureError(f"this is not TOML: {error}.") from None
+    for key in table:
+        if key not in KEYS:
+            raise unknown("the key", key, KEYS)
+    if "structure" not in table:
+        raise ArmatureError("there is no [structure]: give one, such as kind = 'unimodal'.")
+    arguments = dict(table["structure"])
+    family = _build(FAMILIES, "family", dict(table.get("family", {"kind": "gaussian"})))
+    means = table.get("means")
+    if means is None and "theta" in table and "features" in arguments:
+        try:
+            means = np.asarray(arguments["features"], float) @ np.asarray(table["theta"], float)
+        except (TypeError, ValueError):
+            raise ArmatureError("theta must have one number for each feature.") from None
+    if means is None:
+        raise ArmatureError("there are no means: give means = [...], one for each arm.")
+    accepted = STRUCTURES.get(str(arguments.get("kind", "")).lower())
+    if accepted is not None and "n_arms" in inspect.signature(accepted).parameters:
+        arguments.setdefault("n_arms", len(means))
+    return Instance(_build(STRUCTURES, "structure", arguments), means, family)
+
+
+def _build(classes: dict[str, Any], section: str, arguments: dict[str, Any]) -> Any:
+    """Make an object of the class that `kind` names from the other keys of a section."""
+    if "kind" not in arguments:
+        raise ArmatureError(f"[{section}] has no kind: it can be {', '.join(classes)}.")
+    kind = str(arguments.pop("kind")).lower()
+    if kind not in classes:
+        raise unknown(f"{section}.kind", kind, classes)
+    parameters = inspect.signature(classes[kind]).parameters
+    for key in arguments:
+        if key not in parameters:
+            raise unknown(f"{section}.{key}: the key", key, parameters)
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in arguments:
+            raise ArmatureError(f"[{section}] of kind {kind!r} needs the key {name!r}.")
+    return classes[kind](**arguments)

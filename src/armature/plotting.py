@@ -1,0 +1,77 @@
+"""Pictures. What is drawn is computed elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from armature.bounds import LowerBound, lower_bound
+from armature.errors import ArmatureError
+from armature.instance import Instance
+from armature.structures import Unconstrained
+
+# Okabe and Ito's colours, which stay apart for colour-blind readers and in print.
+BLACK, ORANGE, BLUE, GREEN = "#000000", "#E69F00", "#0072B2", "#009E73"
+MOST_ALTERNATIVES = 4
+
+
+def plot_bound(
+    instance: Instance, bound: LowerBound, path: str | Path, epsilon: float | None = None
+) -> None:
+    """Draw means and confusing instances above, the optimal pulls below, into a PNG, SVG or PDF."""
+    path = Path(path)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ArmatureError(f"{path.name!r} must end in .png, .svg or .pdf.")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    from matplotlib.ticker import MaxNLocator
+
+    arms = np.arange(instance.n_arms)
+    width = max(6.0, min(14.0, 1.5 + 0.5 * instance.n_arms))
+    figure, (top, bottom) = pyplot.subplots(
+        2, 1, sharex=True, figsize=(width, 6.0), height_ratios=[3, 2], layout="constrained"
+    )
+    for n, alternative in enumerate(bound.alternatives[:MOST_ALTERNATIVES]):
+        label = f"confusing instance, weight {alternative.weight:.3g}"
+        style = dict(color=(ORANGE, BLUE, GREEN, "#CC79A7")[n], linewidth=1.2, markersize=5)
+        top.plot(
+            arms, alternative.means, "o--", fillstyle="none", label=label, zorder=2 + n, **style
+        )
+    top.plot(arms, instance.means, "o", color=BLACK, markersize=7, label="means", zorder=1)
+    top.plot(
+        instance.best_arm,
+        instance.means[instance.best_arm],
+        "*",
+        color=BLACK,
+        markersize=16,
+        label=f"best arm: {instance.best_arm}",
+        zorder=1,
+    )
+    top.set_ylabel("mean reward")
+    top.set_title(f"{type(instance.structure).__name__}: regret at least {bound.value:.4g} ln T")
+    top.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+    nothing_known = Instance(Unconstrained(instance.n_arms), instance.means, instance.family)
+    others = lower_bound(nothing_known, epsilon)
+    with_it, without = f"V = {bound.value:.4g}", f"V = {others.value:.4g}"
+    bars = bottom.bar(
+        arms - 0.2, bound.pulls, 0.4, color=BLUE, label=f"with the structure: {with_it}"
+    )
+    bottom.bar_label(bars, [f"{n:.3g}" if n > 1e-6 else "" for n in bound.pulls], fontsize=8)
+    bottom.bar(arms + 0.2, others.pulls, 0.4, color="#BBBBBB", label=f"without it: {without}")
+    bottom.set_ylabel("optimal pulls per ln T")
+    bottom.set_xlabel("arm")
+    bottom.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=min(instance.n_arms, 20)))
+    bottom.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
+    for axes in (top, bottom):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", alpha=0.3)
+    partial = path.with_name(f".{path.name}.partial{path.suffix}")
+    try:
+        figure.savefig(partial, dpi=150)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+        pyplot.close(figure)
