@@ -13,7 +13,7 @@ from scipy.special import lambertw
 
 import armature as am
 from armature import thresholds
-from armature.learners import AdaHedge, Tracker
+from armature.learners import AdaHedge, FollowTheLeader, Tracker
 
 
 def play(losses: np.ndarray) -> tuple[float, list[np.ndarray]]:
@@ -107,6 +107,32 @@ def test_tracking_stays_within_its_bounds(sequence: list[list[float]]) -> None:
         off = tracker.pulls - tracker.targets
         assert off.min() >= lowest - 1e-9
         assert off.max() <= 1.0 + 1e-9
+
+
+def test_leaders_are_the_cells_minimisers() -> None:
+    rng = np.random.default_rng(1)
+    means, pulls = np.array([0.9, 0.4, 0.4, 0.7]), rng.exponential(size=4)
+    for structure in (am.Sparse(4, 2, 0.4), am.Categorised("aabb"), am.Concave(4)):
+        learner = FollowTheLeader(structure, means, 0, am.Gaussian())
+        leaders = learner.leaders(pulls)
+        assert len(leaders) == len(structure.cells(0, means, np.ones(4), am.Gaussian()))
+        for cell, leader in zip(learner.cells, leaders, strict=True):
+            fit = structure.cell_min(means, pulls, cell, am.Gaussian())
+            assert leader.tolist() == fit.means.tolist()
+
+
+def test_the_leaders_regret_is_logarithmic() -> None:
+    """On one cell, against pulls that alternate: far below the square root of the rounds."""
+    means, family = np.array([1.0, 0.0, 0.4]), am.Gaussian()
+    learner = FollowTheLeader(am.Unconstrained(3), means, 0, family)
+    N, lost, rounds = np.zeros(3), 0.0, 2000
+    for t in range(rounds):
+        lam = learner.leaders(N)[0]
+        k = t % 2
+        lost += family.divergence(float(means[k]), float(lam[k]))
+        N[k] += 1.0
+    best = float(N @ np.asarray(family.divergence(means, learner.leaders(N)[0])))
+    assert lost - best <= 2.0 * math.log(rounds)
 
 
 @pytest.mark.parametrize("K", [2, 3, 5, 12])

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -98,14 +99,15 @@ def _print_bound(instance: Instance, answer: LowerBound) -> None:
     table = Table("arm", "mean", "gap", "pulls per ln T", "regret per ln T")
     for column in table.columns:
         column.justify = "right"
+    pulls = np.where(answer.pulls > 1e-6 * answer.pulls.max(), answer.pulls, 0.0)
     for k in range(instance.n_arms):
-        free = k == instance.best_arm and answer.pulls[k] == 0.0
+        free = k == instance.best_arm and pulls[k] == 0.0
         table.add_row(
             f"{k} *" if k == instance.best_arm else f"{k}",
             f"{instance.means[k]:.4g}",
             f"{instance.gaps[k]:.4g}",
-            "all others" if free else f"{answer.pulls[k]:.4g}",
-            "0" if free else f"{answer.pulls[k] * instance.gaps[k]:.4g}",
+            "all others" if free else f"{pulls[k]:.4g}",
+            "0" if free else f"{pulls[k] * instance.gaps[k]:.4g}",
         )
     console.print(table)
     if not answer.alternatives:

@@ -59,7 +59,9 @@ def plot_bound(
     bars = bottom.bar(
         arms - 0.2, bound.pulls, 0.4, color=BLUE, label=f"with the structure: {with_it}"
     )
-    bottom.bar_label(bars, [f"{n:.3g}" if n > 1e-6 else "" for n in bound.pulls], fontsize=8)
+    bottom.bar_label(
+        bars, [f"{n:.3g}" if n > 1e-4 * max(bound.pulls) else "" for n in bound.pulls], fontsize=8
+    )
     bottom.bar(arms + 0.2, others.pulls, 0.4, color="#BBBBBB", label=f"without it: {without}")
     bottom.set_ylabel("optimal pulls per ln T")
     bottom.set_xlabel("arm")

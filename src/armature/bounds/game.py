@@ -26,6 +26,7 @@ from armature.families import FamilyRecord
 from armature.families.kernels import divergence
 from armature.instance import Instance
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
+from armature.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
 from armature.structures import CompiledStructure
 from armature.structures._records import Floats, Ints, Query, Shape, Work
 from armature.structures._types import numba_types
@@ -149,9 +150,8 @@ def play_lambda(
         adahedge_weights(learner, q)
         for k in range(K):
             expected[k] = 0.0
+        follow_the_leaders(cell_min, shape, family, mu, N, best, cells, support, leaders, work)
         for c in range(C):
-            query = Query(best, cells[c, 0], cells[c, 1], support)
-            cell_min(shape, family, mu, N, query, leaders[c], work)
             for k in range(K):
                 if q[c] > 0.0:
                     expected[k] += q[c] * information(family, mu[k], leaders[c, k])
@@ -238,23 +238,17 @@ def solve_game(
         play = _compiled(play_k, 1, False)
         play(oracle.nearest.pointer(signature), *head, *tail, support, structure.workspace())
     else:
-        cells = [
-            cell
-            for cell in structure.cells(best, mu, ones, family)
-            if structure.cell_min(mu, ones, cell, family).cost < math.inf
-        ]
-        support[list(cells[0].support)] = 1
-        table = np.array([(c.first, c.second) for c in cells], dtype=np.int64).reshape(-1, 2)
+        cells = FollowTheLeader(structure, mu, best, family)
         play = _compiled(play_lambda, 2, True)
         play(
             oracle.nearest.pointer(signature),
             oracle.cell_min.pointer(signature),
             *head,
-            table,
+            cells.table,
             *tail,
-            np.zeros((len(cells), K)),
-            np.zeros((4, len(cells))),
-            support,
+            np.zeros((len(cells.cells), K)),
+            np.zeros((4, len(cells.cells))),
+            cells.support,
             structure.workspace(),
         )
     regret = float(N @ gaps)

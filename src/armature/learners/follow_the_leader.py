@@ -1,0 +1,113 @@
+"""Follow the leader in each convex cell: the alternative that the pulls so far rule out least.
+
+On a convex cell and a strongly convex divergence its regret grows like ln t; AdaHedge over the
+cells makes one learner for the whole, non-convex set of alternatives (the paper's lambda-learner).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armature._compile import Kernel, kernel
+from armature.errors import ArmatureError
+from armature.families import Family, FamilyRecord
+from armature.structures import CompiledStructure
+from armature.structures._records import Floats, Ints, Query, Shape, Work
+from armature.structures._types import numba_types
+
+
+@kernel
+def follow_the_leaders(
+    cell_min: Kernel[..., float],
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    N: Floats,
+    best: int,
+    cells: Ints,
+    support: Ints,
+    leaders: Floats,
+    work: Work,
+) -> None:
+    """leaders[c] = the point of cell c that minimises sum_k N_k d(mu_k, lam_k)."""
+    for c in range(cells.shape[0]):
+        query = Query(best, cells[c, 0], cells[c, 1], support)
+        cell_min(shape, family, mu, N, query, leaders[c], work)
+
+
+class FollowTheLeader:
+    """The leaders of all cells of `not best`, for means that are known.
+
+    Cells that lie infinitely far from the means are left out.
+
+    >>> from armature.families import Gaussian
+    >>> from armature.structures import Unconstrained
+    >>> learner = FollowTheLeader(Unconstrained(3), [1.0, 0.0, 0.5], 0, Gaussian())
+    >>> learner.leaders([3.0, 1.0, 1.0])
+    array([[0.75 , 0.75 , 0.5  ],
+           [0.875, 0.   , 0.875]])
+    """
+
+    def __init__(
+        self, structure: CompiledStructure, means: npt.ArrayLike, best: int, family: Family
+    ) -> None:
+        self.structure, self.family, self.best = structure, family, best
+        ones = np.ones(structure.n_arms)
+        self.means, _ = structure.checked_problem(means, ones, family)
+        self.cells = tuple(
+            cell
+            for cell in structure.cells(best, self.means, ones, family)
+            if structure.cell_min(self.means, ones, cell, family).cost < math.inf
+        )
+        if not self.cells:
+            raise ArmatureError(
+                f"no alternative at a finite distance has another best arm: {best}."
+            )
+        self.table = np.array([(c.first, c.second) for c in self.cells], dtype=np.int64)
+        self.support = np.zeros(structure.n_arms, dtype=np.int64)
+        self.support[list(self.cells[0].support)] = 1
+
+    def leaders(self, pulls: npt.ArrayLike) -> Floats:
+        """One mean vector for each cell, given the pulls so far."""
+        _, N = self.structure.checked_problem(self.means, pulls, self.family)
+        leaders = np.zeros((len(self.cells), self.structure.n_arms))
+        _compiled()(
+            self.structure.oracle.cell_min.pointer(numba_types()["oracle_signature"]),
+            self.structure.shape,
+            self.family.record,
+            self.means,
+            N,
+            self.best,
+            self.table,
+            self.support,
+            leaders,
+            self.structure.workspace(),
+        )
+        return leaders
+
+
+@functools.cache
+def _compiled() -> Any:
+    import numba
+
+    types: Any = numba.types
+    t = numba_types()
+    return follow_the_leaders.closed(
+        types.void(
+            t["oracle"],
+            t["shape"],
+            t["family"],
+            t["reals"],
+            t["reals"],
+            t["integer"],
+            types.int64[:, ::1],
+            t["integers"],
+            t["table"],
+            t["work"],
+        )
+    )
