@@ -82,6 +82,9 @@ def test_other_refusals() -> None:
         am.Unimodal(3).alt_min([1, 2, 3], [1, 1, 1], 1, 1, GAUSSIAN)
     with pytest.raises(am.ArmatureError, match="not a cell"):
         am.Unimodal(3).cell_min([1, 2, 3], [1, 1, 1], am.Cell(0, 7), GAUSSIAN)
+    for cell in (am.Cell(0, 1, 9, (0, 1)), am.Cell(0, 1, 2, (0, 1, 2)), am.Cell(0, 0, 0, (0, 1))):
+        with pytest.raises(am.ArmatureError, match=r"an arm of the cell = 9|is not a cell"):
+            am.Sparse(4, 2, 0.0).cell_min([1, 2, 3, 0], [1, 1, 1, 1], cell, GAUSSIAN)
     with pytest.raises(am.ArmatureError, match="depend on the means"):
         am.Sparse(3, 1, 0.0).cells(0)
     with pytest.raises(am.ArmatureError, match="level = -1 is not a mean of Bernoulli rewards"):

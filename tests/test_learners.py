@@ -30,7 +30,7 @@ def play(losses: np.ndarray) -> tuple[float, list[np.ndarray]]:
 
 
 def published_bound(losses: np.ndarray) -> float:
-    """Theorem 8 of de Rooij et al. (2014), with the loss variance at most a quarter of range^2."""
+    """That of de Rooij et al. (2014), with the variance of losses at most a quarter of range^2."""
     T, n = losses.shape
     S = float((losses.max(axis=1) - losses.min(axis=1)).max())
     return 2.0 * math.sqrt(T * S**2 / 4.0 * math.log(n)) + S * (4.0 / 3.0 * math.log(n) + 2.0)

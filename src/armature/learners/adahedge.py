@@ -77,8 +77,8 @@ class AdaHedge:
     """AdaHedge over n experts.
 
     After T rounds with losses in a range of size S, the regret against the best expert is at most
-    sqrt(T ln n) S + S (4/3 ln n + 2) (de Rooij et al., 2014, Corollary 9, with the variance of
-    each round at most S^2 / 4).
+    2 sqrt(V ln n) + S (4/3 ln n + 2), where V sums the variances of the losses under the weights
+    and is at most T S^2 / 4 (de Rooij et al., 2014).
 
     >>> learner = AdaHedge(2)
     >>> learner.weights().tolist()

@@ -228,8 +228,7 @@ class CompiledStructure(Structure):
     def cell_min(
         self, means: npt.ArrayLike, weights: npt.ArrayLike, cell: Cell, family: Family
     ) -> Fit:
-        if cell not in self.cells(cell.best, means, weights, family) and not cell.support:
-            raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
+        self.checked_cell(cell)
         return self._solve(
             self.oracle.cell_min,
             means,
@@ -240,6 +239,11 @@ class CompiledStructure(Structure):
             cell.second,
             cell.support,
         )
+
+    def checked_cell(self, cell: Cell) -> None:
+        """Refuse what `cells` does not give."""
+        if cell not in self.cells(cell.best):
+            raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
 
     def _solve(
         self,

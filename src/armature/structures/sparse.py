@@ -320,6 +320,18 @@ class Sparse(CompiledStructure):
         swap = [Cell(j, leaver, k, inside) for leaver in inside for k in outside]
         return (*stay, *swap)
 
+    def checked_cell(self, cell: Cell) -> None:
+        for arm in (cell.best, cell.first, cell.second, *cell.support):
+            self.checked_arm(arm, "an arm of the cell")
+        inside, stays = set(cell.support), cell.first == cell.second
+        if not (
+            len(inside) == self.support
+            and {cell.best, cell.first} <= inside
+            and (cell.second in inside) == stays
+            and not (stays and cell.first == cell.best)
+        ):
+            raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
+
     def violation(self, means: Floats, tolerance: float) -> str | None:
         below = np.flatnonzero(means < self.level - tolerance)
         if below.size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -179,7 +180,7 @@ def no_point_is_cheaper(problem: Problem) -> None:
     structure, j = problem.structure, problem.best
     projected, nearest = problem.project(), problem.nearest()
     uniform = np.ones(structure.n_arms)
-    rng = np.random.default_rng(abs(hash(problem.means.tobytes())) % 2**32)
+    rng = np.random.default_rng(zlib.crc32(problem.means.tobytes()))
     for target in (
         problem.means,
         problem.means[::-1],
