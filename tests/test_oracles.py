@@ -43,12 +43,12 @@ def assert_optimal(
         except UnsolvedError:
             continue
         tolerance = scale * (1e-7 if isinstance(family, am.Gaussian) else 1e-6)
-        # Where a logarithm has coefficient 0, the solver is less precise. (That the fit is not
-        # worse than the solver's is the whole test: being feasible, it can't be better.)
+        # Not worse than the solver's minimum: this is the test. Being feasible, the fit can't be
+        # better than the true minimum; whether the solver found that one is a check of the solver.
         boundary = ((means == family.domain.low) | (means == family.domain.high)).any()
-        slack = 1e-9 * weights.max() if boundary else 0.0
+        slack = 1e-8 * weights.max() if boundary else 0.0  # a logarithm with coefficient 0
         assert fit.cost <= least + tolerance + slack, (fit, least, means, weights)
-        assert boundary or fit.cost >= least - tolerance, (fit, least, means, weights)
+        assert boundary or fit.cost >= least - 1e-4 * scale, (fit, least, means, weights)
         return
     pytest.fail(f"the reference solver gave up on {means}, {weights}")
 
