@@ -55,12 +55,13 @@ def bound(
     from armature.experiments import load_instance
 
     try:
-        instance = load_instance(spec)
-        answer = lower_bound(instance, epsilon)
-        if plot is not None:
-            from armature.plotting import plot_bound
+        with Console(stderr=True).status("working (a first run compiles, for up to half a minute)"):
+            instance = load_instance(spec)
+            answer = lower_bound(instance, epsilon)
+            if plot is not None:
+                from armature.plotting import plot_bound
 
-            plot_bound(instance, answer, plot, epsilon)
+                plot_bound(instance, answer, plot, epsilon)
     except (ArmatureError, OSError) as error:
         _fail(error)
     if as_json:
