@@ -332,18 +332,23 @@ class Reference:
     def can_beat(self, best: int, challenger: int) -> bool:
         return is_challenger(self.structure, best, challenger)
 
-    def _least(self, mu: np.ndarray, w: np.ndarray, templates: list[Template]) -> float:
+    def _least(
+        self, mu: np.ndarray, w: np.ndarray, templates: list[Template], best: int, challenger: int
+    ) -> float:
         least = np.inf
         for template in templates:
             lam = template.solve(mu, w)
             if lam is not None:
-                low, high = self.family.domain.low, self.family.domain.high
-                least = min(least, cost(self.family, mu, w, np.clip(lam, low, high)))
+                lam = np.clip(lam, self.family.domain.low, self.family.domain.high)
+                ordered = challenger < 0 or lam[best] <= lam[challenger] + 1e-10
+                if not (ordered and is_feasible(self.structure, self.family, lam)):
+                    raise UnsolvedError("the solver's minimiser is not feasible")
+                least = min(least, cost(self.family, mu, w, lam))
         return least
 
     def project(self, mu: np.ndarray, w: np.ndarray) -> float:
         templates = [self.template(p, -1, -1) for p in range(len(self.pieces))]
-        return self._least(mu, w, templates)
+        return self._least(mu, w, templates, -1, -1)
 
     def alt_min(self, mu: np.ndarray, w: np.ndarray, best: int, challenger: int) -> float:
         if not self.can_beat(best, challenger):
@@ -353,4 +358,4 @@ class Reference:
             for p, (tag, _) in enumerate(self.pieces)
             if is_alternative_piece(self.structure, tag, best)
         ]
-        return self._least(mu, w, templates)
+        return self._least(mu, w, templates, best, challenger)

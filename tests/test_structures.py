@@ -208,6 +208,13 @@ def test_means_that_are_forced_onto_the_boundary() -> None:
     assert line.alt_min([0.0, 0.0], np.ones(2), 1, 0, am.Bernoulli()).cost == 0.0
 
 
+def test_a_weightless_arm_shares_with_one_of_mean_zero() -> None:
+    """Poisson: the pair's cost is linear, and it takes whatever is left of the whole."""
+    fit = am.Simplex(2).alt_min([0.0, 0.7], [0.002, 0.0], 1, 0, am.Poisson())
+    assert fit.means.tolist() == [0.5, 0.5]
+    assert fit.cost == pytest.approx(0.001)
+
+
 def test_large_values_keep_their_digits() -> None:
     """Costs are differences of means: a common offset of a million must not drown them."""
     rng = np.random.default_rng(5)

@@ -142,7 +142,7 @@ def test_the_reference_solver_notices_a_wrong_cost() -> None:
     mu, w = np.array([0.3, 0.9, 0.1, 0.5]), np.array([1.0, 0.2, 0.5, 2.0])
     reference = Reference(structure, family)
     fit = structure.project(mu, w, family)
-    assert_optimal(structure, family, mu, w, fit, lambda v: reference.project(mu, v))
+    assert assert_optimal(structure, family, mu, w, fit, lambda v: reference.project(mu, v))
     worse = fit.means + np.array([0.0, 0.0, 0.0, 1e-3])
     wrong = am.Fit(worse, float(0.5 * w @ (worse - mu) ** 2))
     with pytest.raises(AssertionError):

@@ -69,7 +69,8 @@ def highest_price(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int) -
             price = min(price, w[i])
     if k >= 0:
         both = w[j] + w[k]
-        if both == 0.0 or (family.code == POISSON and mu[j] == 0.0 and mu[k] == 0.0):
+        x = pooled_mean(w[j], mu[j], w[k], mu[k])
+        if both == 0.0 or (family.code == POISSON and x == 0.0):
             price = min(price, 0.5 * both)
     return price
 
@@ -108,7 +109,7 @@ def clearing_price(
         for i in range(mu.size):
             if mu[i] > 0.0 and (k < 0 or (i != j and i != k)):
                 high = min(high, w[i])
-        if k >= 0 and mu[j] + mu[k] > 0.0:
+        if k >= 0 and pooled_mean(w[j], mu[j], w[k], mu[k]) > 0.0:
             high = min(high, 0.5 * (w[j] + w[k]))
     low = -math.inf
     size = 0.0
@@ -145,7 +146,8 @@ def reaches_less(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, pr
         for i in range(mu.size):
             if mu[i] > 0.0 and w[i] <= price and (k < 0 or (i != j and i != k)) and w[i] > 0.0:
                 return False
-        if k >= 0 and mu[j] + mu[k] > 0.0 and 0.0 < 0.5 * (w[j] + w[k]) <= price:
+        pooled = pooled_mean(w[j], mu[j], w[k], mu[k]) if k >= 0 else 0.0
+        if pooled > 0.0 and 0.0 < 0.5 * (w[j] + w[k]) <= price:
             return False
     total, _ = total_share(family, mu, w, j, k, price)
     return total <= 1.0
