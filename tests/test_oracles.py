@@ -14,6 +14,7 @@ import armature as am
 from armature.testing import discover, random_problem, supported_families
 
 PROBLEMS_PER_STRUCTURE = 10
+LEAST_SOLVED = 0.9  # the share of problems on which the general solver must keep up
 
 
 def test_every_structure_is_checked() -> None:
@@ -29,11 +30,17 @@ def assert_optimal(
     fit: am.Fit,
     reference: Callable[[np.ndarray], float],
 ) -> bool:
-    """The fit is feasible, its cost is its cost, and equals the reference's minimum."""
+    """The fit is feasible, its cost is its cost, and equals the reference's minimum.
+
+    False where the solver gave up, or stopped above a point that was just seen to be feasible and
+    cheaper: such a problem does not count.
+    """
     lam = np.asarray(fit.means)
     assert is_feasible(structure, family, lam), (structure, lam)
     own = cost(family, means, weights, np.clip(lam, family.domain.low, family.domain.high))
     assert fit.cost == pytest.approx(own, rel=1e-6, abs=1e-13 * weights.max())
+    boundary = ((means == family.domain.low) | (means == family.domain.high)).any()
+    slack = 1e-8 * weights.max() if boundary else 0.0  # a logarithm with coefficient 0
     # The solver's tolerances are absolute: bring the minimum to the order of one, or as near to it
     # as it can still solve.
     for smallest in (1e-6, 1e-3, 1.0):
@@ -42,16 +49,11 @@ def assert_optimal(
             least = reference(weights / scale) * scale
         except UnsolvedError:
             continue
-        tolerance = scale * (1e-7 if isinstance(family, am.Gaussian) else 1e-6)
-        # Not worse than the solver's minimum: this is the test. Being feasible, the fit can't be
-        # better than the true minimum; whether the solver found that one is a check of the solver.
-        boundary = ((means == family.domain.low) | (means == family.domain.high)).any()
-        slack = 1e-8 * weights.max() if boundary else 0.0  # a logarithm with coefficient 0
-        assert fit.cost <= least + tolerance + slack, (fit, least, means, weights)
-        found = least - 1e-4 * fit.cost - 1e-9 * weights.max()
-        assert boundary or fit.cost >= found, (fit, least, means, weights)
-        return True
-    return False  # the solver gave up: the problem does not count
+        tolerance = scale * (1e-7 if isinstance(family, am.Gaussian) else 1e-6) + slack
+        assert fit.cost <= least + tolerance, (fit, least, means, weights)
+        if least <= fit.cost + tolerance:
+            return True
+    return False
 
 
 def has_interior(reference: Reference, best: int, challenger: int) -> bool:
@@ -68,7 +70,7 @@ def has_interior(reference: Reference, best: int, challenger: int) -> bool:
 def test_against_a_convex_solver(
     kind: type[am.Structure], family: am.Family, n_problems: int, rng: np.random.Generator
 ) -> None:
-    solved = 0
+    solved = tried = 0
     while solved < n_problems:
         structure = random_structure(kind, rng)
         if family not in supported_families(structure):
@@ -102,6 +104,8 @@ def test_against_a_convex_solver(
             else:
                 assert not (reference.can_beat(j, k) and has_interior(reference, j, k))
             solved += verified
+            tried += 1
+    assert solved >= LEAST_SOLVED * tried
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
@@ -109,7 +113,7 @@ def test_nearest_alternative_against_a_convex_solver(
     kind: type[am.Structure], n_problems: int, rng: np.random.Generator
 ) -> None:
     """All challengers together, for Gaussian rewards of several variances."""
-    solved = 0
+    solved = tried = 0
     while solved < n_problems:
         structure = random_structure(kind, rng)
         family = am.Gaussian(float(rng.uniform(0.5, 2.0)))
@@ -136,3 +140,5 @@ def test_nearest_alternative_against_a_convex_solver(
                     or not (p.weights > 0.0).any()
                 )
                 solved += 1
+            tried += 1
+    assert solved >= LEAST_SOLVED * tried

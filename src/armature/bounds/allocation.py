@@ -192,8 +192,56 @@ def spend(N: Floats, gaps: Floats, share: float, w: Floats) -> None:
 
 
 @kernel
+def start_warm(
+    alt_min: Kernel[..., float],
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    gaps: Floats,
+    best: int,
+    freedom: float,
+    pulls: Floats,
+    tableau: Tableau,
+    support: Ints,
+    work: Work,
+) -> None:
+    """Let each challenger's nearest alternative for a guess of the pulls enter the basis.
+
+    If the guess is the solution for means close by, these are nearly the alternatives that bind.
+    """
+    K = mu.size
+    N = tableau.vectors[0]
+    w = tableau.vectors[1]
+    lam = tableau.vectors[2]
+    column = tableau.vectors[3]
+    free = gaps[best] == 0.0
+    spend(pulls, gaps, SMOOTHING, w)
+    if free:
+        w[best] = freedom * largest(w)
+    for challenger in range(K):
+        if challenger == best:
+            continue
+        query = Query(best, challenger, -1, support)
+        value = alt_min(shape, family, mu, w, query, lam, work)
+        moved = w[best] * divergence(family, mu[best], lam[best]) if free else 0.0
+        if value == math.inf or moved > 0.5 * value:
+            continue
+        write_prices(tableau, N)
+        told_apart = 0.0
+        for k in range(K):
+            column[k] = min(divergence(family, mu[k], lam[k]), LARGEST)
+            if free and k == best:
+                column[k] = 0.0
+            told_apart += N[k] * column[k]
+        if told_apart < 1.0:
+            lam[best] = mu[best] if free else lam[best]
+            pivot(tableau, column, lam, 0)
+
+
+@kernel
 def allocate(
     nearest: Kernel[..., float],
+    alt_min: Kernel[..., float],
     shape: Shape,
     family: FamilyRecord,
     mu: Floats,
@@ -211,7 +259,7 @@ def allocate(
     """Solve for an allocation: `pulls`, with bounds[0] <= V <= bounds[1] = its cost.
 
     gaps[best] = 0 leaves the best arm free (its entry in `pulls` is 0); gaps[best] > 0 is the
-    perturbed problem. If warm, `pulls` comes in as a guess: where to look for a first alternative.
+    perturbed problem. If warm, `pulls` comes in as a guess, of which `start_warm` makes use.
     """
     K = mu.size
     free = gaps[best] == 0.0
@@ -224,6 +272,11 @@ def allocate(
     bounds[1] = math.inf
     smooth = True
     freedom = FREE_WEIGHT / tolerance
+    warm = warm and largest(pulls) > 0.0
+    if warm:
+        start_warm(
+            alt_min, shape, family, mu, gaps, best, freedom, pulls, tableau, support, work
+        )  # fmt: skip
     # With no weight at all, an arm's mean may go where its divergence is infinite, if there is such
     # a place.
     trace = 0.0 if family.code == GAUSSIAN else TRACE * tolerance
@@ -242,10 +295,8 @@ def allocate(
             if not pivot(tableau, column, lam, 1):
                 return UNCERTIFIED
             continue
-        if step > 0:
+        if warm or step > 0:
             spend(N, gaps, SMOOTHING if smooth else trace, w)
-        elif warm and largest(pulls) > 0.0:
-            spend(pulls, gaps, SMOOTHING, w)
         else:
             for k in range(K):
                 w[k] = 1.0

@@ -147,15 +147,20 @@ def run_allocate(
         support,
     )
     if isinstance(structure, CompiledStructure):
-        nearest = structure.oracle.nearest.pointer(numba_types()["oracle_signature"])
-        return int(_compiled_allocate()(nearest, structure.shape, *rest, structure.workspace()))
+        signature = numba_types()["oracle_signature"]
+        oracles = (
+            structure.oracle.nearest.pointer(signature),
+            structure.oracle.alt_min.pointer(signature),
+        )
+        return int(_compiled_allocate()(*oracles, structure.shape, *rest, structure.workspace()))
     empty = np.empty(0)
     nothing = Work(empty, np.empty(0, dtype=np.int64))
-    return int(allocate.py_func(_interpreted(structure, instance), Shape(*nothing), *rest, nothing))
+    oracles = _interpreted(structure, instance)
+    return int(allocate.py_func(*oracles, Shape(*nothing), *rest, nothing))
 
 
-def _interpreted(structure: Structure, instance: Instance) -> Any:
-    """A user's `nearest_alternative` in the shape of a kernel."""
+def _interpreted(structure: Structure, instance: Instance) -> tuple[Any, Any]:
+    """A user's `nearest_alternative` and `alt_min` in the shape of kernels."""
 
     def nearest(
         shape: Shape, family: Any, mu: Floats, w: Floats, query: Query, lam: Floats, work: Work
@@ -164,7 +169,14 @@ def _interpreted(structure: Structure, instance: Instance) -> Any:
         lam[:] = fit.means
         return fit.cost
 
-    return nearest
+    def alt_min(
+        shape: Shape, family: Any, mu: Floats, w: Floats, query: Query, lam: Floats, work: Work
+    ) -> float:
+        fit = structure.alt_min(mu, w, query.best, query.first, instance.family)
+        lam[:] = fit.means
+        return fit.cost
+
+    return nearest, alt_min
 
 
 @functools.cache
@@ -180,6 +192,7 @@ def _compiled_allocate() -> Any:
     )
     return allocate.closed(
         types.int64(
+            t["oracle"],
             t["oracle"],
             t["shape"],
             t["family"],

@@ -2,8 +2,8 @@
 
     minimise  F(lam) = sum_i w_i d(mu_i, lam_i)    over the polyhedron of `_quadratic`
 
-For Gaussian rewards and positive weights this is one quadratic program. Otherwise Newton's method:
-each step solves the quadratic program of F's second-order model and goes towards its solution as
+For Gaussian rewards this is one quadratic program (unless an arm that has no weight would have to
+move far, or the cost is next to nothing). Otherwise Newton's method: each step solves the quadratic program of F's second-order model and goes towards its solution as
 far as F decreases. A weightless arm is given a little curvature about where it is, which moves with
 it and so leaves no trace in the result.
 """
@@ -37,6 +37,7 @@ from armature.structures._vectors import copy, diagonal, fill
 from armature.structures.unconstrained import pair_cost
 
 FLATTEST = 1e-12  # the least curvature in a model, relative to the greatest
+FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic program may do
 CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
@@ -63,15 +64,31 @@ def fail(lam: Floats) -> float:
 
 
 @kernel
-def is_quadratic(family: FamilyRecord, w: Floats) -> bool:
-    """Whether one quadratic program does it all."""
-    if family.code != GAUSSIAN:
-        return False
+def floored(w: Floats, h: Floats) -> None:
+    """h = w, and for a weightless arm so little that it will hardly be felt."""
     heaviest = largest(w)
+    least = FEATHER * heaviest if heaviest > 0.0 else 1.0
     for i in range(w.size):
-        if w[i] <= FLATTEST * heaviest:
-            return False
-    return True
+        h[i] = max(w[i], least)
+
+
+@kernel
+def is_settled(family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, value: float) -> bool:
+    """Whether a minimiser for `floored` weights is one for the weights w, to nine digits.
+
+    It is if the weightless arms have not moved, or if what they add to the cost is nothing beside
+    a cost that is not tiny itself.
+    """
+    heaviest = largest(w)
+    light = 0.0
+    for i in range(w.size):
+        if w[i] < FEATHER * heaviest:
+            light += (lam[i] - mu[i]) * (lam[i] - mu[i])
+    size = largest(mu)
+    least = 1e-11 * heaviest * size * size / family.variance
+    return light == 0.0 or (
+        0.5 * FEATHER * heaviest * light / family.variance <= 1e-9 * value and value >= least
+    )
 
 
 @kernel
@@ -186,13 +203,16 @@ def minimise(
     y = scratch[3 * K : 3 * K + n]
     model = scratch[3 * K + n : 3 * K + n + n * n].reshape(n, n)
     size = largest(mu)
-    if basis.shape[0] == 0 and is_quadratic(family, w):
+    if basis.shape[0] == 0 and family.code == GAUSSIAN:
         fill(g, 0.0)
-        start_model(basis, y, mu, g, w, state, model)
+        floored(w, h)
+        start_model(basis, y, mu, g, h, state, model)
         if solve(rows, limits, basis, state, size) != SOLVED:
             return fail(lam)
         copy(state.lam, lam)
-        return total_divergence(family, w, mu, lam)
+        value = total_divergence(family, w, mu, lam)
+        if is_settled(family, mu, w, lam, value):
+            return value
     # A feasible start, as far inside of the domain as there is room for.
     margin = first_margin(mu, limits)
     for attempt in range(8):
@@ -289,10 +309,13 @@ def nearest_of(
     rest = scratch[3 * K :]
     low = domain_low(family)
     high = domain_high(family)
-    quadratic = basis.shape[0] == 0 and is_quadratic(family, w)
     base_cost = minimise(family, mu, w, rows, Limits(low, high, -1, -1), basis, base, state, rest)
     if base_cost == math.inf:
         return fail(lam)
+    quadratic = basis.shape[0] == 0 and family.code == GAUSSIAN
+    if quadratic:
+        quadratic = is_settled(family, mu, w, base, base_cost)
+        floored(w, trial)
     first = -1
     for k in range(K):
         bound[k] = math.inf
@@ -304,7 +327,7 @@ def nearest_of(
             return base_cost
         if quadratic:
             # The projection's multipliers stay, the new constraint gets the best one for them.
-            free = family.variance * (1.0 / w[j] + 1.0 / w[k])
+            free = family.variance * (1.0 / trial[j] + 1.0 / trial[k])
             bound[k] = base_cost + violated * violated / (2.0 * free)
         else:
             bound[k] = max(base_cost, pair_cost(family, mu, w, j, k))
@@ -323,12 +346,10 @@ def nearest_of(
             if solve(rows, limits, basis, spare, largest(mu)) != SOLVED:
                 continue
             cost = total_divergence(family, w, mu, spare.lam)
-            if cost < best_cost:
-                best_cost = cost
-                copy(spare.lam, lam)
-        else:
+            copy(spare.lam, trial)
+        if not quadratic or not is_settled(family, mu, w, trial, cost):
             cost = minimise(family, mu, w, rows, limits, basis, trial, spare, rest)
-            if cost < best_cost:
-                best_cost = cost
-                copy(trial, lam)
+        if cost < best_cost:
+            best_cost = cost
+            copy(trial, lam)
     return best_cost
