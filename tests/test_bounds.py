@@ -151,6 +151,48 @@ def test_unimodal_closed_form() -> None:
     assert bound.value == pytest.approx(exact, rel=1e-6)
 
 
+def test_categorised_closed_form(rng: np.random.Generator) -> None:
+    """Each arm of the top category on its own; of every other category its most telling arm."""
+    for _ in range(20):
+        labels = rng.integers(0, 3, 7).tolist()
+        structure = am.Categorised(labels)
+        top = int(rng.choice(labels))
+        means = np.where(np.array(labels) == top, rng.uniform(1, 2, 7), rng.uniform(0, 0.9, 7))
+        instance = am.Instance(structure, means)
+        best = instance.best_arm
+        price = {k: 2.0 / instance.gaps[k] for k in range(7) if k != best}
+        inside = sum(p for k, p in price.items() if labels[k] == top)
+        outside = sum(
+            min(p for k, p in price.items() if labels[k] == c) for c in set(labels) - {top}
+        )
+        if labels.count(top) > 1 or len(set(labels)) > 1:
+            value = am.lower_bound(instance).value
+            assert value == pytest.approx(inside + outside, rel=2e-6)
+
+
+def test_sparse_closed_form(rng: np.random.Generator) -> None:
+    """A price x for the arms outside of the support; the others make up for what that leaves."""
+    for _ in range(20):
+        K, s, level = 7, int(rng.integers(1, 5)), 0.2
+        means = np.full(K, level)
+        means[rng.permutation(K)[:s]] = rng.uniform(0.4, 1.5, s)
+        instance = am.Instance(am.Sparse(K, s, level), means)
+        top = means.max()
+        others = [m for m in means if level < m < top]
+
+        def regret(x, others=others, top=top, s=s, level=level, K=K):
+            outside = (K - s) * x * 2.0 / (top - level)
+            inside = [
+                (top - m) * max(2.0 / (top - m) ** 2, (1.0 - x) * 2.0 / (m - level) ** 2)
+                for m in others
+            ]
+            return outside + sum(inside)
+
+        kinks = [1.0 - (m - level) ** 2 / (top - m) ** 2 for m in others]
+        value = min(regret(x) for x in [0.0, 1.0, *kinks] if 0.0 <= x <= 1.0) if others else 0.0
+        assert am.lower_bound(instance).value == pytest.approx(value, rel=2e-6)
+
+
 def test_structure_never_costs() -> None:
     rng = np.random.default_rng(4)
     for kind in KINDS:
@@ -259,6 +301,23 @@ class Half(am.Structure):
 def test_a_structure_in_plain_python() -> None:
     bound = am.lower_bound(am.Instance(Half(), [0.0, 1.0]))
     assert bound.value == pytest.approx(2.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("learner", ["k", "lambda"])
+def test_the_game_of_a_structure_in_plain_python(learner: str) -> None:
+    plain = am.solve_game(am.Instance(Half(), [0.0, 1.0]), learner, 0.2, 200)
+    compiled = am.solve_game(am.Instance(am.Unconstrained(2), [0.0, 1.0]), learner, 0.2, 200)
+    assert np.array_equal(plain.lower, compiled.lower)
+    assert np.array_equal(plain.upper, compiled.upper)
+
+
+def test_what_a_structure_in_plain_python_raises_is_seen() -> None:
+    class Broken(Half):
+        def alt_min(self, means, weights, best, challenger, family):
+            raise ZeroDivisionError("in my own code")
+
+    with pytest.raises(ZeroDivisionError, match="in my own code"):
+        am.lower_bound(am.Instance(Broken(), [0.0, 1.0]))
 
 
 def test_bad_input() -> None:

@@ -55,30 +55,19 @@ class Kernel(Generic[P, R]):
         finally:
             config.CACHE_DIR = previous
 
-    def pointer(self, signature: Any) -> Any:
-        """This kernel as an argument for another one, whose signature has a `FunctionType` there.
-
-        (A dispatcher passed as an ordinary argument defeats the cache on disk.)
-        """
-        import numba
-
-        config: Any = numba.config
-        if config.DISABLE_JIT:
-            return self.py_func
-        self.dispatcher.compile(signature)
-        return self.dispatcher
-
-    def closed(self, signature: Any) -> Any:
-        """This kernel for one signature only, so that its arguments are converted to fit."""
-        dispatcher = self.pointer(signature)
-        if dispatcher is not self.py_func:
-            dispatcher.disable_compile()
-        return dispatcher
-
 
 def kernel(py_func: Callable[P, R]) -> Kernel[P, R]:
     """Mark a function as a kernel: compiled by Numba on first use, cached on disk."""
     return Kernel(py_func)
+
+
+_lessons: list[Callable[[], None]] = []
+
+
+def before_compiling(lesson: Callable[[], None]) -> Callable[[], None]:
+    """Mark a function that extends Numba, to be called before the first kernel is compiled."""
+    _lessons.append(lesson)
+    return lesson
 
 
 @functools.cache
@@ -90,6 +79,9 @@ def _teach_numba_about_kernels() -> None:
     @typeof_impl.register(Kernel)
     def _typeof_kernel(value: Kernel[..., Any], context: Any) -> Any:
         return numba.types.Dispatcher(value.dispatcher)
+
+    for lesson in _lessons:
+        lesson()
 
 
 @functools.cache

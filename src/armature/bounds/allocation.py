@@ -20,11 +20,11 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from armature._compile import Kernel, kernel
-from armature.families import FamilyRecord
+from armature._compile import kernel
 from armature.families.kernels import GAUSSIAN, divergence
+from armature.structures._model import Model, nearest_alternative, nearest_with
 from armature.structures._quadratic import largest
-from armature.structures._records import Floats, Ints, Query, Shape, Work
+from armature.structures._records import Floats, Ints
 
 CERTIFIED = 0
 NO_ALTERNATIVE = 1
@@ -193,23 +193,20 @@ def spend(N: Floats, gaps: Floats, share: float, w: Floats) -> None:
 
 @kernel
 def start_warm(
-    alt_min: Kernel[..., float],
-    shape: Shape,
-    family: FamilyRecord,
+    model: Model,
     mu: Floats,
     gaps: Floats,
     best: int,
     freedom: float,
     pulls: Floats,
     tableau: Tableau,
-    support: Ints,
-    work: Work,
 ) -> None:
     """Let each challenger's nearest alternative for a guess of the pulls enter the basis.
 
     If the guess is the solution for means close by, these are nearly the alternatives that bind.
     """
     K = mu.size
+    family = model.family
     N = tableau.vectors[0]
     w = tableau.vectors[1]
     lam = tableau.vectors[2]
@@ -221,8 +218,7 @@ def start_warm(
     for challenger in range(K):
         if challenger == best:
             continue
-        query = Query(best, challenger, -1, support)
-        value = alt_min(shape, family, mu, w, query, lam, work)
+        value = nearest_with(model, mu, w, best, challenger, lam)
         moved = w[best] * divergence(family, mu[best], lam[best]) if free else 0.0
         if value == math.inf or moved > 0.5 * value:
             continue
@@ -240,10 +236,7 @@ def start_warm(
 
 @kernel
 def allocate(
-    nearest: Kernel[..., float],
-    alt_min: Kernel[..., float],
-    shape: Shape,
-    family: FamilyRecord,
+    model: Model,
     mu: Floats,
     gaps: Floats,
     best: int,
@@ -253,8 +246,6 @@ def allocate(
     pulls: Floats,
     bounds: Floats,
     tableau: Tableau,
-    support: Ints,
-    work: Work,
 ) -> int:
     """Solve for an allocation: `pulls`, with bounds[0] <= V <= bounds[1] = its cost.
 
@@ -262,6 +253,7 @@ def allocate(
     perturbed problem. If warm, `pulls` comes in as a guess, of which `start_warm` makes use.
     """
     K = mu.size
+    family = model.family
     free = gaps[best] == 0.0
     N = tableau.vectors[0]
     w = tableau.vectors[1]
@@ -274,9 +266,7 @@ def allocate(
     freedom = FREE_WEIGHT / tolerance
     warm = warm and largest(pulls) > 0.0
     if warm:
-        start_warm(
-            alt_min, shape, family, mu, gaps, best, freedom, pulls, tableau, support, work
-        )  # fmt: skip
+        start_warm(model, mu, gaps, best, freedom, pulls, tableau)
     # With no weight at all, an arm's mean may go where its divergence is infinite, if there is such
     # a place.
     trace = 0.0 if family.code == GAUSSIAN else TRACE * tolerance
@@ -303,12 +293,12 @@ def allocate(
         heaviest = largest(w)
         if free:
             w[best] = freedom * heaviest
-        value = nearest(shape, family, mu, w, Query(best, -1, -1, support), lam, work)
+        value = nearest_alternative(model, mu, w, best, lam)
         moved = w[best] * divergence(family, mu[best], lam[best]) if free else 0.0
         while moved > STILL * tolerance * value and freedom < MOST_WEIGHT and value < math.inf:
             freedom *= 10.0
             w[best] = freedom * heaviest
-            value = nearest(shape, family, mu, w, Query(best, -1, -1, support), lam, work)
+            value = nearest_alternative(model, mu, w, best, lam)
             moved = w[best] * divergence(family, mu[best], lam[best])
         if value == math.inf or moved > 0.5 * value > 0.0:
             # Nothing but a move of the best arm itself makes another arm best.

@@ -12,24 +12,22 @@ pulls and E_k the information that the alternatives played so far would have giv
 
 from __future__ import annotations
 
-import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import Kernel, kernel
+from armature._compile import kernel
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence
 from armature.instance import Instance
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
-from armature.structures import CompiledStructure
-from armature.structures._records import Floats, Ints, Query, Shape, Work
-from armature.structures._types import numba_types
+from armature.structures._model import Model, make_model, nearest_alternative
+from armature.structures._records import Floats, Ints
 
 LARGEST = 1e8  # a divergence that counts as infinite
 
@@ -42,9 +40,7 @@ def information(family: FamilyRecord, x: float, y: float) -> float:
 
 @kernel
 def record(
-    nearest: Kernel[..., float],
-    shape: Shape,
-    family: FamilyRecord,
+    model: Model,
     mu: Floats,
     gaps: Floats,
     best: int,
@@ -52,12 +48,10 @@ def record(
     E: Floats,
     regret: float,
     lam: Floats,
-    support: Ints,
-    work: Work,
     row: Floats,
 ) -> None:
     """Write (lower, upper) to a row of the trajectory."""
-    told_apart = nearest(shape, family, mu, N, Query(best, -1, -1, support), lam, work)
+    told_apart = nearest_alternative(model, mu, N, best, lam)
     most = 0.0
     for k in range(mu.size):
         most = max(most, E[k] / gaps[k])
@@ -67,9 +61,7 @@ def record(
 
 @kernel
 def play_k(
-    nearest: Kernel[..., float],
-    shape: Shape,
-    family: FamilyRecord,
+    model: Model,
     mu: Floats,
     gaps: Floats,
     best: int,
@@ -78,8 +70,6 @@ def play_k(
     N: Floats,
     E: Floats,
     vectors: Floats,
-    support: Ints,
-    work: Work,
 ) -> None:
     """AdaHedge picks proportions of regret; the nearest alternative answers."""
     K = mu.size
@@ -100,28 +90,22 @@ def play_k(
         for k in range(K):
             w[k] /= total
             paid += w[k] * gaps[k]
-        nearest(shape, family, mu, w, Query(best, -1, -1, support), lam, work)
+        nearest_alternative(model, mu, w, best, lam)
         for k in range(K):
-            d = information(family, mu[k], lam[k])
+            d = information(model.family, mu[k], lam[k])
             N[k] += w[k]
             E[k] += paid * d
             loss[k] = -paid * d / gaps[k]
         regret += paid
         adahedge_update(learner, share, loss)
         if t == checkpoints[at]:
-            record(
-                nearest, shape, family, mu, gaps, best, N, E, regret, lam, support, work,
-                trajectory[at],
-            )  # fmt: skip
+            record(model, mu, gaps, best, N, E, regret, lam, trajectory[at])
             at += 1
 
 
 @kernel
 def play_lambda(
-    nearest: Kernel[..., float],
-    cell_min: Kernel[..., float],
-    shape: Shape,
-    family: FamilyRecord,
+    model: Model,
     mu: Floats,
     gaps: Floats,
     best: int,
@@ -134,7 +118,6 @@ def play_lambda(
     leaders: Floats,
     experts: Floats,
     support: Ints,
-    work: Work,
 ) -> None:
     """A leader for each cell, AdaHedge over the cells; the arm with most information answers."""
     K = mu.size
@@ -150,27 +133,24 @@ def play_lambda(
         adahedge_weights(learner, q)
         for k in range(K):
             expected[k] = 0.0
-        follow_the_leaders(cell_min, shape, family, mu, N, best, cells, support, leaders, work)
+        follow_the_leaders(model, mu, N, best, cells, support, leaders)
         for c in range(C):
             for k in range(K):
                 if q[c] > 0.0:
-                    expected[k] += q[c] * information(family, mu[k], leaders[c, k])
+                    expected[k] += q[c] * information(model.family, mu[k], leaders[c, k])
         pulled = 0
         for k in range(K):
             if expected[k] / gaps[k] > expected[pulled] / gaps[pulled]:
                 pulled = k
         for c in range(C):
-            loss[c] = information(family, mu[pulled], leaders[c, pulled])
+            loss[c] = information(model.family, mu[pulled], leaders[c, pulled])
         for k in range(K):
             E[k] += gaps[pulled] * expected[k]
         N[pulled] += 1.0
         regret += gaps[pulled]
         adahedge_update(learner, q, loss)
         if t == checkpoints[at]:
-            record(
-                nearest, shape, family, mu, gaps, best, N, E, regret, lam, support, work,
-                trajectory[at],
-            )  # fmt: skip
+            record(model, mu, gaps, best, N, E, regret, lam, trajectory[at])
             at += 1
 
 
@@ -218,8 +198,6 @@ def solve_game(
     if rounds < 1:
         raise ArmatureError(f"rounds = {rounds}: at least one round is needed.")
     structure = instance.structure
-    if not isinstance(structure, CompiledStructure):
-        raise ArmatureError("solve_game needs one of the library's structures.")
     K, best = instance.n_arms, instance.best_arm
     gaps = np.maximum(instance.gaps, epsilon)
     mu, ones, family = instance.means.copy(), np.ones(K), instance.family
@@ -230,27 +208,15 @@ def solve_game(
         )
     checkpoints = np.unique(np.geomspace(1, rounds, 200).round().astype(np.int64))
     trajectory = np.zeros((checkpoints.size, 2))
-    N, E, support = np.zeros(K), np.zeros(K), np.zeros(K, dtype=np.int64)
-    oracle, signature = structure.oracle, numba_types()["oracle_signature"]
-    head = (structure.shape, family.record, mu, gaps, best)
+    N, E = np.zeros(K), np.zeros(K)
     tail = (checkpoints, trajectory, N, E, np.zeros((6, K)))
     if learner == "k":
-        play = _compiled(play_k, 1, False)
-        play(oracle.nearest.pointer(signature), *head, *tail, support, structure.workspace())
+        play_k(make_model(structure, family, ("nearest",)), mu, gaps, best, *tail)
     else:
         cells = FollowTheLeader(structure, mu, best, family)
-        play = _compiled(play_lambda, 2, True)
-        play(
-            oracle.nearest.pointer(signature),
-            oracle.cell_min.pointer(signature),
-            *head,
-            cells.table,
-            *tail,
-            np.zeros((len(cells.cells), K)),
-            np.zeros((4, len(cells.cells))),
-            cells.support,
-            structure.workspace(),
-        )
+        experts = np.zeros((len(cells.cells), K)), np.zeros((4, len(cells.cells)))
+        model = make_model(structure, family, ("nearest", "cell_min"))
+        play_lambda(model, mu, gaps, best, cells.table, *tail, *experts, cells.support)
     regret = float(N @ gaps)
     upper = float(trajectory[-1, 1])
     return Game(
@@ -259,34 +225,4 @@ def solve_game(
         trajectory[:, 1],
         N * upper / regret if math.isfinite(upper) else N / regret,
         E / regret,
-    )
-
-
-@functools.cache
-def _compiled(play: Any, oracles: int, with_cells: bool) -> Any:
-    import numba
-
-    types: Any = numba.types
-
-    t = numba_types()
-    cells = [types.int64[:, ::1]] if with_cells else []
-    experts = [t["table"], t["table"]] if with_cells else []
-    return play.closed(
-        types.void(
-            *[t["oracle"]] * oracles,
-            t["shape"],
-            t["family"],
-            t["reals"],
-            t["reals"],
-            t["integer"],
-            *cells,
-            t["integers"],
-            t["table"],
-            t["reals"],
-            t["reals"],
-            t["table"],
-            *experts,
-            t["integers"],
-            t["work"],
-        )
     )

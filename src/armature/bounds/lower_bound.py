@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +10,8 @@ import numpy.typing as npt
 from armature.bounds.allocation import CERTIFIED, NO_ALTERNATIVE, Tableau, allocate
 from armature.errors import ArmatureError
 from armature.instance import Instance
-from armature.structures import CompiledStructure, Structure, Unconstrained
-from armature.structures._records import Query, Shape, Work
-from armature.structures._types import numba_types
+from armature.structures import Structure, Unconstrained
+from armature.structures._model import make_model
 
 Floats = npt.NDArray[np.float64]
 
@@ -131,81 +128,9 @@ def run_allocate(
     bounds: Floats,
     tableau: Tableau,
 ) -> int:
-    """`allocate` with a structure's own kernel, or with a user's method in plain Python."""
-    support = np.zeros(instance.n_arms, dtype=np.int64)
-    rest = (
-        instance.family.record,
-        instance.means.copy(),
-        np.ascontiguousarray(gaps),
-        instance.best_arm,
-        tolerance,
-        steps,
-        warm,
-        pulls,
-        bounds,
-        tableau,
-        support,
-    )
-    if isinstance(structure, CompiledStructure):
-        signature = numba_types()["oracle_signature"]
-        oracles = (
-            structure.oracle.nearest.pointer(signature),
-            structure.oracle.alt_min.pointer(signature),
-        )
-        return int(_compiled_allocate()(*oracles, structure.shape, *rest, structure.workspace()))
-    empty = np.empty(0)
-    nothing = Work(empty, np.empty(0, dtype=np.int64))
-    oracles = _interpreted(structure, instance)
-    return int(allocate.py_func(*oracles, Shape(*nothing), *rest, nothing))
-
-
-def _interpreted(structure: Structure, instance: Instance) -> tuple[Any, Any]:
-    """A user's `nearest_alternative` and `alt_min` in the shape of kernels."""
-
-    def nearest(
-        shape: Shape, family: Any, mu: Floats, w: Floats, query: Query, lam: Floats, work: Work
-    ) -> float:
-        fit = structure.nearest_alternative(mu, w, query.best, instance.family)
-        lam[:] = fit.means
-        return fit.cost
-
-    def alt_min(
-        shape: Shape, family: Any, mu: Floats, w: Floats, query: Query, lam: Floats, work: Work
-    ) -> float:
-        fit = structure.alt_min(mu, w, query.best, query.first, instance.family)
-        lam[:] = fit.means
-        return fit.cost
-
-    return nearest, alt_min
-
-
-@functools.cache
-def _compiled_allocate() -> Any:
-    import numba
-
-    types: Any = numba.types
-
-    t = numba_types()
-    tableau = types.NamedTuple(
-        [t["table"], t["table"], t["table"], t["reals"], t["integers"], t["table"], t["table"]],
-        Tableau,
-    )
-    return allocate.closed(
-        types.int64(
-            t["oracle"],
-            t["oracle"],
-            t["shape"],
-            t["family"],
-            t["reals"],
-            t["reals"],
-            t["integer"],
-            t["real"],
-            t["integer"],
-            types.boolean,
-            t["reals"],
-            t["reals"],
-            tableau,
-            t["integers"],
-            t["work"],
-        )
+    """`allocate` for an instance; the structure need not be the instance's own."""
+    model = make_model(structure, instance.family, ("nearest", "alt_min"))
+    mu, gaps = instance.means.copy(), np.ascontiguousarray(gaps)
+    return allocate(
+        model, mu, gaps, instance.best_arm, tolerance, steps, warm, pulls, bounds, tableau
     )

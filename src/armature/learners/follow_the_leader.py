@@ -6,38 +6,27 @@ cells makes one learner for the whole, non-convex set of alternatives (the paper
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import Kernel, kernel
+from armature._compile import kernel
 from armature.errors import ArmatureError
-from armature.families import Family, FamilyRecord
-from armature.structures import CompiledStructure
-from armature.structures._records import Floats, Ints, Query, Shape, Work
-from armature.structures._types import numba_types
+from armature.families import Family
+from armature.structures import Structure
+from armature.structures._model import Model, make_model, nearest_in_cell
+from armature.structures._records import Floats, Ints, Query
 
 
 @kernel
 def follow_the_leaders(
-    cell_min: Kernel[..., float],
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    N: Floats,
-    best: int,
-    cells: Ints,
-    support: Ints,
-    leaders: Floats,
-    work: Work,
+    model: Model, mu: Floats, N: Floats, best: int, cells: Ints, support: Ints, leaders: Floats
 ) -> None:
     """leaders[c] = the point of cell c that minimises sum_k N_k d(mu_k, lam_k)."""
     for c in range(cells.shape[0]):
         query = Query(best, cells[c, 0], cells[c, 1], support)
-        cell_min(shape, family, mu, N, query, leaders[c], work)
+        nearest_in_cell(model, mu, N, query, leaders[c])
 
 
 class FollowTheLeader:
@@ -54,7 +43,7 @@ class FollowTheLeader:
     """
 
     def __init__(
-        self, structure: CompiledStructure, means: npt.ArrayLike, best: int, family: Family
+        self, structure: Structure, means: npt.ArrayLike, best: int, family: Family
     ) -> None:
         self.structure, self.family, self.best = structure, family, best
         ones = np.ones(structure.n_arms)
@@ -76,38 +65,6 @@ class FollowTheLeader:
         """One mean vector for each cell, given the pulls so far."""
         _, N = self.structure.checked_problem(self.means, pulls, self.family)
         leaders = np.zeros((len(self.cells), self.structure.n_arms))
-        _compiled()(
-            self.structure.oracle.cell_min.pointer(numba_types()["oracle_signature"]),
-            self.structure.shape,
-            self.family.record,
-            self.means,
-            N,
-            self.best,
-            self.table,
-            self.support,
-            leaders,
-            self.structure.workspace(),
-        )
+        model = make_model(self.structure, self.family, ("cell_min",))
+        follow_the_leaders(model, self.means, N, self.best, self.table, self.support, leaders)
         return leaders
-
-
-@functools.cache
-def _compiled() -> Any:
-    import numba
-
-    types: Any = numba.types
-    t = numba_types()
-    return follow_the_leaders.closed(
-        types.void(
-            t["oracle"],
-            t["shape"],
-            t["family"],
-            t["reals"],
-            t["reals"],
-            t["integer"],
-            types.int64[:, ::1],
-            t["integers"],
-            t["table"],
-            t["work"],
-        )
-    )

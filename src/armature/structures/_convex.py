@@ -3,9 +3,10 @@
     minimise  F(lam) = sum_i w_i d(mu_i, lam_i)    over the polyhedron of `_quadratic`
 
 For Gaussian rewards this is one quadratic program (unless an arm that has no weight would have to
-move far, or the cost is next to nothing). Otherwise Newton's method: each step solves the quadratic program of F's second-order model and goes towards its solution as
-far as F decreases. A weightless arm is given a little curvature about where it is, which moves with
-it and so leaves no trace in the result.
+move far, or the cost is next to nothing). Otherwise Newton's method: each step solves the quadratic
+program of F's second-order model and goes towards its solution as far as F decreases. A weightless
+arm is given a little curvature about where it is, which moves with it and so leaves no trace in the
+result.
 """
 
 from __future__ import annotations

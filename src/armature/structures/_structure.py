@@ -151,6 +151,19 @@ class Structure(abc.ABC):
         """One finite number for each arm, or an error that says what is wrong."""
         return checked_vector(values, name, self.n_arms)
 
+    def checked_problem(
+        self, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family
+    ) -> tuple[Floats, Floats]:
+        """Means of the family and non-negative weights, one of each for each arm."""
+        mu = family.checked(self.checked_vector(means, "means"))
+        w = self.checked_vector(weights, "weights")
+        if (w < 0.0).any():
+            worst = int(np.argmin(w))
+            raise ArmatureError(
+                f"weights[{worst}] = {w[worst]:g} is negative: weights are non-negative numbers."
+            )
+        return mu, w
+
 
 class CompiledStructure(Structure):
     """A structure whose oracles are kernels. Subclasses are frozen dataclasses that declare
@@ -264,16 +277,3 @@ class CompiledStructure(Structure):
         query = Query(best, first, second, flags)
         cost = kernel(self.shape, record, mu, w, query, lam, self.workspace())
         return Fit(lam, cost)
-
-    def checked_problem(
-        self, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family
-    ) -> tuple[Floats, Floats]:
-        """Means of the family and non-negative weights, one of each for each arm."""
-        mu = family.checked(self.checked_vector(means, "means"))
-        w = self.checked_vector(weights, "weights")
-        if (w < 0.0).any():
-            worst = int(np.argmin(w))
-            raise ArmatureError(
-                f"weights[{worst}] = {w[worst]:g} is negative: weights are non-negative numbers."
-            )
-        return mu, w

@@ -1,4 +1,4 @@
-"""The Numba types of the records, for kernels that are passed to other kernels as pointers."""
+"""The one signature that all oracles have, as Numba sees it."""
 
 from __future__ import annotations
 
@@ -10,31 +10,18 @@ from armature.structures._records import Query, Shape, Work
 
 
 @functools.cache
-def numba_types() -> dict[str, Any]:
-    """The types by name; `oracle` is that of a pointer to any kernel of an `Oracle`."""
+def oracle_signature() -> Any:
+    """(shape, family, mu, w, query, lam, work) -> cost."""
     import numba
 
     types: Any = numba.types
-
     reals, integers = types.float64[::1], types.int64[::1]
-    named = {
-        "reals": reals,
-        "integers": integers,
-        "table": types.float64[:, ::1],
-        "real": types.float64,
-        "integer": types.int64,
-        "shape": types.NamedTuple([reals, integers], Shape),
-        "work": types.NamedTuple([reals, integers], Work),
-        "family": types.NamedTuple([types.int64, types.float64], FamilyRecord),
-        "query": types.NamedTuple([types.int64] * 3 + [integers], Query),
-    }
-    signature = types.float64(
-        named["shape"],
-        named["family"],
+    return types.float64(
+        types.NamedTuple([reals, integers], Shape),
+        types.NamedTuple([types.int64, types.float64], FamilyRecord),
         reals,
         reals,
-        named["query"],
+        types.NamedTuple([types.int64] * 3 + [integers], Query),
         reals,
-        named["work"],
+        types.NamedTuple([reals, integers], Work),
     )
-    return {**named, "oracle_signature": signature, "oracle": types.FunctionType(signature)}
