@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import armature as am
 from armature.cli import app
+from armature.descriptions import STRUCTURES
 from armature.experiments import load_instance, shipped_specs
-from armature.experiments.names import STRUCTURES
 from armature.experiments.spec import parse_instance
 
 SHIPPED = {**shipped_specs("panels"), **shipped_specs("examples")}

@@ -3,10 +3,34 @@
 Say what you know about the shape of the rewards, and explore only as much as that requires.
 """
 
+from armature.bandit import Bandit
 from armature.bounds import Alternative, Game, LowerBound, lower_bound, solve_game
 from armature.errors import ArmatureError
+from armature.explanation import Explanation
 from armature.families import Bernoulli, Exponential, Family, Gaussian, Interval, Poisson
 from armature.instance import Instance
+from armature.policies import (
+    CATSE,
+    IMED,
+    KLUCB,
+    MINTS,
+    OSSB,
+    OSUB,
+    UCB,
+    CompiledPolicy,
+    EndOfOptimism,
+    History,
+    LinUCB,
+    Policy,
+    Problem,
+    ProjectedThompson,
+    PythonPolicy,
+    SparseUCB,
+    SPk,
+    SPLambda,
+    StructuredUCB,
+    ThompsonSampling,
+)
 from armature.structures import (
     Categorised,
     Cell,
@@ -26,28 +50,50 @@ from armature.structures import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "CATSE",
+    "IMED",
+    "KLUCB",
+    "MINTS",
+    "OSSB",
+    "OSUB",
+    "UCB",
     "Alternative",
     "ArmatureError",
+    "Bandit",
     "Bernoulli",
     "Categorised",
     "Cell",
+    "CompiledPolicy",
     "CompiledStructure",
     "Concave",
+    "EndOfOptimism",
+    "Explanation",
     "Exponential",
     "Family",
     "Fit",
     "Game",
     "Gaussian",
+    "History",
     "Instance",
     "Interval",
+    "LinUCB",
     "Linear",
     "Lipschitz",
     "LowerBound",
     "Poisson",
+    "Policy",
     "Polyhedral",
+    "Problem",
+    "ProjectedThompson",
+    "PythonPolicy",
+    "SPLambda",
+    "SPk",
     "Simplex",
     "Sparse",
+    "SparseUCB",
     "Structure",
+    "StructuredUCB",
+    "ThompsonSampling",
     "Unconstrained",
     "Unimodal",
     "__version__",

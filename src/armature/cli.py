@@ -137,8 +137,8 @@ def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -
     """Names that can be used in a problem's file, and the problems that are shipped."""
     import tomllib
 
+    from armature.descriptions import FAMILIES, STRUCTURES
     from armature.experiments import shipped_specs
-    from armature.experiments.names import FAMILIES, STRUCTURES
 
     if what in (Listing.structures, Listing.families):
         classes = STRUCTURES if what is Listing.structures else FAMILIES

@@ -20,12 +20,12 @@ import inspect
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from armature.descriptions import FAMILIES, STRUCTURES, build, unknown
 from armature.errors import ArmatureError
-from armature.experiments.names import FAMILIES, STRUCTURES, unknown
 from armature.instance import Instance
 
 KEYS = ("title", "means", "theta", "structure", "family")
@@ -72,7 +72,7 @@ def parse_instance(text: str) -> Instance:
     if "structure" not in table:
         raise ArmatureError("there is no [structure]: give one, such as kind = 'unimodal'.")
     arguments = dict(table["structure"])
-    family = _build(FAMILIES, "family", dict(table.get("family", {"kind": "gaussian"})))
+    family = build(FAMILIES, "family", dict(table.get("family", {"kind": "gaussian"})))
     means = table.get("means")
     if means is None and "theta" in table and "features" in arguments:
         try:
@@ -84,21 +84,4 @@ def parse_instance(text: str) -> Instance:
     accepted = STRUCTURES.get(str(arguments.get("kind", "")).lower())
     if accepted is not None and "n_arms" in inspect.signature(accepted).parameters:
         arguments.setdefault("n_arms", len(means))
-    return Instance(_build(STRUCTURES, "structure", arguments), means, family)
-
-
-def _build(classes: dict[str, Any], section: str, arguments: dict[str, Any]) -> Any:
-    """Make an object of the class that `kind` names from the other keys of a section."""
-    if "kind" not in arguments:
-        raise ArmatureError(f"[{section}] has no kind: it can be {', '.join(classes)}.")
-    kind = str(arguments.pop("kind")).lower()
-    if kind not in classes:
-        raise unknown(f"{section}.kind", kind, classes)
-    parameters = inspect.signature(classes[kind]).parameters
-    for key in arguments:
-        if key not in parameters:
-            raise unknown(f"{section}.{key}: the key", key, parameters)
-    for name, parameter in parameters.items():
-        if parameter.default is parameter.empty and name not in arguments:
-            raise ArmatureError(f"[{section}] of kind {kind!r} needs the key {name!r}.")
-    return classes[kind](**arguments)
+    return Instance(build(STRUCTURES, "structure", arguments), means, family)

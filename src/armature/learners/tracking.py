@@ -12,15 +12,18 @@ Floats = npt.NDArray[np.float64]
 
 
 @kernel
-def track(N: Floats, W: Floats, w: Floats) -> int:
-    """W += w; pull the arm that is furthest behind, argmin N - W; N counts it."""
-    k = 0
-    for i in range(w.size):
-        W[i] += w[i]
-        if N[i] - W[i] < N[k] - W[k]:
-            k = i
-    N[k] += 1.0
-    return k
+def track(ahead: Floats, w: Floats) -> int:
+    """The arm to pull for proportions w; `ahead` is N - W, pulls less proportions, over all rounds.
+
+    W += w; pull the arm that is furthest behind, argmin N - W; N counts it.
+    """
+    pulled = 0
+    for k in range(w.size):
+        ahead[k] -= w[k]
+        if ahead[k] < ahead[pulled]:
+            pulled = k
+    ahead[pulled] += 1.0
+    return pulled
 
 
 class Tracker:
@@ -37,7 +40,7 @@ class Tracker:
 
     def __init__(self, n_arms: int) -> None:
         self.pulls = np.zeros(n_arms)
-        self.targets = np.zeros(n_arms)
+        self.ahead = np.zeros(n_arms)
 
     def pull(self, proportions: npt.ArrayLike) -> int:
         """The arm to pull, given this round's proportions (non-negative, adding up to 1)."""
@@ -47,4 +50,6 @@ class Tracker:
                 f"proportions must be {self.pulls.size} non-negative numbers that add up to 1; "
                 f"got {proportions!r}."
             )
-        return track(self.pulls, self.targets, w)
+        arm = track(self.ahead, w)
+        self.pulls[arm] += 1.0
+        return arm

@@ -6,7 +6,7 @@ from armature.structures.categorised import Categorised
 from armature.structures.concave import Concave
 from armature.structures.linear import Linear
 from armature.structures.lipschitz import Lipschitz
-from armature.structures.polyhedral import Polyhedral
+from armature.structures.polyhedral import Polyhedral, PolyhedralStructure
 from armature.structures.simplex import Simplex
 from armature.structures.sparse import Sparse
 from armature.structures.unconstrained import Unconstrained
@@ -21,6 +21,7 @@ __all__ = [
     "Linear",
     "Lipschitz",
     "Polyhedral",
+    "PolyhedralStructure",
     "Simplex",
     "Sparse",
     "Structure",

@@ -6,10 +6,7 @@ call. Imported only when there is such a structure, as it needs Numba at once.
 
 from __future__ import annotations
 
-import warnings
-
 import numba
-from numba.core.errors import NumbaWarning
 
 from armature._compile import kernel
 from armature.families import Family, FamilyRecord
@@ -96,8 +93,5 @@ def _answer(
     lam[:] = fit.means
     return float(fit.cost)
 
-
-# One callback at a time is what plain Python means: threads that run one take turns.
-warnings.filterwarnings("ignore", "Code running in object mode", NumbaWarning)
 
 ORACLE = Oracle(call_project, call_alt_min, call_nearest, call_alt_min)

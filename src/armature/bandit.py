@@ -1,0 +1,306 @@
+"""The online bandit: ask for an arm, tell its reward, save, resume, explain."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from armature.decisions import make_decisions
+from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, describe
+from armature.errors import ArmatureError
+from armature.explanation import Explanation, explain
+from armature.families import Family, Gaussian
+from armature.policies import History, Policy
+from armature.structures import Structure
+
+FORMAT = "armature bandit"
+VERSION = 1
+Arm = Any  # an index, or a label where there are labels
+
+
+class Bandit:
+    """A policy that decides live.
+
+    `ask()` says which arm to pull and `tell(arm, reward)` what came of it. Several asks may be
+    outstanding, rewards may come late and in any order, and for arms that were never asked. While
+    rewards are outstanding, the policy decides as if each had been its arm's mean so far: it counts
+    the pull, and learns nothing from it yet.
+
+    Arms are numbers from 0, or whatever `labels` calls them.
+
+    >>> from armature.policies import UCB
+    >>> from armature.structures import Unconstrained
+    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
+    >>> bandit.ask()
+    'red'
+    >>> bandit.tell("red", 0.3)
+    >>> bandit.ask(2)
+    ['blue', 'red']
+    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
+    >>> bandit.pulls.tolist(), bandit.means.tolist()
+    ([2, 1], [0.2, 0.9])
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        structure: Structure,
+        family: Family | None = None,
+        seed: int = 0,
+        *,
+        labels: Sequence[Hashable] | None = None,
+        horizon: int | None = None,
+    ) -> None:
+        family = Gaussian() if family is None else family
+        self._policy = policy.with_horizon(horizon)
+        self._structure, self._family, self._seed = structure, family, seed
+        self._decisions = make_decisions(self._policy, structure, family, seed)
+        self._pending = np.zeros(structure.n_arms)
+        self._outstanding = 0
+        self._labels = _checked_labels(labels, structure.n_arms)
+        self._index = {label: i for i, label in enumerate(self._labels or ())}
+
+    def __repr__(self) -> str:
+        rounds = int(self._decisions.history.clock[0])
+        return f"Bandit({self._policy.name}, {self._structure}, {self._family}, {rounds} rounds)"
+
+    @property
+    def policy(self) -> Policy:
+        """How it chooses."""
+        return self._policy
+
+    @property
+    def structure(self) -> Structure:
+        """What is known about the means."""
+        return self._structure
+
+    @property
+    def family(self) -> Family:
+        """How rewards are distributed."""
+        return self._family
+
+    @property
+    def pulls(self) -> npt.NDArray[np.int64]:
+        """How many rewards of each arm have been told."""
+        return self._decisions.history.pulls.astype(np.int64)
+
+    @property
+    def means(self) -> npt.NDArray[np.float64]:
+        """The mean reward of each arm; nan for an arm without rewards."""
+        history = self._decisions.history
+        return np.where(history.pulls > 0.0, history.means, math.nan)
+
+    @property
+    def pending(self) -> npt.NDArray[np.int64]:
+        """How many rewards of each arm are outstanding."""
+        return self._pending.astype(np.int64)
+
+    @overload
+    def ask(self) -> Arm: ...
+    @overload
+    def ask(self, n: int) -> list[Arm]: ...
+    def ask(self, n: int | None = None) -> Arm | list[Arm]:
+        """The arm to pull next, or a list of n arms to pull at once."""
+        if n is None:
+            return self._ask()
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise ArmatureError(f"n must be a whole number of arms; got {n!r}.")
+        return [self._ask() for _ in range(n)]
+
+    def _ask(self) -> Arm:
+        decisions = self._decisions
+        arm = decisions.next(self._imagined() if self._outstanding else decisions.history)
+        self._pending[arm] += 1.0
+        self._outstanding += 1
+        return arm if self._labels is None else self._labels[arm]
+
+    def tell(self, arm: Arm | Sequence[Arm], reward: float | Sequence[float]) -> None:
+        """Take in the reward of an arm, or the rewards of several.
+
+        If anything is wrong with them, nothing changes.
+        """
+        if isinstance(arm, (list, tuple, np.ndarray)) and not (
+            isinstance(arm, tuple) and arm in self._index
+        ):
+            if np.ndim(reward) != 1 or len(arm) != len(reward):  # type: ignore[arg-type]
+                raise ArmatureError("tell needs one reward for each arm.")
+            arms = [self._checked_arm(a) for a in arm]
+            rewards = [self._checked_reward(r) for r in reward]  # type: ignore[union-attr]
+            for one, value in zip(arms, rewards, strict=True):
+                self._take_in(one, value)
+        else:
+            self._take_in(self._checked_arm(arm), self._checked_reward(reward))
+
+    def _take_in(self, arm: int, reward: float) -> None:
+        self._decisions.take_in(arm, reward)
+        if self._pending[arm] > 0.0:
+            self._pending[arm] -= 1.0
+            self._outstanding -= 1
+
+    def explain(self) -> Explanation:
+        """What the policy believes, and what it does next and why; print it, or read its fields."""
+        return explain(self._policy, self._decisions, self._structure, self._family, self._labels)
+
+    def _imagined(self) -> History:
+        """The history as if every outstanding reward had come, at its arm's mean so far."""
+        history = self._decisions.history
+        told = history.pulls > 0.0
+        typical = history.means[told].mean() if told.any() else _middle(self._family)
+        means = np.where(told, history.means, typical)
+        pulls = history.pulls + self._pending
+        clock = history.clock + np.array([self._outstanding, 0])
+        return History(pulls, means * pulls, means, clock)
+
+    def _checked_arm(self, arm: Arm) -> int:
+        if self._labels is not None:
+            try:
+                return self._index[arm]
+            except (KeyError, TypeError):
+                names = ", ".join(map(repr, self._labels))
+                raise ArmatureError(f"there is no arm {arm!r}: the arms are {names}.") from None
+        if isinstance(arm, (int, np.integer)) and not isinstance(arm, bool):
+            if 0 <= arm < self._structure.n_arms:
+                return int(arm)
+        last = self._structure.n_arms - 1
+        raise ArmatureError(f"there is no arm {arm!r}: arms are whole numbers from 0 to {last}.")
+
+    def _checked_reward(self, reward: Any) -> float:
+        try:
+            value = float(reward)
+        except (TypeError, ValueError):
+            raise ArmatureError(f"a reward is a number; got {reward!r}.") from None
+        if not math.isfinite(value):
+            raise ArmatureError(f"a reward must be finite; got {value}.")
+        if value not in self._family.support:
+            raise ArmatureError(
+                f"the reward {value:g} can't come from {self._family}: its rewards lie in "
+                f"{self._family.support}."
+            )
+        return value
+
+    def to_json(self) -> str:
+        """Everything that the next decisions depend on, for `from_json`."""
+        decisions = self._decisions
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "policy": describe(POLICIES, self._policy),
+            "structure": describe(STRUCTURES, self._structure),
+            "family": describe(FAMILIES, self._family),
+            "seed": self._seed,
+            "labels": self._labels,
+            "pulls": decisions.history.pulls.tolist(),
+            "sums": decisions.history.sums.tolist(),
+            "clock": decisions.history.clock.tolist(),
+            "pending": self._pending.tolist(),
+            "random": decisions.random_state(),
+            "state": decisions.saved_state(),
+        }
+        content["checksum"] = _checksum(content)
+        return json.dumps(content, indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(
+        cls,
+        text: str,
+        *,
+        policy: Policy | None = None,
+        structure: Structure | None = None,
+        family: Family | None = None,
+    ) -> Bandit:
+        """The bandit that `to_json` wrote down; it goes on with the same decisions.
+
+        Policies, structures and families of your own are imported by name; give them here if they
+        can't be.
+        """
+        content = _checked_content(text)
+        bandit = cls(
+            policy or build(POLICIES, "policy", content["policy"]),
+            structure or build(STRUCTURES, "structure", content["structure"]),
+            family or build(FAMILIES, "family", content["family"]),
+            content["seed"],
+            labels=content["labels"],
+        )
+        decisions, K = bandit._decisions, bandit._structure.n_arms
+        if len(content["pulls"]) != K:
+            raise ArmatureError(f"the file is for {len(content['pulls'])} arms, not for {K}.")
+        decisions.history.pulls[:] = content["pulls"]
+        decisions.history.sums[:] = content["sums"]
+        decisions.history.clock[:] = content["clock"]
+        told = decisions.history.pulls > 0.0
+        means = decisions.history.sums[told] / decisions.history.pulls[told]
+        decisions.history.means[told] = means
+        bandit._pending[:] = content["pending"]
+        bandit._outstanding = int(bandit._pending.sum())
+        decisions.restore(content["state"], content["random"])
+        return bandit
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_json` to a file, which at any moment is the old one or the new one."""
+        target = Path(path)
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(self.to_json())
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **own: Any) -> Bandit:
+        """The bandit in a file; `own` as for `from_json`."""
+        return cls.from_json(Path(path).read_text(), **own)
+
+
+def _checked_labels(labels: Sequence[Hashable] | None, n_arms: int) -> list[Hashable] | None:
+    if labels is None:
+        return None
+    names = list(labels)
+    if len(names) != n_arms:
+        raise ArmatureError(f"there are {len(names)} labels for {n_arms} arms: give one for each.")
+    if len(set(names)) != n_arms:
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ArmatureError(f"the label {twice!r} is there twice: labels must differ.")
+    return names
+
+
+def _middle(family: Family) -> float:
+    """A mean for arms of which nothing is known."""
+    low, high = family.domain.low, family.domain.high
+    if math.isfinite(low) and math.isfinite(high):
+        return 0.5 * (low + high)
+    return low + 1.0 if math.isfinite(low) else 0.0
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    rest = {key: value for key, value in content.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _checked_content(text: str) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise ArmatureError(f"this is not a saved bandit, nor JSON at all: {error}.") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ArmatureError(f'this is not a saved bandit: it has no "format": "{FORMAT}".')
+    if content.get("version") != VERSION:
+        raise ArmatureError(
+            f"this bandit was saved in version {content.get('version')!r} of the format; this "
+            f"release of Armature reads version {VERSION}."
+        )
+    if content.get("checksum") != _checksum(content):
+        raise ArmatureError("the saved bandit was changed or cut off: its checksum does not match.")
+    return content

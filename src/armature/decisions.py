@@ -1,0 +1,175 @@
+"""A policy at work on one problem: its state, what it has seen, its random numbers."""
+
+from __future__ import annotations
+
+import abc
+import copy
+from typing import Any
+
+import numpy as np
+
+from armature.errors import ArmatureError
+from armature.families import Family
+from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
+from armature.policies._records import make_history
+from armature.streams import DECISIONS, key_of, make_stream
+from armature.structures import Structure
+from armature.structures._model import make_model
+
+
+class Decisions(abc.ABC):
+    """What the online bandit and the simulation of a policy in plain Python have in common."""
+
+    def __init__(self, policy: Policy, structure: Structure) -> None:
+        self.policy = policy
+        self.history = make_history(structure.n_arms)
+        self._starting = policy.starts_with_each_arm
+
+    def next(self, history: History) -> int:
+        """The arm to pull, given a history: this one, or one that counts outstanding pulls."""
+        if self._starting:
+            unseen = np.flatnonzero(history.pulls == 0.0)
+            if unseen.size:
+                return int(unseen[0])
+            self._starting = False
+        arm = self._choose(history)
+        if history is not self.history:
+            self.history.clock[1] = history.clock[1]
+        return arm
+
+    def take_in(self, arm: int, reward: float) -> None:
+        """Count a reward. (The same arithmetic as the kernel `take_in`, without its overhead.)"""
+        history = self.history
+        history.pulls[arm] += 1.0
+        history.sums[arm] += reward
+        history.means[arm] = history.sums[arm] / history.pulls[arm]
+        history.clock[0] += 1
+        self._update(arm, reward)
+
+    @abc.abstractmethod
+    def _choose(self, history: History) -> int: ...
+
+    @abc.abstractmethod
+    def _update(self, arm: int, reward: float) -> None: ...
+
+    @abc.abstractmethod
+    def saved_state(self) -> dict[str, Any]:
+        """The policy's state as plain data."""
+
+    @abc.abstractmethod
+    def random_state(self) -> Any:
+        """Where the random numbers are, as plain data."""
+
+    @abc.abstractmethod
+    def restore(self, state: dict[str, Any], random: Any) -> None:
+        """Go back to what the two before have said."""
+
+
+class CompiledDecisions(Decisions):
+    """Of a policy made of kernels."""
+
+    def __init__(
+        self,
+        policy: CompiledPolicy,
+        structure: Structure,
+        family: Family,
+        seed: int,
+        repetition: int,
+    ) -> None:
+        super().__init__(policy, structure)
+        self.state = policy.init(structure, family)
+        self.model = make_model(structure, family, policy.oracles)
+        self.stream = make_stream(seed, repetition, DECISIONS)
+        self._kernel, self._updating, self._saved = policy.choose, policy.update, policy.saved
+
+    def _choose(self, history: History) -> int:
+        return self._kernel(self.state, self.model, history, self.stream)
+
+    def _update(self, arm: int, reward: float) -> None:
+        if self._updating is not None:
+            self._updating(self.state, self.model, self.history, arm, reward)
+
+    def saved_state(self) -> dict[str, Any]:
+        return {name: getattr(self.state, name).tolist() for name in self._saved}
+
+    def random_state(self) -> list[int]:
+        return [int(word) for word in self.stream.integer]
+
+    def restore(self, state: dict[str, Any], random: list[int]) -> None:
+        for name in self._saved:
+            getattr(self.state, name)[:] = state[name]
+        self.stream.integer[:] = random
+
+
+class PythonDecisions(Decisions):
+    """Of a policy in plain Python."""
+
+    def __init__(
+        self,
+        policy: PythonPolicy,
+        structure: Structure,
+        family: Family,
+        seed: int,
+        repetition: int,
+    ) -> None:
+        super().__init__(policy, structure)
+        self._policy, self._problem = policy, Problem(structure, family)
+        self.state = policy.init(structure, family)
+        self._generator = np.random.Philox(key=[seed, repetition])
+        self._rng = np.random.Generator(self._generator)
+        self._n_arms = structure.n_arms
+
+    def _choose(self, history: History) -> int:
+        arm = self._policy.choose(self.state, self._problem, history, self._rng)
+        if not (isinstance(arm, (int, np.integer)) and 0 <= arm < self._n_arms):
+            raise ArmatureError(
+                f"{self._policy.name} chose {arm!r}, where arms are whole numbers from 0 to "
+                f"{self._n_arms - 1}."
+            )
+        return int(arm)
+
+    def _update(self, arm: int, reward: float) -> None:
+        self._policy.update(self.state, self._problem, self.history, arm, reward)
+
+    def saved_state(self) -> dict[str, Any]:
+        return copy.deepcopy(self.state)
+
+    def random_state(self) -> dict[str, Any]:
+        state = self._generator.state
+        return {
+            "counter": [int(word) for word in state["state"]["counter"]],
+            "key": [int(word) for word in state["state"]["key"]],
+            "buffer": [int(word) for word in state["buffer"]],
+            "buffer_pos": state["buffer_pos"],
+            "has_uint32": state["has_uint32"],
+            "uinteger": state["uinteger"],
+        }
+
+    def restore(self, state: dict[str, Any], random: dict[str, Any]) -> None:
+        self.state = copy.deepcopy(state)
+        generator: Any = self._generator
+        generator.state = {
+            "bit_generator": "Philox",
+            "state": {k: np.array(random[k], dtype=np.uint64) for k in ("counter", "key")},
+            "buffer": np.array(random["buffer"], dtype=np.uint64),
+            **{k: random[k] for k in ("buffer_pos", "has_uint32", "uinteger")},
+        }
+
+
+def make_decisions(
+    policy: Policy, structure: Structure, family: Family, seed: int, repetition: int = 0
+) -> Decisions:
+    """A policy at the start of its work; refused where it can't be used."""
+    key_of(seed)
+    if not isinstance(policy, Policy):
+        raise ArmatureError(f"policy must be a policy such as SPk(); got {policy!r}.")
+    if not isinstance(structure, Structure):
+        raise ArmatureError(
+            f"structure must be a structure such as Unimodal(5); got {structure!r}."
+        )
+    policy.check(structure, family)
+    if isinstance(policy, CompiledPolicy):
+        return CompiledDecisions(policy, structure, family, seed, repetition)
+    if isinstance(policy, PythonPolicy):
+        return PythonDecisions(policy, structure, family, seed, repetition)
+    raise ArmatureError(f"{policy.name} must be a CompiledPolicy or a PythonPolicy.")

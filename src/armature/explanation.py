@@ -1,0 +1,132 @@
+"""What a bandit believes, in plain words and numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from armature.decisions import Decisions
+from armature.families import Family
+from armature.policies import Policy
+from armature.policies._explanation import Belief
+from armature.structures import Structure
+from armature.structures._records import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What the data say and what the policy makes of it; `str` gives it as a text.
+
+    Attributes
+    ----------
+        summary: what the policy does next and why.
+        pulls, means: of each arm (nan without pulls).
+        low, high: the interval of each arm's mean, N d(mean, .) <= ln(1 + t).
+        projected: the nearest mean vector in the structure.
+        leader: its best arm.
+        evidence: how much more the nearest one with another best arm costs.
+        misfit: how far the data are from the structure, as a log-likelihood ratio.
+    """
+
+    summary: str
+    arms: tuple[Hashable, ...]
+    pulls: Floats
+    means: Floats
+    low: Floats
+    high: Floats
+    projected: Floats
+    leader: Hashable
+    evidence: float
+    misfit: float
+
+    def __str__(self) -> str:
+        width = max(5, *(len(str(arm)) for arm in self.arms))
+        lines = [self.summary, ""]
+        lines.append(f"{'arm':>{width}} {'pulls':>7} {'mean':>9} {'interval':>21} {'fitted':>9}")
+        for i, arm in enumerate(self.arms):
+            interval = f"[{self.low[i]:.4g}, {self.high[i]:.4g}]"
+            mark = "  <- leader" if arm == self.leader else ""
+            lines.append(
+                f"{arm!s:>{width}} {self.pulls[i]:>7.0f} {self.means[i]:>9.4g} {interval:>21} "
+                f"{self.projected[i]:>9.4g}{mark}"
+            )
+        lines += ["", self._fit()]
+        return "\n".join(lines)
+
+    def _fit(self) -> str:
+        seen = self.pulls > 0.0
+        if not seen.any():
+            return "There are no rewards yet."
+        distance = np.abs(np.where(seen, self.projected - self.means, 0.0))
+        worst = int(distance.argmax())
+        if self.misfit <= 1e-12:
+            return "The means so far agree with the structure exactly."
+        return (
+            f"The data are {self.misfit:.3g} (in log-likelihood) away from the structure; the "
+            f"largest change that it asks for is {distance[worst]:.3g}, at arm {self.arms[worst]}."
+        )
+
+
+def explain(
+    policy: Policy,
+    decisions: Decisions,
+    structure: Structure,
+    family: Family,
+    labels: list[Hashable] | None,
+) -> Explanation:
+    """The explanation of a policy at work."""
+    history = decisions.history
+    K = structure.n_arms
+    arms = tuple(range(K)) if labels is None else tuple(labels)
+    belief = _belief(structure, family, history.pulls, history.means, int(history.clock[0]))
+    unseen = [str(arms[k]) for k in range(K) if history.pulls[k] == 0.0]
+    if unseen and policy.starts_with_each_arm:
+        summary = f"{policy.name} pulls each arm once first; to come: {', '.join(unseen)}."
+    else:
+        summary = policy.explain(decisions, belief)
+        if labels is not None:
+            summary = summary.replace(f"arm {belief.leader} ", f"arm {arms[belief.leader]!r} ")
+            summary = summary.replace(f"arm {belief.leader}:", f"arm {arms[belief.leader]!r}:")
+    return Explanation(
+        summary,
+        arms,
+        belief.pulls.copy(),
+        np.where(belief.pulls > 0.0, belief.means, math.nan),
+        belief.low,
+        belief.high,
+        belief.projected,
+        arms[belief.leader],
+        belief.evidence,
+        belief.misfit,
+    )
+
+
+def _belief(
+    structure: Structure, family: Family, pulls: Floats, means: Floats, rounds: int
+) -> Belief:
+    seen = pulls > 0.0
+    # An arm without pulls has weight 0, so that any mean of the family will do.
+    guess = float(means[seen].mean()) if seen.any() else family.upper(_some_mean(family), 0.0)
+    mu = np.where(seen, means, guess)
+    level = np.where(seen, math.log(1.0 + rounds) / np.maximum(pulls, 1.0), math.inf)
+    fit = structure.project(mu, pulls, family)
+    leader = int(np.argmax(fit.means))
+    other = structure.nearest_alternative(mu, pulls, leader, family)
+    return Belief(
+        rounds,
+        pulls,
+        mu,
+        np.asarray(family.lower(mu, level)),
+        np.asarray(family.upper(mu, level)),
+        np.asarray(fit.means),
+        leader,
+        float(fit.cost),
+        float(other.cost - fit.cost),
+    )
+
+
+def _some_mean(family: Family) -> float:
+    return 0.5 if 0.5 in family.domain else family.domain.low + 1.0

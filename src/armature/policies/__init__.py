@@ -1,0 +1,42 @@
+"""How to choose: the paper's algorithms, what they were compared with, and more."""
+
+from armature.policies._policy import CompiledPolicy, Policy, Problem, PythonPolicy
+from armature.policies._records import History
+from armature.policies.catse import CATSE
+from armature.policies.end_of_optimism import EndOfOptimism
+from armature.policies.imed import IMED
+from armature.policies.klucb import KLUCB
+from armature.policies.lin_ucb import LinUCB
+from armature.policies.mints import MINTS
+from armature.policies.ossb import OSSB
+from armature.policies.osub import OSUB
+from armature.policies.projected_thompson import ProjectedThompson
+from armature.policies.sparse_ucb import SparseUCB
+from armature.policies.spk import SPk
+from armature.policies.splambda import SPLambda
+from armature.policies.structured_ucb import StructuredUCB
+from armature.policies.thompson_sampling import ThompsonSampling
+from armature.policies.ucb import UCB
+
+__all__ = [
+    "CATSE",
+    "IMED",
+    "KLUCB",
+    "MINTS",
+    "OSSB",
+    "OSUB",
+    "UCB",
+    "CompiledPolicy",
+    "EndOfOptimism",
+    "History",
+    "LinUCB",
+    "Policy",
+    "Problem",
+    "ProjectedThompson",
+    "PythonPolicy",
+    "SPLambda",
+    "SPk",
+    "SparseUCB",
+    "StructuredUCB",
+    "ThompsonSampling",
+]

@@ -1,0 +1,21 @@
+"""What the data say, whatever the policy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from armature.structures._records import Floats
+
+
+class Belief(NamedTuple):
+    """What has been seen, and what the structure makes of it."""
+
+    rounds: int
+    pulls: Floats
+    means: Floats  # empirical
+    low: Floats  # intervals: N d(mean, .) <= ln(1 + rounds)
+    high: Floats
+    projected: Floats  # the nearest means in M
+    leader: int  # the best arm of these
+    misfit: float  # the cost of the projection: how far the data are from M
+    evidence: float  # how much more the nearest means with another best arm cost

@@ -1,0 +1,101 @@
+"""What the two saddle-point policies share: the test, the intervals, the optimism."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from armature._compile import kernel
+from armature.families import FamilyRecord
+from armature.families.kernels import divergence, lower, upper
+from armature.policies._records import History, argmax
+from armature.structures._model import Model, nearest_alternative, projection
+from armature.structures._records import Floats
+from armature.thresholds import (
+    exploration_level_theory,
+    exploration_threshold,
+    exploration_threshold_theory,
+)
+
+ETA = 1.0  # of the proof's confidence level
+
+
+class GameOptions(NamedTuple):
+    """The options of SPk and SPLambda as kernels see them."""
+
+    glr: bool
+    theory_threshold: bool
+    theory_confidence: bool
+    epsilon: float
+    decay: float
+
+
+class Room(NamedTuple):
+    """Vectors to compute in; their contents mean nothing between rounds."""
+
+    projected: Floats
+    lam: Floats
+    low: Floats
+    high: Floats
+    w: Floats
+    gains: Floats
+
+
+def make_room(n_arms: int) -> Room:
+    """One vector of each."""
+    return Room(*(np.zeros(n_arms) for _ in Room._fields))
+
+
+@kernel
+def exploit_statistic(
+    glr: bool, model: Model, history: History, projected: Floats, lam: Floats
+) -> tuple[int, float]:
+    """The best arm of the projection, and how well the data tell it from all alternatives.
+
+    The cost of the nearest alternative; with `glr`, less the cost of the projection itself, so
+    that a misfit to the structure does not count as evidence.
+    """
+    misfit = projection(model, history.means, history.pulls, projected)
+    i = argmax(projected)
+    cost = nearest_alternative(model, history.means, history.pulls, i, lam)
+    return i, cost - misfit if glr else cost
+
+
+@kernel
+def exploit_threshold(theory: bool, history: History) -> float:
+    """f(t - 1) in round t."""
+    rounds = float(history.clock[0])
+    if theory:
+        return exploration_threshold_theory(max(rounds, 2.0), history.pulls.size)
+    return exploration_threshold(rounds)
+
+
+@kernel
+def write_intervals(
+    options: GameOptions, family: FamilyRecord, history: History, n: float, room: Room
+) -> None:
+    """room.low, room.high = where N d(mean, .) is at most about ln n."""
+    K = history.pulls.size
+    level = math.log(n)
+    if options.theory_confidence:
+        level = exploration_level_theory(max(float(history.clock[0]), 3.0), n, K, ETA)
+    for k in range(K):
+        room.low[k] = lower(family, history.means[k], level / history.pulls[k])
+        room.high[k] = upper(family, history.means[k], level / history.pulls[k])
+
+
+@kernel
+def telling(family: FamilyRecord, x: float, y: float) -> float:
+    """d(x, y); where that is infinite, as if y were a thousandth of the way from y to x."""
+    d = divergence(family, x, y)
+    if d == math.inf:
+        d = divergence(family, x, y + 1e-3 * (x - y))
+    return d
+
+
+@kernel
+def price(j: int, k: int, epsilon: float, xi: float, high: Floats) -> float:
+    """The regret of a pull of arm k if its mean is xi, at least epsilon."""
+    return epsilon if k == j else max(epsilon, high[j] - xi)

@@ -1,0 +1,156 @@
+"""The highest mean of each arm over the mean vectors of M inside a box of intervals.
+
+One kernel for each structure; each writes `bounds` and says whether there is such a vector at all.
+Arms that can't be best in such a vector may get less than their highest mean: no one asks.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from armature._compile import kernel
+from armature.structures import PolyhedralStructure
+from armature.structures._quadratic import (
+    SOLVED,
+    Limits,
+    Rows,
+    largest,
+    make_state,
+    reset,
+    solve,
+    state_size,
+)
+from armature.structures._records import Floats, Ints, Shape
+from armature.structures._vectors import diagonal
+
+FAR = 1e3  # how far beyond the box the objective pulls, relative to the box
+
+
+@kernel
+def unimodal_bounds(low: Floats, high: Floats, bounds: Floats) -> bool:
+    """The upper end of each arm at which the peak can be."""
+    K = low.size
+    feasible = False
+    # bounds[p] = 1 where the arms up to p can rise: no lower end above a later upper end.
+    highest_low = -math.inf
+    rising = True
+    for p in range(K):
+        highest_low = max(highest_low, low[p])
+        rising = rising and highest_low <= high[p]
+        bounds[p] = 1.0 if rising else 0.0
+    highest_low = -math.inf
+    falling = True
+    for p in range(K - 1, -1, -1):
+        highest_low = max(highest_low, low[p])
+        falling = falling and highest_low <= high[p]
+        if falling and bounds[p] == 1.0:
+            bounds[p] = high[p]
+            feasible = True
+        else:
+            bounds[p] = -math.inf
+    return feasible
+
+
+@kernel
+def categorised_bounds(shape: Shape, low: Floats, high: Floats, bounds: Floats) -> bool:
+    """The upper ends of the arms in categories that can be on top."""
+    category = shape.integer[1:]
+    feasible = False
+    for c in range(shape.integer[0]):
+        ceiling = math.inf
+        floor = -math.inf
+        for k in range(low.size):
+            if category[k] == c:
+                ceiling = min(ceiling, high[k])
+            else:
+                floor = max(floor, low[k])
+        for k in range(low.size):
+            if category[k] == c:
+                bounds[k] = high[k] if floor <= ceiling else -math.inf
+        feasible = feasible or floor <= ceiling
+    return feasible
+
+
+@kernel
+def sparse_bounds(shape: Shape, low: Floats, high: Floats, bounds: Floats) -> bool:
+    """The upper end of an arm for which there is a place in the support, else the level."""
+    level = shape.real[0]
+    above = 0
+    for k in range(low.size):
+        if low[k] > level:
+            above += 1
+    for k in range(low.size):
+        others = above - (1 if low[k] > level else 0)
+        bounds[k] = high[k] if others < shape.integer[0] else level
+    return True
+
+
+@kernel
+def lipschitz_bounds(constant: float, positions: Floats, high: Floats, bounds: Floats) -> bool:
+    """The lowest cone of all."""
+    for k in range(high.size):
+        bounds[k] = high[k]
+        for i in range(high.size):
+            bounds[k] = min(bounds[k], high[i] + constant * abs(positions[i] - positions[k]))
+    return True
+
+
+@kernel
+def simplex_bounds(low: Floats, high: Floats, bounds: Floats) -> bool:
+    """What the lower ends of the others leave of 1."""
+    total = 0.0
+    most = 0.0
+    for k in range(low.size):
+        total += max(0.0, low[k])
+        most += high[k]
+    for k in range(low.size):
+        bounds[k] = min(high[k], 1.0 - (total - max(0.0, low[k])))
+    return total <= 1.0 <= most
+
+
+@kernel
+def polyhedral_bounds(
+    rows: Rows, low: Floats, high: Floats, bounds: Floats, real: Floats, integer: Ints
+) -> bool:
+    """A linear program for each arm: the point nearest to one far out in the arm's direction.
+
+    The last 2 K rows are the box.
+    """
+    K = low.size
+    m = rows.right.size - 2 * K
+    spread = 0.0
+    for k in range(K):
+        rows.right[m + k] = low[k]
+        rows.right[m + K + k] = -high[k]
+        spread += high[k] - low[k]
+    state = make_state(real, integer, K, K, rows.right.size)
+    limits = Limits(-math.inf, math.inf, -1, -1)
+    identity = real[:0].reshape(0, 0)
+    size = largest(high)
+    for k in range(K):
+        reset(state)
+        diagonal(state.columns, 1.0)
+        for i in range(K):
+            state.y[i] = 0.5 * (low[i] + high[i]) + (FAR * spread if i == k else 0.0)
+        if solve(rows, limits, identity, state, size) != SOLVED:
+            return False
+        bounds[k] = state.lam[k]
+    return True
+
+
+def box_rows(structure: PolyhedralStructure) -> tuple[Rows, Floats, Ints]:
+    """The constraints of a structure and of a box, and room to solve under them."""
+    K = structure.n_arms
+    A, b, C, d = structure.constraints
+    matrix = np.vstack([C, -A, np.eye(K), -np.eye(K)])
+    right = np.concatenate([d, -b, np.zeros(2 * K)])
+    norms = np.linalg.norm(matrix, axis=1)
+    norms[norms == 0.0] = 1.0
+    matrix, right = matrix / norms[:, None], right / norms
+    row, column = np.nonzero(matrix)
+    start = np.searchsorted(row, np.arange(len(matrix) + 1)).astype(np.int64)
+    rows = Rows(start, column.astype(np.int64), matrix[row, column], right, len(C))
+    n_real, n_integer = state_size.py_func(K, K, len(matrix))
+    return rows, np.zeros(n_real), np.zeros(n_integer, dtype=np.int64)

@@ -1,0 +1,147 @@
+"""What every policy has in common, compiled or written by a user in plain Python."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from armature._compile import Kernel
+from armature.errors import ArmatureError
+from armature.families import Family
+from armature.policies._records import History
+from armature.structures import Structure
+
+if TYPE_CHECKING:
+    from armature.policies._explanation import Belief
+
+
+class Problem(NamedTuple):
+    """What is known before the first round."""
+
+    structure: Structure
+    family: Family
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy(abc.ABC):
+    """A way to choose arms: a frozen dataclass of its options.
+
+    * `structures`, `families`: what it can be used with (None: everything);
+    * `needs_horizon`: whether it must know how many rounds there will be;
+    * `starts_with_each_arm`: whether every arm is pulled once, in order, before it is asked;
+    * `tells_exploration_apart`: whether it says which of its rounds are exploration.
+
+    To write your own, see `PythonPolicy` and `CompiledPolicy`.
+    """
+
+    structures: ClassVar[tuple[type[Structure], ...] | None] = None
+    families: ClassVar[tuple[type[Family], ...] | None] = None
+    needs_horizon: ClassVar[bool] = False
+    starts_with_each_arm: ClassVar[bool] = True
+    tells_exploration_apart: ClassVar[bool] = False
+
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        """Variants for the conformance suite."""
+        return (cls(),)
+
+    @abc.abstractmethod
+    def init(self, structure: Structure, family: Family) -> Any:
+        """The state before the first round."""
+
+    @property
+    def name(self) -> str:
+        """Its class, with the options that are not the default."""
+        options = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)
+            if getattr(self, field.name) != field.default and field.name != "horizon"
+        ]
+        return type(self).__name__ + (f"({', '.join(options)})" if options else "")
+
+    def supports(self, structure: Structure, family: Family) -> bool:
+        """Whether it can be used with these."""
+        return self._objection(structure, family) is None
+
+    def check(self, structure: Structure, family: Family) -> None:
+        """Refuse what it can't be used with."""
+        objection = self._objection(structure, family)
+        if objection is not None:
+            raise ArmatureError(objection)
+
+    def _objection(self, structure: Structure, family: Family) -> str | None:
+        for kind, known, value in (
+            ("structures", self.structures, structure),
+            ("rewards", self.families, family),
+        ):
+            if known is not None and not isinstance(value, known):
+                names = " or ".join(k.__name__ for k in known)
+                return (
+                    f"{type(self).__name__} is for {names} {kind}, not for "
+                    f"{type(value).__name__}: choose another policy (such as SPk, which is for "
+                    f"all) or another of the {kind}."
+                )
+        return None
+
+    def with_horizon(self, horizon: int | None) -> Policy:
+        """The same policy, told how many rounds there will be if it needs to know."""
+        if not self.needs_horizon or getattr(self, "horizon", None) is not None:
+            return self
+        if horizon is None:
+            raise ArmatureError(
+                f"{type(self).__name__} needs to know the number of rounds: "
+                f"write {type(self).__name__}(horizon=...)."
+            )
+        return dataclasses.replace(self, horizon=horizon)  # type: ignore[call-arg]
+
+    def explain(self, state: Any, belief: Belief) -> str:
+        """One sentence on what it does next and why; by default, what any policy has to weigh."""
+        del state
+        return (
+            f"{self.name} weighs what it has seen against what it has not: arm {belief.leader} "
+            f"looks best so far."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class CompiledPolicy(Policy):
+    """A policy made of kernels.
+
+    * `init(structure, family)` makes the state: a NamedTuple of arrays (which change, and are
+      saved) and numbers (which do not change);
+    * `choose(state, model, history, stream) -> arm`: a kernel;
+    * `update(state, model, history, arm, reward)`: a kernel called after the reward is counted in
+      `history`, or None where there is nothing to do.
+
+    `saved` names the fields of the state that the next decisions depend on. `oracles` names those
+    that it calls through the model: "project", "alt_min", "nearest",
+    "cell_min". `stream` is a source of random numbers (`armature.streams`).
+    """
+
+    oracles: ClassVar[tuple[str, ...]] = ()
+    saved: ClassVar[tuple[str, ...]] = ()
+    choose: ClassVar[Kernel[..., int]]
+    update: ClassVar[Kernel[..., None] | None] = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PythonPolicy(Policy):
+    """A policy in plain Python. The state is a dict of numbers, strings, lists and dicts."""
+
+    def init(self, structure: Structure, family: Family) -> dict[str, Any]:
+        """The state before the first round: by default empty."""
+        return {}
+
+    @abc.abstractmethod
+    def choose(
+        self, state: dict[str, Any], problem: Problem, history: History, rng: np.random.Generator
+    ) -> int:
+        """The arm to pull."""
+
+    def update(
+        self, state: dict[str, Any], problem: Problem, history: History, arm: int, reward: float
+    ) -> None:
+        """Take in a reward, which `history` already counts: by default nothing is to be done."""

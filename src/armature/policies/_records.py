@@ -1,0 +1,50 @@
+"""What every policy is told: the rewards so far."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from armature._compile import kernel
+from armature.structures._records import Floats, Ints
+
+
+class History(NamedTuple):
+    """The rewards so far, in sums."""
+
+    pulls: Floats  # N: how often each arm was pulled
+    sums: Floats  # of each arm's rewards
+    means: Floats  # mu_hat = sums / pulls; 0 for an arm without pulls
+    clock: Ints  # [rounds so far, how many of them were exploration]
+
+
+def make_history(n_arms: int) -> History:
+    """Before the first round."""
+    zeros = np.zeros((3, n_arms))
+    return History(zeros[0].copy(), zeros[1].copy(), zeros[2].copy(), np.zeros(2, dtype=np.int64))
+
+
+@kernel
+def take_in(history: History, arm: int, reward: float) -> None:
+    """Count one more reward of an arm."""
+    history.pulls[arm] += 1.0
+    history.sums[arm] += reward
+    history.means[arm] = history.sums[arm] / history.pulls[arm]
+    history.clock[0] += 1
+
+
+@kernel
+def argmax(values: Floats) -> int:
+    """The first of the largest."""
+    best = 0
+    for k in range(1, values.size):
+        if values[k] > values[best]:
+            best = k
+    return best
+
+
+@kernel
+def mark_exploration(history: History) -> None:
+    """This round is exploration (counted by policies that tell the two apart)."""
+    history.clock[1] += 1

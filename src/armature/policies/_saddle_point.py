@@ -1,0 +1,73 @@
+"""The options that the two saddle-point policies share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from armature.errors import ArmatureError
+from armature.policies._explanation import Belief
+from armature.policies._game import GameOptions
+from armature.policies._policy import CompiledPolicy, Policy
+from armature.thresholds import exploration_threshold, exploration_threshold_theory
+
+
+@dataclass(frozen=True)
+class SaddlePointPolicy(CompiledPolicy):
+    """What SPk and SPLambda have in common."""
+
+    test: Literal["glr", "raw"] = "glr"
+    threshold: Literal["practical", "theory"] = "practical"
+    confidence: Literal["practical", "theory"] = "practical"
+    epsilon: float = 1.0
+    decay: float = 1.0
+
+    tells_exploration_apart: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name, values in (
+            ("test", ("glr", "raw")),
+            ("threshold", ("practical", "theory")),
+            ("confidence", ("practical", "theory")),
+        ):
+            if getattr(self, name) not in values:
+                raise ArmatureError(
+                    f"{name} must be {' or '.join(map(repr, values))}; got {getattr(self, name)!r}."
+                )
+        for name in ("epsilon", "decay"):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float)) and 0.0 < value < float("inf")):
+                raise ArmatureError(f"{name} must be a positive number; got {value!r}.")
+
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        return cls(), cls(test="raw"), cls(threshold="theory", confidence="theory")
+
+    @property
+    def game_options(self) -> GameOptions:
+        """The options as kernels see them."""
+        return GameOptions(
+            self.test == "glr",
+            self.threshold == "theory",
+            self.confidence == "theory",
+            float(self.epsilon),
+            float(self.decay),
+        )
+
+    def explain(self, state: Any, belief: Belief) -> str:
+        statistic = belief.evidence + (belief.misfit if self.test == "raw" else 0.0)
+        rounds, K = float(belief.rounds), len(belief.means)
+        bar = (
+            exploration_threshold_theory(max(rounds, 2.0), K)
+            if self.threshold == "theory"
+            else exploration_threshold(rounds)
+        )
+        if statistic > bar:
+            return (
+                f"{self.name} exploits arm {belief.leader}: the evidence for it, {statistic:.2f}, "
+                f"exceeds the threshold {bar:.2f}."
+            )
+        return (
+            f"{self.name} explores: the evidence that arm {belief.leader} is best, "
+            f"{statistic:.2f}, does not exceed the threshold {bar:.2f} yet."
+        )

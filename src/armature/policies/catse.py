@@ -1,0 +1,156 @@
+"""CATSE (Jedor, Louëdec and Perchet, 2019), for strong dominance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from armature._compile import kernel
+from armature.families import Bernoulli, Family, Gaussian
+from armature.families.kernels import GAUSSIAN
+from armature.policies._policy import CompiledPolicy, Policy
+from armature.policies._records import History
+from armature.streams import Stream
+from armature.structures import Categorised, Structure
+from armature.structures._model import Model
+from armature.structures._records import Floats, Ints
+
+
+class CATSEState(NamedTuple):
+    """Which categories are still in, and a place for their bounds."""
+
+    active: Ints  # (C,)
+    category: Ints  # (K,)
+    low: Floats  # (C,)
+    high: Floats  # (C,)
+    values: Floats  # (K,)
+    log_delta: float  # ln(C / delta)
+
+
+@kernel
+def clipped_level(values: Floats, radius: float) -> float:
+    """The nu with |(values - nu)_+| = radius: the most that a unit sum of values is sure to reach.
+
+    It is max over x in the simplex of <x, values> - radius |x|. Newton's method, from below.
+    """
+    nu = -math.inf
+    for i in range(values.size):
+        nu = max(nu, values[i] - radius)
+    while True:
+        square = 0.0
+        total = 0.0
+        for i in range(values.size):
+            excess = max(0.0, values[i] - nu)
+            square += excess * excess
+            total += excess
+        step = (square - radius * radius) / (2.0 * total)
+        if not step > 1e-13 * (abs(nu) + radius):
+            return nu
+        nu += step
+
+
+@kernel
+def bound_categories(state: CATSEState, history: History, variance: float, n: float) -> None:
+    """Confidence bounds on the best convex combinations of each active category's means."""
+    for c in range(state.active.size):
+        m = 0
+        for k in range(state.category.size):
+            if state.category[k] == c:
+                state.values[m] = history.means[k]
+                m += 1
+        e = math.sqrt(2.0 * variance / n * (m * math.log(2.0) + state.log_delta))
+        values = state.values[:m]
+        state.low[c] = clipped_level(values, e)
+        for i in range(m):
+            values[i] = -values[i]
+        state.high[c] = -clipped_level(values, e)
+
+
+@kernel
+def eliminate(state: CATSEState) -> None:
+    """Drop the categories that another one is sure to beat."""
+    best = -math.inf
+    for c in range(state.active.size):
+        if state.active[c] == 1:
+            best = max(best, state.low[c])
+    for c in range(state.active.size):
+        if best > state.high[c]:
+            state.active[c] = 0
+
+
+@kernel
+def choose(state: CATSEState, model: Model, history: History, stream: Stream) -> int:
+    """Active categories in turns, each arm once a turn; UCB inside of the last one."""
+    N = history.pulls
+    variance = model.family.variance if model.family.code == GAUSSIAN else 0.25
+    least = -1
+    most = 0.0
+    for k in range(N.size):
+        if state.active[state.category[k]] == 1:
+            most = max(most, N[k])
+            if least < 0 or N[k] < N[least]:
+                least = k
+    left = 0
+    for c in range(state.active.size):
+        left += state.active[c]
+    if left > 1 and N[least] == most:
+        bound_categories(state, history, variance, most)
+        eliminate(state)
+        left = 0
+        for c in range(state.active.size):
+            left += state.active[c]
+    chosen = -1
+    highest = -math.inf
+    for k in range(N.size):
+        if state.active[state.category[k]] == 0:
+            continue
+        if left == 1:
+            bound = history.means[k] + math.sqrt(
+                2.0 * variance * math.log(history.clock[0] + 1.0) / N[k]
+            )
+        else:
+            bound = -N[k]
+        if bound > highest:
+            highest = bound
+            chosen = k
+    return chosen
+
+
+@dataclass(frozen=True)
+class CATSE(CompiledPolicy):
+    """Successive elimination of categories, then UCB: for one category that dominates.
+
+    delta: how likely a wrong elimination may be; 1 / horizon unless given.
+    """
+
+    delta: float | None = None
+    horizon: int | None = None
+
+    structures: ClassVar = (Categorised,)
+    families: ClassVar = (Gaussian, Bernoulli)
+    needs_horizon: ClassVar[bool] = True
+    saved: ClassVar = ("active",)
+    choose: ClassVar = choose
+
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        return cls(horizon=1000), cls(delta=0.1)
+
+    def with_horizon(self, horizon: int | None) -> Policy:
+        return self if self.delta is not None else super().with_horizon(horizon)
+
+    def init(self, structure: Structure, family: Family) -> CATSEState:
+        assert isinstance(structure, Categorised)
+        C = len(structure.labels)
+        delta = 1.0 / max(self.horizon or 2, 2) if self.delta is None else self.delta
+        return CATSEState(
+            np.ones(C, dtype=np.int64),
+            structure.shape.integer[1:].copy(),
+            np.zeros(C),
+            np.zeros(C),
+            np.zeros(structure.n_arms),
+            math.log(C / delta),
+        )

@@ -1,0 +1,182 @@
+"""The algorithm of "The End of Optimism?" (Lattimore and Szepesvári, 2017)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from armature._compile import kernel
+from armature.bounds.allocation import CERTIFIED, Tableau, allocate
+from armature.bounds.lower_bound import make_tableau
+from armature.families import Family, Gaussian
+from armature.policies._policy import CompiledPolicy, Policy
+from armature.policies._records import History, argmax, mark_exploration
+from armature.policies.lin_ucb import LinUCBState, fit, make_least_squares, solve_lower
+from armature.streams import Stream
+from armature.structures import Linear, Structure
+from armature.structures._model import Model
+from armature.structures._records import Floats, Ints
+
+RIDGE = 1e-9
+ACCURACY = 1e-4
+STEPS = 1000
+WARM_UP, SUCCESS, RECOVERY = 0.0, 1.0, 2.0
+
+
+class EndOfOptimismState(NamedTuple):
+    """Where the algorithm is, and what the warm-up has said."""
+
+    phase: Floats  # (1,): warm-up, success or recovery
+    means: Floats  # the estimates after the warm-up
+    targets: Floats  # how often to pull each arm, by the allocation for these
+    tolerance: Floats  # (1,): eps_n
+    estimates: Floats
+    gaps: Floats
+    bounds: Floats
+    tableau: Tableau
+    spanner: Ints
+    linear: LinUCBState
+    warm_pulls: float
+    f: float
+
+
+@kernel
+def write_estimates(state: EndOfOptimismState, history: History, out: Floats) -> float:
+    """Least squares estimates of the means; the largest |x| in the inverse Gram norm."""
+    linear = state.linear
+    fit(linear, history)
+    widest = 0.0
+    for k in range(out.size):
+        for a in range(linear.half.size):
+            linear.half[a] = linear.features[k, a]
+        solve_lower(linear.gram, linear.half)
+        mean = 0.0
+        norm = 0.0
+        for a in range(linear.half.size):
+            mean += linear.half[a] * linear.theta[a]
+            norm += linear.half[a] * linear.half[a]
+        out[k] = mean
+        widest = max(widest, math.sqrt(norm))
+    return widest
+
+
+@kernel
+def plan(state: EndOfOptimismState, model: Model, history: History) -> None:
+    """After the warm-up: the allocation for its estimates."""
+    widest = write_estimates(state, history, state.means)
+    state.tolerance[0] = widest * math.sqrt(model.family.variance * state.f)
+    best = argmax(state.means)
+    for k in range(state.means.size):
+        state.gaps[k] = state.means[best] - state.means[k]
+        state.targets[k] = 0.0
+    outcome = allocate(
+        model, state.means, state.gaps, best, ACCURACY, STEPS, False,
+        state.targets, state.bounds, state.tableau,
+    )  # fmt: skip
+    for k in range(state.means.size):
+        state.targets[k] *= 0.5 * state.f
+    state.phase[0] = SUCCESS if outcome <= CERTIFIED + 1 else RECOVERY
+
+
+@kernel
+def choose(state: EndOfOptimismState, model: Model, history: History, stream: Stream) -> int:
+    """Warm up; then the allocation while the estimates hold; then UCB."""
+    N = history.pulls
+    if state.phase[0] == WARM_UP:
+        for a in range(state.spanner.size):
+            if N[state.spanner[a]] < state.warm_pulls:
+                mark_exploration(history)
+                return int(state.spanner[a])
+        plan(state, model, history)
+    if state.phase[0] == SUCCESS:
+        write_estimates(state, history, state.estimates)
+        for k in range(N.size):
+            if abs(state.estimates[k] - state.means[k]) > 2.0 * state.tolerance[0]:
+                state.phase[0] = RECOVERY
+        if state.phase[0] == SUCCESS:
+            for k in range(N.size):
+                if N[k] < state.targets[k]:
+                    mark_exploration(history)
+                    return k
+            return argmax(state.estimates)
+    radius = math.sqrt(2.0 * model.family.variance * math.log(history.clock[0] + 1.0))
+    for k in range(N.size):
+        if N[k] == 0.0:
+            return k
+        state.estimates[k] = history.means[k] + radius / math.sqrt(N[k])
+    return argmax(state.estimates)
+
+
+@dataclass(frozen=True)
+class EndOfOptimism(CompiledPolicy):
+    """A short warm-up, the allocation that it asks for, and UCB if the estimates move.
+
+    Asymptotically optimal for linear structures. The warm-up pulls each arm of a barycentric
+    spanner ceil(sqrt(ln n)) times; the confidence level is
+    f = 2 (1 + 1 / ln n) ln n + c d ln(d ln n), where n is the horizon.
+    """
+
+    c: float = 1.0
+    horizon: int | None = None
+
+    structures: ClassVar = (Linear,)
+    families: ClassVar = (Gaussian,)
+    needs_horizon: ClassVar[bool] = True
+    starts_with_each_arm: ClassVar[bool] = False
+    tells_exploration_apart: ClassVar[bool] = True
+    oracles: ClassVar = ("alt_min", "nearest")
+    saved: ClassVar = ("phase", "means", "targets", "tolerance")
+    choose: ClassVar = choose
+
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        return (cls(horizon=1000),)
+
+    def init(self, structure: Structure, family: Family) -> EndOfOptimismState:
+        assert isinstance(structure, Linear)
+        K, d = structure.features.shape
+        log = math.log(max(self.horizon or 3, 3))
+        vectors = np.zeros((4, K))
+        return EndOfOptimismState(
+            np.zeros(1),
+            vectors[0].copy(),
+            vectors[1].copy(),
+            np.zeros(1),
+            vectors[2].copy(),
+            vectors[3].copy(),
+            np.zeros(2),
+            make_tableau(K),
+            barycentric_spanner(structure.features),
+            make_least_squares(structure.features, 1.0, RIDGE),
+            math.ceil(math.sqrt(log)),
+            2.0 * (1.0 + 1.0 / log) * log + self.c * d * math.log(max(math.e, d * log)),
+        )
+
+
+def barycentric_spanner(features: Floats) -> Ints:
+    """Arms in whose features all others have coordinates in [-1, 1] (Awerbuch and Kleinberg).
+
+    >>> barycentric_spanner(np.array([[1.0, 0.0], [0.1, 0.1], [0.0, 2.0], [1.0, 1.0]])).tolist()
+    [0, 2]
+    """
+    # In coordinates of the features' own span, so that what is collinear does not matter.
+    left, size, _ = np.linalg.svd(features, full_matrices=False)
+    points = left[:, size > 1e-12 * size[0]] * size[size > 1e-12 * size[0]]
+    r = points.shape[1]
+    chosen: list[int] = []
+    for _ in range(r):  # the point furthest from the span so far
+        basis = np.linalg.qr(points[chosen].T)[0] if chosen else np.zeros((r, 0))
+        rest = np.linalg.norm(points - points @ basis @ basis.T, axis=1)
+        chosen.append(int(rest.argmax()))
+    swapped = True
+    while swapped:
+        swapped = False
+        coordinates = points @ np.linalg.inv(points[chosen])
+        arm, place = np.unravel_index(np.abs(coordinates).argmax(), coordinates.shape)
+        if abs(coordinates[arm, place]) > 1.0 + 1e-9:
+            chosen[int(place)] = int(arm)
+            swapped = True
+    return np.array(sorted(chosen), dtype=np.int64)

@@ -1,0 +1,67 @@
+"""KL-UCB (Garivier and Cappé, 2011; Cappé et al., 2013)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from armature._compile import kernel
+from armature.families import Family, FamilyRecord
+from armature.families.kernels import divergence, upper
+from armature.policies._policy import CompiledPolicy
+from armature.policies._records import History, argmax
+from armature.streams import Stream
+from armature.structures import Structure
+from armature.structures._model import Model
+
+
+class KLUCBState(NamedTuple):
+    """Nothing but an option."""
+
+    c: float
+
+
+@kernel
+def kl_level(t: float, c: float) -> float:
+    """ln t + c ln ln t, without the second where it is negative."""
+    log = math.log(t)
+    return log + c * math.log(log) if log > 1.0 else log
+
+
+@kernel
+def beats(family: FamilyRecord, mean: float, pulls: float, level: float, bar: float) -> bool:
+    """Whether sup { q : N d(mean, q) <= level } is above a bar, without computing it."""
+    return mean > bar or pulls * divergence(family, mean, bar) < level
+
+
+@kernel
+def choose(state: KLUCBState, model: Model, history: History, stream: Stream) -> int:
+    """The arm with the highest bound; bounds that can't be it are not computed."""
+    N = history.pulls
+    mu = history.means
+    level = kl_level(history.clock[0] + 1.0, state.c)
+    best = argmax(mu)
+    highest = upper(model.family, mu[best], level / N[best])
+    for k in range(N.size):
+        if k != best and beats(model.family, mu[k], N[k], level, highest):
+            bound = upper(model.family, mu[k], level / N[k])
+            if bound > highest:
+                highest = bound
+                best = k
+    return best
+
+
+@dataclass(frozen=True)
+class KLUCB(CompiledPolicy):
+    """The arm with the highest q such that N d(mean, q) <= ln t + c ln ln t: no structure is used.
+
+    c = 0 is what its authors recommend; their proof asks for c = 3.
+    """
+
+    c: float = 0.0
+
+    choose: ClassVar = choose
+
+    def init(self, structure: Structure, family: Family) -> KLUCBState:
+        return KLUCBState(self.c)

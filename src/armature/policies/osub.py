@@ -1,0 +1,67 @@
+"""OSUB (Combes and Proutiere, 2014)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from armature._compile import kernel
+from armature.families import Family
+from armature.families.kernels import upper
+from armature.policies._policy import CompiledPolicy
+from armature.policies._records import History, argmax
+from armature.policies.klucb import kl_level
+from armature.streams import Stream
+from armature.structures import Structure, Unimodal
+from armature.structures._model import Model
+from armature.structures._records import Floats
+
+
+class OSUBState(NamedTuple):
+    """How often each arm was the leader."""
+
+    led: Floats
+    period: float
+    c: float
+
+
+@kernel
+def choose(state: OSUBState, model: Model, history: History, stream: Stream) -> int:
+    """The leader now and then; else the best bound among it and its neighbours."""
+    leader = argmax(history.means)
+    rounds = state.led[leader]
+    state.led[leader] = rounds + 1.0
+    if rounds % state.period == 0.0:
+        return leader
+    level = kl_level(rounds + 1.0, state.c)
+    chosen = leader
+    highest = upper(model.family, history.means[leader], level / history.pulls[leader])
+    for k in (leader - 1, leader + 1):
+        if 0 <= k < history.pulls.size:
+            bound = upper(model.family, history.means[k], level / history.pulls[k])
+            if bound > highest:
+                highest = bound
+                chosen = k
+    return chosen
+
+
+@dataclass(frozen=True)
+class OSUB(CompiledPolicy):
+    """KL-UCB on the neighbourhood of the leader, with a clock for each leader: for one peak.
+
+    Every (gamma + 1)-th time that an arm leads, it is pulled; gamma = 2 on a line, the number of
+    neighbours. The index is at ln l + c ln ln l, where l counts the leader's rounds. On a plateau
+    it can stall: none of the neighbours is better.
+    """
+
+    gamma: int = 2
+    c: float = 0.0
+
+    structures: ClassVar = (Unimodal,)
+    saved: ClassVar = ("led",)
+    choose: ClassVar = choose
+
+    def init(self, structure: Structure, family: Family) -> OSUBState:
+        return OSUBState(np.zeros(structure.n_arms), self.gamma + 1.0, self.c)

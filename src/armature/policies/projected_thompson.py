@@ -1,0 +1,68 @@
+"""Thompson sampling, projected onto the structure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from armature._compile import kernel
+from armature.families import Family
+from armature.policies._policy import CompiledPolicy
+from armature.policies._posterior import draw_means
+from armature.policies._records import History
+from armature.streams import Stream, next_unit
+from armature.structures import Structure
+from armature.structures._model import Model, projection
+from armature.structures._records import Floats
+
+
+class ProjectedThompsonState(NamedTuple):
+    """Room for a sample and its projection."""
+
+    sample: Floats
+    projected: Floats
+
+
+@kernel
+def random_argmax(values: Floats, stream: Stream) -> int:
+    """One of the largest, at random: pooled arms are equal up to rounding."""
+    highest = values[0]
+    for k in range(values.size):
+        highest = max(highest, values[k])
+    bar = highest - 1e-12 * abs(highest)
+    tied = 0
+    for k in range(values.size):
+        if values[k] >= bar:
+            tied += 1
+    skip = int(next_unit(stream) * tied) if tied > 1 else 0
+    for k in range(values.size):
+        if values[k] >= bar:
+            if skip == 0:
+                return k
+            skip -= 1
+    return 0
+
+
+@kernel
+def choose(state: ProjectedThompsonState, model: Model, history: History, stream: Stream) -> int:
+    """The best arm of a projected sample; of several, any."""
+    draw_means(model.family, history, stream, state.sample)
+    projection(model, state.sample, history.pulls, state.projected)
+    return random_argmax(state.projected, stream)
+
+
+@dataclass(frozen=True)
+class ProjectedThompson(CompiledPolicy):
+    """Sample every arm's posterior, project the sample onto M with weights N, play its best arm.
+
+    A posterior for the structure would be better founded and, but for linear ones, is not to be had
+    in closed form; this needs one projection a round.
+    """
+
+    oracles: ClassVar = ("project",)
+    choose: ClassVar = choose
+
+    def init(self, structure: Structure, family: Family) -> ProjectedThompsonState:
+        return ProjectedThompsonState(np.zeros(structure.n_arms), np.zeros(structure.n_arms))

@@ -1,0 +1,45 @@
+"""Thompson sampling (Thompson, 1933)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from armature._compile import kernel
+from armature.families import Family
+from armature.policies._policy import CompiledPolicy
+from armature.policies._posterior import draw_means
+from armature.policies._records import History, argmax
+from armature.streams import Stream
+from armature.structures import Structure
+from armature.structures._model import Model
+from armature.structures._records import Floats
+
+
+class ThompsonState(NamedTuple):
+    """Room for a sample."""
+
+    sample: Floats
+
+
+@kernel
+def choose(state: ThompsonState, model: Model, history: History, stream: Stream) -> int:
+    """The best arm of a sample from the posterior."""
+    draw_means(model.family, history, stream, state.sample)
+    return argmax(state.sample)
+
+
+@dataclass(frozen=True)
+class ThompsonSampling(CompiledPolicy):
+    """The best arm of a sample from the posterior of the means: no structure is used.
+
+    Gaussian, Beta, Gamma and inverse Gamma posteriors for Gaussian, Bernoulli, Poisson and
+    exponential rewards.
+    """
+
+    choose: ClassVar = choose
+
+    def init(self, structure: Structure, family: Family) -> ThompsonState:
+        return ThompsonState(np.zeros(structure.n_arms))
