@@ -31,6 +31,7 @@ from armature.policies import (
     StructuredUCB,
     ThompsonSampling,
 )
+from armature.simulation import Paired, Results, simulate
 from armature.structures import (
     Categorised,
     Cell,
@@ -80,12 +81,14 @@ __all__ = [
     "Linear",
     "Lipschitz",
     "LowerBound",
+    "Paired",
     "Poisson",
     "Policy",
     "Polyhedral",
     "Problem",
     "ProjectedThompson",
     "PythonPolicy",
+    "Results",
     "SPLambda",
     "SPk",
     "Simplex",
@@ -98,5 +101,6 @@ __all__ = [
     "Unimodal",
     "__version__",
     "lower_bound",
+    "simulate",
     "solve_game",
 ]

@@ -32,9 +32,9 @@ class Kernel(Generic[P, R]):
     `NUMBA_DISABLE_JIT=1` all of them run interpreted, with the same results.
     """
 
-    def __init__(self, py_func: Callable[P, R]) -> None:
+    def __init__(self, py_func: Callable[P, R], nogil: bool = True) -> None:
         functools.update_wrapper(self, py_func)
-        self.py_func = py_func
+        self.py_func, self.nogil = py_func, nogil
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.dispatcher(*args, **kwargs)  # type: ignore[no-any-return]
@@ -51,7 +51,7 @@ class Kernel(Generic[P, R]):
         previous = config.CACHE_DIR
         config.CACHE_DIR = str(cache_directory())
         try:
-            return numba.njit(nogil=True, cache=True, error_model="numpy")(self.py_func)
+            return numba.njit(nogil=self.nogil, cache=True, error_model="numpy")(self.py_func)
         finally:
             config.CACHE_DIR = previous
 
@@ -59,6 +59,11 @@ class Kernel(Generic[P, R]):
 def kernel(py_func: Callable[P, R]) -> Kernel[P, R]:
     """Mark a function as a kernel: compiled by Numba on first use, cached on disk."""
     return Kernel(py_func)
+
+
+def callback(py_func: Callable[P, R]) -> Kernel[P, R]:
+    """Mark a kernel that calls plain Python, for which it holds the interpreter lock."""
+    return Kernel(py_func, nogil=False)
 
 
 _lessons: list[Callable[[], None]] = []

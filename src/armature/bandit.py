@@ -14,7 +14,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from armature.decisions import make_decisions
+from armature.decisions import checked_policy, make_decisions
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, describe
 from armature.errors import ArmatureError
 from armature.explanation import Explanation, explain
@@ -61,7 +61,7 @@ class Bandit:
         horizon: int | None = None,
     ) -> None:
         family = Gaussian() if family is None else family
-        self._policy = policy.with_horizon(horizon)
+        self._policy = checked_policy(policy, horizon)
         self._structure, self._family, self._seed = structure, family, seed
         self._decisions = make_decisions(self._policy, structure, family, seed)
         self._pending = np.zeros(structure.n_arms)

@@ -156,13 +156,18 @@ class PythonDecisions(Decisions):
         }
 
 
+def checked_policy(policy: Policy, horizon: int | None) -> Policy:
+    """The policy, told the horizon."""
+    if not isinstance(policy, Policy):
+        raise ArmatureError(f"policy must be a policy such as SPk(); got {policy!r}.")
+    return policy.with_horizon(horizon)
+
+
 def make_decisions(
     policy: Policy, structure: Structure, family: Family, seed: int, repetition: int = 0
 ) -> Decisions:
     """A policy at the start of its work; refused where it can't be used."""
     key_of(seed)
-    if not isinstance(policy, Policy):
-        raise ArmatureError(f"policy must be a policy such as SPk(); got {policy!r}.")
     if not isinstance(structure, Structure):
         raise ArmatureError(
             f"structure must be a structure such as Unimodal(5); got {structure!r}."

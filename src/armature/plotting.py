@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,8 @@ from armature.structures import Unconstrained
 # Okabe and Ito's colours, which stay apart for colour-blind readers and in print.
 BLACK, ORANGE, BLUE, GREEN = "#000000", "#E69F00", "#0072B2", "#009E73"
 MOST_ALTERNATIVES = 4
+COLOURS = (BLUE, "#D55E00", GREEN, "#CC79A7", ORANGE, "#56B4E9", "#7F3C8D", "#8C6D31", "#666666")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def plot_bound(
@@ -77,3 +81,64 @@ def plot_bound(
     finally:
         partial.unlink(missing_ok=True)
         pyplot.close(figure)
+
+
+def plot_regret(
+    instance: Instance,
+    rounds: np.ndarray[Any, Any],
+    regret: dict[str, np.ndarray[Any, Any]],
+    path: str | os.PathLike[str] | None = None,
+) -> Any:
+    """Draw mean regret against rounds, on a logarithmic and a linear axis.
+
+    The band is two standard errors of the mean to either side. Dotted and dash-dotted lines are
+    the structural and the unconstrained lower bound, V ln t.
+    """
+    target = None if path is None else Path(path)
+    if target is not None and target.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ArmatureError(f"{target.name!r} must end in .png, .svg or .pdf.")
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(
+        1, 2, figsize=(11.0, 4.6), sharey=True, layout="constrained", width_ratios=[1, 1]
+    )
+    bound = lower_bound(instance)
+    for axis in axes:
+        for n, (name, values) in enumerate(regret.items()):
+            mean = values.mean(axis=0)
+            error = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+            style = dict(color=COLOURS[n % len(COLOURS)])
+            dash = DASHES[(n // len(COLOURS) + n) % len(DASHES)]
+            axis.plot(rounds, mean, linestyle=dash, linewidth=1.8, label=name, **style)
+            axis.fill_between(rounds, mean - 2 * error, mean + 2 * error, alpha=0.18, lw=0, **style)
+        log = np.log(rounds)
+        axis.plot(
+            rounds, bound.value * log, color=BLACK, linestyle=":", linewidth=1.6,
+            label=f"lower bound, {bound.value:.3g} ln t",
+        )  # fmt: skip
+        if not isinstance(instance.structure, Unconstrained):
+            axis.plot(
+                rounds, bound.unconstrained * log, color=BLACK, linestyle="-.", linewidth=1.0,
+                label=f"without the structure, {bound.unconstrained:.3g} ln t",
+            )  # fmt: skip
+        axis.set_xlabel("round t")
+        axis.grid(alpha=0.25, linewidth=0.6)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].set_xscale("log")
+    axes[0].set_xlim(left=max(1, instance.n_arms // 2))
+    axes[0].set_ylim(bottom=0.0)
+    axes[0].set_ylabel("mean regret")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)
+    repetitions = len(next(iter(regret.values())))
+    figure.suptitle(
+        f"{type(instance.structure).__name__}, {instance.n_arms} arms, {repetitions} repetitions",
+        fontsize=11,
+    )
+    if target is not None:
+        figure.savefig(target, dpi=150)
+        pyplot.close(figure)
+    return figure

@@ -32,7 +32,8 @@ class Policy(abc.ABC):
     * `structures`, `families`: what it can be used with (None: everything);
     * `needs_horizon`: whether it must know how many rounds there will be;
     * `starts_with_each_arm`: whether every arm is pulled once, in order, before it is asked;
-    * `tells_exploration_apart`: whether it says which of its rounds are exploration.
+    * `tells_exploration_apart`: whether it says which of its rounds are exploration;
+    * `ignores_numbering`: whether renumbering the arms renumbers its decisions, but for ties.
 
     To write your own, see `PythonPolicy` and `CompiledPolicy`.
     """
@@ -42,6 +43,7 @@ class Policy(abc.ABC):
     needs_horizon: ClassVar[bool] = False
     starts_with_each_arm: ClassVar[bool] = True
     tells_exploration_apart: ClassVar[bool] = False
+    ignores_numbering: ClassVar[bool] = False
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:

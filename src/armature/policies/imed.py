@@ -45,6 +45,7 @@ def choose(state: IMEDState, model: Model, history: History, stream: Stream) -> 
 class IMED(CompiledPolicy):
     """The arm with the least N d(mean, best mean) + ln N: asymptotically optimal, no structure."""
 
+    ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> IMEDState:

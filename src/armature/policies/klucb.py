@@ -61,6 +61,7 @@ class KLUCB(CompiledPolicy):
 
     c: float = 0.0
 
+    ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> KLUCBState:

@@ -61,6 +61,7 @@ class OSUB(CompiledPolicy):
 
     structures: ClassVar = (Unimodal,)
     saved: ClassVar = ("led",)
+    ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> OSUBState:

@@ -48,6 +48,7 @@ class UCB(CompiledPolicy):
     width: float = 1.0
 
     families: ClassVar = (Gaussian, Bernoulli)
+    ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> UCBState:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numba
 
-from armature._compile import kernel
+from armature._compile import callback
 from armature.families import Family, FamilyRecord
 from armature.structures._records import Floats, Oracle, Query, Shape, Work
 from armature.structures._structure import Structure
 
 
-@kernel
+@callback
 def call_project(
     shape: Shape,
     family: FamilyRecord,
@@ -33,7 +33,7 @@ def call_project(
     return cost
 
 
-@kernel
+@callback
 def call_alt_min(
     shape: Shape,
     family: FamilyRecord,
@@ -52,7 +52,7 @@ def call_alt_min(
     return cost
 
 
-@kernel
+@callback
 def call_nearest(
     shape: Shape,
     family: FamilyRecord,

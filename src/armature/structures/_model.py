@@ -6,7 +6,6 @@ structures. A structure written in plain Python takes part too: its model's orac
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -112,12 +111,9 @@ def make_model(
         shape = Shape(np.empty(0), np.array([number], dtype=np.int64))
         work = Work(np.empty(0), np.empty(0, dtype=np.int64))
         kernels = _callbacks.ORACLE
-    with warnings.catch_warnings():
-        # Callbacks into plain Python take turns, whatever the threads: that is understood.
-        warnings.filterwarnings("ignore", "Code running in object mode")
-        addresses = [
-            address_of(oracle if name in oracles else unused, signature)
-            for name, oracle in kernels._asdict().items()
-        ]
+    addresses = (
+        address_of(oracle if name in oracles else unused, signature)
+        for name, oracle in kernels._asdict().items()
+    )
     support = np.zeros(structure.n_arms, dtype=np.int64)
     return Model(shape, family.record, work, support, *addresses)

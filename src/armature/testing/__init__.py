@@ -1,4 +1,4 @@
-"""Conformance suites: what every reward family and every structure must do, yours included.
+"""Conformance suites: what every family, structure and policy must do, yours included.
 
     from armature.testing import check_structure
     check_structure(MyStructure(5))
@@ -9,6 +9,7 @@ nothing but the public interface; the library's own classes are found by themsel
 
 from armature.testing._discovery import discover
 from armature.testing._families import check_family
+from armature.testing._policies import POLICY_PROPERTIES, Trial, check_policy
 from armature.testing._structures import (
     STRUCTURE_PROPERTIES,
     Problem,
@@ -18,9 +19,12 @@ from armature.testing._structures import (
 )
 
 __all__ = [
+    "POLICY_PROPERTIES",
     "STRUCTURE_PROPERTIES",
     "Problem",
+    "Trial",
     "check_family",
+    "check_policy",
     "check_structure",
     "discover",
     "random_problem",

@@ -1,0 +1,189 @@
+"""Many repetitions of many policies on threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+import numpy as np
+
+from armature.decisions import checked_policy, make_decisions
+from armature.errors import ArmatureError
+from armature.instance import Instance
+from armature.policies import CompiledPolicy, Policy
+from armature.policies._records import History
+from armature.simulation.play import Record, Run, make_record, note
+from armature.simulation.results import PolicyRuns, Results
+from armature.simulation.rewards import make_rewards, next_reward
+from armature.streams import key_of
+from armature.structures._records import Ints
+
+CHECKPOINTS = 200
+CHUNK_SECONDS = 0.1  # how long compiled code runs before Python has a say
+
+Progress = Callable[[str, int, int], None]  # (policy, repetition, rounds that were just played)
+
+
+def checkpoints_up_to(horizon: int) -> Ints:
+    """Rounds from 1 to the horizon, spaced logarithmically."""
+    return np.unique(np.geomspace(1, horizon, CHECKPOINTS).round().astype(np.int64))
+
+
+class Interrupted(Exception):  # noqa: N818 (not an error)
+    """A run was told to stop."""
+
+
+class PythonRun:
+    """One repetition of a policy in plain Python, on the same rewards."""
+
+    def __init__(
+        self, policy: Policy, instance: Instance, seed: int, repetition: int, checkpoints: Ints
+    ) -> None:
+        self._decisions = make_decisions(
+            policy, instance.structure, instance.family, seed, repetition
+        )
+        self._family, self._gaps = instance.family.record, instance.gaps
+        self._rewards = make_rewards(instance.means, seed, repetition)
+        self.record: Record = make_record(checkpoints, instance.n_arms)
+
+    def advance(self, rounds: int) -> None:
+        """Play some more rounds."""
+        history: History = self._decisions.history
+        for _ in range(rounds):
+            arm = self._decisions.next(history)
+            self._decisions.take_in(arm, next_reward(self._family, self._rewards, arm))
+            note(history, self._gaps, self.record, arm)
+
+
+def make_run(
+    policy: Policy, instance: Instance, seed: int, repetition: int, checkpoints: Ints
+) -> Run | PythonRun:
+    """A repetition, before its first round."""
+    policy.check(instance.structure, instance.family)
+    if isinstance(policy, CompiledPolicy):
+        return Run(policy, instance, seed, repetition, checkpoints)
+    return PythonRun(policy, instance, seed, repetition, checkpoints)
+
+
+def run_repetition(
+    policy: Policy,
+    instance: Instance,
+    seed: int,
+    repetition: int,
+    checkpoints: Ints,
+    stop: threading.Event,
+    progress: Progress,
+) -> tuple[Record, float]:
+    """Play a whole repetition, in chunks; its record and how many seconds it took."""
+    run = make_run(policy, instance, seed, repetition, checkpoints)
+    left, chunk, spent = int(checkpoints[-1]), 256, 0.0
+    while left > 0:
+        if stop.is_set():
+            raise Interrupted
+        rounds = min(chunk, left)
+        start = time.perf_counter()
+        run.advance(rounds)
+        took = time.perf_counter() - start
+        left -= rounds
+        spent += took
+        progress(policy.name, repetition, rounds)
+        chunk = max(1, min(4 * chunk, int(rounds * CHUNK_SECONDS / max(took, 1e-9))))
+    return run.record, spent
+
+
+def simulate(
+    instance: Instance,
+    policies: Sequence[Policy],
+    horizon: int,
+    repetitions: int = 200,
+    seed: int = 0,
+    workers: int | None = None,
+    *,
+    progress: Progress | None = None,
+) -> Results:
+    """Run every policy for every repetition, all on the same rewards.
+
+    A run is a pure function of (instance, policy, seed, repetition): the results are the same to
+    the last bit for any number of workers, in any order, whichever other policies take part.
+
+    >>> from armature.policies import UCB
+    >>> from armature.structures import Unconstrained
+    >>> instance = Instance(Unconstrained(3), [0.0, 0.5, 1.0])
+    >>> results = simulate(instance, [UCB()], horizon=1000, repetitions=4)
+    >>> results.regret("UCB").shape == (4, results.checkpoints.size)
+    True
+    """
+    chosen = checked_policies(policies, instance, horizon)
+    for name, value in (("horizon", horizon), ("repetitions", repetitions)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
+    if workers is not None and workers < 1:
+        raise ArmatureError(f"workers = {workers}: at least one is needed.")
+    key_of(seed)
+    checkpoints = checkpoints_up_to(horizon)
+    runs = {
+        policy.name: PolicyRuns.empty(repetitions, checkpoints.size, instance.n_arms)
+        for policy in chosen
+    }
+    for policy in chosen:  # compile, once and here
+        make_run(policy, instance, seed, 0, checkpoints).advance(min(horizon, instance.n_arms + 1))
+    tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
+    run_tasks(instance, tasks, seed, checkpoints, runs, workers, progress)
+    return Results(instance, tuple(chosen), horizon, seed, checkpoints, runs)
+
+
+def checked_policies(policies: Sequence[Policy], instance: Instance, horizon: int) -> list[Policy]:
+    """The policies, told the horizon; refused where they don't go with the instance."""
+    given = [policies] if isinstance(policies, Policy) else policies
+    chosen = [checked_policy(policy, horizon) for policy in given]
+    if not chosen:
+        raise ArmatureError("there are no policies to run: give at least one, such as [UCB()].")
+    for policy in chosen:
+        policy.check(instance.structure, instance.family)
+    names = [policy.name for policy in chosen]
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ArmatureError(f"{twice} is there twice: a second run would be the same as the first.")
+    return chosen
+
+
+def run_tasks(
+    instance: Instance,
+    tasks: Sequence[tuple[Policy, int]],
+    seed: int,
+    checkpoints: Ints,
+    runs: dict[str, PolicyRuns],
+    workers: int | None,
+    progress: Progress | None,
+    finished: Callable[[Policy, int], None] | None = None,
+) -> None:
+    """Run (policy, repetition) tasks on threads and write what they record to `runs`."""
+    stop = threading.Event()
+    tell = progress or (lambda name, repetition, rounds: None)
+
+    def work(policy: Policy, repetition: int) -> None:
+        record, seconds = run_repetition(
+            policy, instance, seed, repetition, checkpoints, stop, tell
+        )
+        runs[policy.name].write(repetition, record, seconds)
+
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        futures: dict[Future[None], tuple[Policy, int]] = {
+            pool.submit(work, *task): task for task in tasks
+        }
+        try:
+            waiting = set(futures)
+            while waiting:
+                done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in done:
+                    future.result()
+                    if finished is not None:
+                        finished(*futures[future])
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise

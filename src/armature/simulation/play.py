@@ -1,0 +1,179 @@
+"""One policy against one instance, round after round, in compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armature._compile import before_compiling, kernel
+from armature._pointers import address_of, function_at, is_compiling, make_caller
+from armature.instance import Instance
+from armature.policies import CompiledPolicy, History
+from armature.policies._records import make_history, take_in
+from armature.simulation.rewards import Rewards, make_rewards, next_reward
+from armature.streams import DECISIONS, Stream, make_stream
+from armature.structures._model import Model, make_model
+from armature.structures._records import Floats, Ints
+
+
+class Record(NamedTuple):
+    """What is kept of a run: at each checkpoint the regret, the pulls, the exploration rounds."""
+
+    checkpoints: Ints
+    regret: Floats  # (C,)
+    pulls: Floats  # (C, K)
+    explored: Floats  # (C,)
+    progress: Ints  # [how many checkpoints were reached]
+    total: Floats  # [the regret so far]
+
+
+def make_record(checkpoints: Ints, n_arms: int) -> Record:
+    """An empty record."""
+    C = checkpoints.size
+    return Record(
+        checkpoints,
+        np.zeros(C),
+        np.zeros((C, n_arms)),
+        np.zeros(C),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(1),
+    )
+
+
+def chooser_at(
+    address: int, state: Any, model: Model, history: History, stream: Stream
+) -> Callable[..., int]:
+    """The `choose` kernel at an address; the other arguments only say of what types."""
+    return function_at(address)
+
+
+def updater_at(address: int, state: Any, model: Model, history: History) -> Callable[..., None]:
+    """The `update` kernel at an address."""
+    return function_at(address)
+
+
+@before_compiling
+def _teach_policies_at() -> None:
+    from numba.core import types
+    from numba.extending import overload
+
+    @overload(chooser_at)
+    def _chooser_at(address: Any, state: Any, model: Any, history: Any, stream: Any) -> Any:
+        choose = make_caller(types.int64(state, model, history, stream))
+
+        def call(address: Any, state: Any, model: Any, history: Any, stream: Any) -> Any:
+            return choose(address)
+
+        return call
+
+    @overload(updater_at)
+    def _updater_at(address: Any, state: Any, model: Any, history: Any) -> Any:
+        update = make_caller(types.void(state, model, history, types.int64, types.float64))
+
+        def call(address: Any, state: Any, model: Any, history: Any) -> Any:
+            return update(address)
+
+        return call
+
+
+@kernel
+def note(history: History, gaps: Floats, record: Record, arm: int) -> None:
+    """Count the regret of a pull, and write it down at a checkpoint."""
+    record.total[0] += gaps[arm]
+    at = record.progress[0]
+    if history.clock[0] == record.checkpoints[at]:
+        record.regret[at] = record.total[0]
+        record.explored[at] = history.clock[1]
+        for k in range(gaps.size):
+            record.pulls[at, k] = history.pulls[k]
+        record.progress[0] = at + 1
+
+
+@kernel
+def play(
+    choose_address: int,
+    update_address: int,
+    each_arm_first: bool,
+    state: Any,
+    model: Model,
+    history: History,
+    stream: Stream,
+    rewards: Rewards,
+    gaps: Floats,
+    record: Record,
+    rounds: int,
+) -> None:
+    """Go on for some rounds."""
+    choose = chooser_at(choose_address, state, model, history, stream)
+    for _ in range(rounds):
+        t = history.clock[0]
+        if each_arm_first and t < gaps.size:
+            arm = t
+        else:
+            arm = choose(state, model, history, stream)
+        reward = next_reward(model.family, rewards, arm)
+        take_in(history, arm, reward)
+        if update_address != 0:
+            update = updater_at(update_address, state, model, history)
+            update(state, model, history, arm, reward)
+        note(history, gaps, record, arm)
+
+
+class Run:
+    """One repetition of a policy made of kernels; `advance` plays on."""
+
+    def __init__(
+        self,
+        policy: CompiledPolicy,
+        instance: Instance,
+        seed: int,
+        repetition: int,
+        checkpoints: Ints,
+    ) -> None:
+        structure, family = instance.structure, instance.family
+        state = policy.init(structure, family)
+        model = make_model(structure, family, policy.oracles)
+        history = make_history(instance.n_arms)
+        stream = make_stream(seed, repetition, DECISIONS)
+        self.record = make_record(checkpoints, instance.n_arms)
+        self._arguments = (
+            *policy_addresses(policy, state, model, history, stream),
+            policy.starts_with_each_arm,
+            state,
+            model,
+            history,
+            stream,
+            make_rewards(instance.means, seed, repetition),
+            instance.gaps,
+            self.record,
+        )
+
+    def advance(self, rounds: int) -> None:
+        """Play some more rounds."""
+        play(*self._arguments, rounds)
+
+
+def policy_addresses(
+    policy: CompiledPolicy, state: Any, model: Model, history: History, stream: Stream
+) -> tuple[int, int]:
+    """Where `choose` and `update` are, compiled for these types; 0 where there is no update."""
+    if not is_compiling():
+        nothing = 0 if policy.update is None else address_of(policy.update, None)
+        return address_of(policy.choose, None), nothing
+    import numba as _numba
+
+    numba: Any = _numba
+    types = numba.types
+
+    state_type, model_type, history_type, stream_type = (
+        numba.typeof(value) for value in (state, model, history, stream)
+    )
+    choose = address_of(
+        policy.choose, types.int64(state_type, model_type, history_type, stream_type)
+    )
+    if policy.update is None:
+        return choose, 0
+    signature = types.void(state_type, model_type, history_type, types.int64, types.float64)
+    return choose, address_of(policy.update, signature)

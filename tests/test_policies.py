@@ -1,0 +1,81 @@
+"""Every policy with every structure and family that it supports; and what bad input gets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_structures import FAMILIES, KINDS
+
+import armature as am
+from armature.descriptions import POLICIES
+from armature.testing import check_policy, discover, supported_families
+
+ROUNDS = 60
+
+
+class Plain(am.Structure):
+    """A structure in plain Python: nothing is known."""
+
+    def __init__(self, n_arms: int) -> None:
+        self.n_arms = n_arms
+
+    def project(self, means, weights, family):
+        return am.Unconstrained(self.n_arms).project(means, weights, family)
+
+    def alt_min(self, means, weights, best, challenger, family):
+        return am.Unconstrained(self.n_arms).alt_min(means, weights, best, challenger, family)
+
+
+def test_every_policy_has_a_name() -> None:
+    assert set(discover(am.Policy, am)) == set(POLICIES.values())
+
+
+CASES = [
+    pytest.param(policy, kind, id=f"{policy.__name__}-{kind.__name__}")
+    for policy in POLICIES.values()
+    for kind in KINDS
+]
+
+
+@pytest.mark.parametrize(("policy", "kind"), CASES)
+def test_conformance(policy: type[am.Policy], kind: type[am.Structure]) -> None:
+    """All variants of a policy with the first, for each family; the default with the others."""
+    structures = kind.examples()
+    supported = 0
+    for family in FAMILIES:
+        for n, variant in enumerate(policy.examples()):
+            structure = structures[n % len(structures)]
+            if family in supported_families(structure) and variant.supports(structure, family):
+                check_policy(variant, structure, family, ROUNDS)
+                supported += 1
+    if not supported:
+        pytest.skip(f"{policy.__name__} is not for {kind.__name__}")
+
+
+@pytest.mark.parametrize(
+    "policy", [am.SPk(), am.SPLambda(), am.OSSB(epsilon=0.1), am.ProjectedThompson(), am.MINTS()]
+)
+def test_generic_policies_take_a_structure_in_plain_python(policy: am.Policy) -> None:
+    rewards = np.random.default_rng(0).normal([0.0, 0.5, 1.0], 1.0, (200, 3))
+    plain = am.Bandit(policy, Plain(3))
+    compiled = am.Bandit(policy, am.Unconstrained(3))
+    for t in range(200):
+        arm = plain.ask()
+        assert arm == compiled.ask()
+        plain.tell(arm, rewards[t, arm])
+        compiled.tell(arm, rewards[t, arm])
+
+
+def test_a_policy_that_does_not_go_with_a_structure_is_refused() -> None:
+    with pytest.raises(am.ArmatureError, match="CATSE is for Categorised structures, not for Lin"):
+        am.Bandit(am.CATSE(delta=0.1), am.Linear(np.eye(3)))
+    with pytest.raises(am.ArmatureError, match="UCB is for Gaussian or Bernoulli rewards"):
+        am.Bandit(am.UCB(), am.Unconstrained(3), am.Poisson())
+    with pytest.raises(am.ArmatureError, match="OSSB needs to know the number of rounds"):
+        am.Bandit(am.OSSB(), am.Unconstrained(3))
+    with pytest.raises(am.ArmatureError, match="test must be 'glr' or 'raw'; got 'lr'"):
+        am.SPk(test="lr")
+    with pytest.raises(am.ArmatureError, match="epsilon must be a positive number"):
+        am.SPLambda(epsilon=0.0)
+    with pytest.raises(am.ArmatureError, match="policy must be a policy such as SPk"):
+        am.Bandit("SPk", am.Unconstrained(3))
