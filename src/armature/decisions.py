@@ -38,7 +38,7 @@ class Decisions(abc.ABC):
         return arm
 
     def take_in(self, arm: int, reward: float) -> None:
-        """Count a reward. (The same arithmetic as the kernel `take_in`, without its overhead.)"""
+        """Count a reward, with the same arithmetic as the kernel `play`."""
         history = self.history
         history.pulls[arm] += 1.0
         history.sums[arm] += reward

@@ -26,8 +26,7 @@ MULTIPLIER_0 = np.uint64(0xD2511F53)
 MULTIPLIER_1 = np.uint64(0xCD9E8D57)
 STEP_0 = np.uint64(0x9E3779B9)
 STEP_1 = np.uint64(0xBB67AE85)
-UNIT = 2.0**-53
-TWO_PI = 2.0 * math.pi
+SMALLEST = 2.0**-54  # what stands for 0, the quantile of which is infinite
 
 REWARDS = 0  # what the numbers of a stream are for
 DECISIONS = 1
@@ -55,8 +54,7 @@ def philox(
 @kernel
 def unit(high: np.uint64, low: np.uint64) -> float:
     """A number in [0, 1) with 53 random bits, from two words."""
-    bits = (high >> np.uint64(5)) * np.uint64(67108864) + (low >> np.uint64(6))
-    return float(bits) * UNIT
+    return np.int32(high >> np.uint64(5)) * 2.0**-27 + np.int32(low >> np.uint64(6)) * 2.0**-53
 
 
 @kernel
@@ -67,10 +65,51 @@ def two_units(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[flo
 
 
 @kernel
-def two_normals(u: float, v: float) -> tuple[float, float]:
-    """Two independent standard normal numbers from two uniform ones (Box and Muller)."""
-    radius = math.sqrt(-2.0 * math.log(1.0 - u))
-    return radius * math.cos(TWO_PI * v), radius * math.sin(TWO_PI * v)
+def fill_units(first: int, c1: int, c2: int, c3: int, k0: int, k1: int, out: Floats) -> None:
+    """Numbers in [0, 1), two for each value of the counter's first word from `first` on."""
+    for i in range(out.size // 2):
+        a, b, c, d = philox(first + i, c1, c2, c3, k0, k1)
+        out[2 * i] = unit(a, b)
+        out[2 * i + 1] = unit(c, d)
+
+
+@kernel
+def normal_quantile(u: float) -> float:
+    """The standard normal quantile, to sixteen digits (Wichura, 1988: algorithm AS 241)."""
+    q = u - 0.5
+    if abs(q) <= 0.425:
+        r = 0.180625 - q * q
+        top = (((((((2509.0809287301226727 * r + 33430.575583588128105) * r
+            + 67265.770927008700853) * r + 45921.953931549871457) * r
+            + 13731.693765509461125) * r + 1971.5909503065514427) * r
+            + 133.14166789178437745) * r + 3.387132872796366608)  # fmt: skip
+        bottom = (((((((5226.495278852854561 * r + 28729.085735721942674) * r
+            + 39307.89580009271061) * r + 21213.794301586595867) * r
+            + 5394.1960214247511077) * r + 687.1870074920579083) * r
+            + 42.313330701600911252) * r + 1.0)  # fmt: skip
+        return q * top / bottom
+    r = math.sqrt(-math.log(max(min(u, 1.0 - u), SMALLEST)))
+    if r <= 5.0:
+        r -= 1.6
+        top = (((((((7.7454501427834140764e-4 * r + 0.0227238449892691845833) * r
+            + 0.24178072517745061177) * r + 1.27045825245236838258) * r
+            + 3.64784832476320460504) * r + 5.7694972214606914055) * r
+            + 4.6303378461565452959) * r + 1.42343711074968357734)  # fmt: skip
+        bottom = (((((((1.05075007164441684324e-9 * r + 5.475938084995344946e-4) * r
+            + 0.0151986665636164571966) * r + 0.14810397642748007459) * r
+            + 0.68976733498510000455) * r + 1.6763848301838038494) * r
+            + 2.05319162663775882187) * r + 1.0)  # fmt: skip
+    else:
+        r -= 5.0
+        top = (((((((2.01033439929228813265e-7 * r + 2.71155556874348757815e-5) * r
+            + 0.0012426609473880784386) * r + 0.026532189526576123093) * r
+            + 0.29656057182850489123) * r + 1.7848265399172913358) * r
+            + 5.4637849111641143699) * r + 6.6579046435011037772)  # fmt: skip
+        bottom = (((((((2.04426310338993978564e-15 * r + 1.4215117583164458887e-7) * r
+            + 1.8463183175100546818e-5) * r + 7.868691311456132591e-4) * r
+            + 0.0148753612908506148525) * r + 0.13692988092273580531) * r
+            + 0.59983220655588793769) * r + 1.0)  # fmt: skip
+    return top / bottom if q > 0.0 else -top / bottom
 
 
 class Stream(NamedTuple):
@@ -110,12 +149,16 @@ def next_unit(stream: Stream) -> float:
 @kernel
 def fill_normals(stream: Stream, out: Floats) -> None:
     """Standard normal numbers."""
-    for i in range(0, out.size, 2):
-        u, v = next_units(stream)
-        x, y = two_normals(u, v)
-        out[i] = x
-        if i + 1 < out.size:
-            out[i + 1] = y
+    s = stream.integer
+    n = out.size
+    block = s[4]
+    s[4] = block + (n + 1) // 2
+    fill_units(block & 0xFFFFFFFF, block >> 32, s[2], s[3], s[0], s[1], out)
+    if n % 2 == 1:
+        last = block + n // 2
+        out[n - 1] = two_units(last & 0xFFFFFFFF, last >> 32, s[2], s[3], s[0], s[1])[0]
+    for i in range(n):
+        out[i] = normal_quantile(out[i])
 
 
 @kernel
@@ -129,10 +172,10 @@ def next_gamma(stream: Stream, shape: float) -> float:
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
         u, v = next_units(stream)
-        x, _ = two_normals(u, v)
+        x = normal_quantile(u)
         cube = 1.0 + c * x
         if cube <= 0.0:
             continue
         cube = cube * cube * cube
-        if math.log(1.0 - next_unit(stream)) < 0.5 * x * x + d - d * cube + d * math.log(cube):
+        if math.log(1.0 - v) < 0.5 * x * x + d - d * cube + d * math.log(cube):
             return boost * d * cube

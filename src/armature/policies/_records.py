@@ -26,15 +26,6 @@ def make_history(n_arms: int) -> History:
 
 
 @kernel
-def take_in(history: History, arm: int, reward: float) -> None:
-    """Count one more reward of an arm."""
-    history.pulls[arm] += 1.0
-    history.sums[arm] += reward
-    history.means[arm] = history.sums[arm] / history.pulls[arm]
-    history.clock[0] += 1
-
-
-@kernel
 def argmax(values: Floats) -> int:
     """The first of the largest."""
     best = 0

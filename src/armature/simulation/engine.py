@@ -55,7 +55,9 @@ class PythonRun:
         for _ in range(rounds):
             arm = self._decisions.next(history)
             self._decisions.take_in(arm, next_reward(self._family, self._rewards, arm))
-            note(history, self._gaps, self.record, arm)
+            self.record.total[0] += self._gaps[arm]
+            if history.clock[0] == self.record.checkpoints[self.record.progress[0]]:
+                note(history, self.record)
 
 
 def make_run(

@@ -11,8 +11,8 @@ from armature._compile import before_compiling, kernel
 from armature._pointers import address_of, function_at, is_compiling, make_caller
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, History
-from armature.policies._records import make_history, take_in
-from armature.simulation.rewards import Rewards, make_rewards, next_reward
+from armature.policies._records import make_history
+from armature.simulation.rewards import BLOCK, Rewards, draw_block, make_rewards
 from armature.streams import DECISIONS, Stream, make_stream
 from armature.structures._model import Model, make_model
 from armature.structures._records import Floats, Ints
@@ -79,16 +79,14 @@ def _teach_policies_at() -> None:
 
 
 @kernel
-def note(history: History, gaps: Floats, record: Record, arm: int) -> None:
-    """Count the regret of a pull, and write it down at a checkpoint."""
-    record.total[0] += gaps[arm]
+def note(history: History, record: Record) -> None:
+    """Write down what a checkpoint asks for."""
     at = record.progress[0]
-    if history.clock[0] == record.checkpoints[at]:
-        record.regret[at] = record.total[0]
-        record.explored[at] = history.clock[1]
-        for k in range(gaps.size):
-            record.pulls[at, k] = history.pulls[k]
-        record.progress[0] = at + 1
+    record.regret[at] = record.total[0]
+    record.explored[at] = history.clock[1]
+    for k in range(history.pulls.size):
+        record.pulls[at, k] = history.pulls[k]
+    record.progress[0] = at + 1
 
 
 @kernel
@@ -105,20 +103,42 @@ def play(
     record: Record,
     rounds: int,
 ) -> None:
-    """Go on for some rounds."""
+    """Go on for some rounds.
+
+    Most of a round's time is the policy's if nothing is called for the rest: so `next_reward` and
+    `take_in` are written out, on local names.
+    """
     choose = chooser_at(choose_address, state, model, history, stream)
-    for _ in range(rounds):
-        t = history.clock[0]
-        if each_arm_first and t < gaps.size:
-            arm = t
-        else:
-            arm = choose(state, model, history, stream)
-        reward = next_reward(model.family, rewards, arm)
-        take_in(history, arm, reward)
+    pulls = history.pulls
+    sums = history.sums
+    means = history.means
+    clock = history.clock
+    block = rewards.block
+    drawn = rewards.drawn
+    checkpoints = record.checkpoints
+    family = model.family
+    total = record.total[0]
+    first = gaps.size if each_arm_first else 0
+    for t in range(clock[0], clock[0] + rounds):
+        arm = choose(state, model, history, stream) if t >= first else t
+        i = drawn[arm]
+        drawn[arm] = i + 1
+        place = i & (BLOCK - 1)
+        if place == 0:
+            draw_block(family, rewards, arm, i)
+        reward = block[arm, place]
+        pulls[arm] += 1.0
+        sums[arm] += reward
+        means[arm] = sums[arm] / pulls[arm]
+        clock[0] = t + 1
+        total += gaps[arm]
         if update_address != 0:
             update = updater_at(update_address, state, model, history)
             update(state, model, history, arm, reward)
-        note(history, gaps, record, arm)
+        if t + 1 == checkpoints[record.progress[0]]:
+            record.total[0] = total
+            note(history, record)
+    record.total[0] = total
 
 
 class Run:

@@ -13,10 +13,10 @@ import numpy as np
 from armature._compile import kernel
 from armature.families import FamilyRecord
 from armature.families.kernels import BERNOULLI, GAUSSIAN, POISSON
-from armature.streams import REWARDS, key_of, two_normals, two_units
+from armature.streams import REWARDS, fill_units, key_of, normal_quantile, two_units
 from armature.structures._records import Floats, Ints
 
-BLOCK = 64  # rewards of an arm that are drawn at once; even
+BLOCK = 64  # rewards of an arm that are drawn at once: a power of 2
 LARGE_MEAN = 10.0  # from which on Poisson rewards are drawn by rejection
 
 
@@ -42,7 +42,7 @@ def make_rewards(means: Floats, seed: int, repetition: int) -> Rewards:
 
 @kernel
 def units_of(rewards: Rewards, arm: int, index: int, attempt: int) -> tuple[float, float]:
-    """Two uniform numbers of an arm; further attempts have numbers of their own."""
+    """Two uniform numbers for one reward; further attempts have numbers of their own."""
     key = rewards.key
     purpose = REWARDS + (attempt << 8)
     return two_units(index, arm, key[2], purpose, key[0], key[1])
@@ -89,37 +89,36 @@ def poisson_by_rejection(rewards: Rewards, arm: int, index: int) -> float:
 
 
 @kernel
-def draw_block(family: FamilyRecord, rewards: Rewards, arm: int) -> None:
-    """The arm's next BLOCK rewards."""
-    first = rewards.drawn[arm]
+def draw_block(family: FamilyRecord, rewards: Rewards, arm: int, first: int) -> None:
+    """The arm's rewards number first, ..., first + BLOCK - 1."""
+    key = rewards.key
     mean = rewards.means[arm]
     out = rewards.block[arm]
-    if family.code == GAUSSIAN:
-        sigma = math.sqrt(family.variance)
-        for i in range(0, BLOCK, 2):
-            u, v = units_of(rewards, arm, (first + i) >> 1, 0)
-            x, y = two_normals(u, v)
-            out[i] = mean + sigma * x
-            out[i + 1] = mean + sigma * y
-    elif family.code == POISSON and mean >= LARGE_MEAN:
+    if family.code == POISSON and mean >= LARGE_MEAN:
         for i in range(BLOCK):
             out[i] = poisson_by_rejection(rewards, arm, first + i)
+        return
+    fill_units(first // 2, arm, key[2], REWARDS, key[0], key[1], out)
+    if family.code == GAUSSIAN:
+        sigma = math.sqrt(family.variance)
+        for i in range(BLOCK):
+            out[i] = mean + sigma * normal_quantile(out[i])
+    elif family.code == BERNOULLI:
+        for i in range(BLOCK):
+            out[i] = 1.0 if out[i] < mean else 0.0
+    elif family.code == POISSON:
+        for i in range(BLOCK):
+            out[i] = poisson_by_inversion(mean, out[i])
     else:
         for i in range(BLOCK):
-            u, _ = units_of(rewards, arm, first + i, 0)
-            if family.code == BERNOULLI:
-                out[i] = 1.0 if u < mean else 0.0
-            elif family.code == POISSON:
-                out[i] = poisson_by_inversion(mean, u)
-            else:
-                out[i] = -mean * math.log(1.0 - u)
+            out[i] = -mean * math.log(1.0 - out[i])
 
 
 @kernel
 def next_reward(family: FamilyRecord, rewards: Rewards, arm: int) -> float:
     """The reward of one more pull of an arm."""
     i = rewards.drawn[arm]
-    if i % BLOCK == 0:
-        draw_block(family, rewards, arm)
     rewards.drawn[arm] = i + 1
-    return float(rewards.block[arm, i % BLOCK])
+    if i & (BLOCK - 1) == 0:
+        draw_block(family, rewards, arm, i)
+    return float(rewards.block[arm, i & (BLOCK - 1)])
