@@ -97,27 +97,38 @@ def sparse_pooled(model: Model, mu: Floats, w: Floats, j: int, y: float, gain: F
 
 
 @kernel
-def sparse_best_cost(model: Model, mu: Floats, w: Floats, j: int, gain: Floats) -> float:
+def sparse_descent(
+    model: Model, mu: Floats, w: Floats, j: int, start: float, room: Floats
+) -> float:
+    """From a guess of the top value, support and value improve each other; the cost in the end."""
+    y = max(start, model.shape.real[0])
+    cost = math.inf
+    for _ in range(50):
+        now = sparse_cost_at(model, mu, w, j, y, room)
+        if not now < cost:
+            break
+        cost = now
+        y = sparse_pooled(model, mu, w, j, y, room)
+    return cost
+
+
+@kernel
+def sparse_best_cost(model: Model, mu: Floats, w: Floats, j: int, room: Floats) -> float:
     """The least cost of arm j's being best in the sparse structure.
 
-    From every arm's mean as a first guess of the top value, support and value improve each other.
+    Not convex: descents start at every mean, and where j would be pooled with one or two others.
     """
-    level = model.shape.real[0]
+    K = mu.size
+    gain = room[:K]
     best = math.inf
-    room = gain[: mu.size]
-    for i in range(mu.size):
-        y = max(mu[i], level)
-        if y < mu[j]:
-            continue
-        cost = sparse_cost_at(model, mu, w, j, y, room)
-        for _ in range(50):
-            improved = sparse_pooled(model, mu, w, j, y, room)
-            improved_cost = sparse_cost_at(model, mu, w, j, improved, room)
-            if not improved_cost < cost:
-                break
-            y = improved
-            cost = improved_cost
-        best = min(best, cost)
+    for i in range(K):
+        best = min(best, sparse_descent(model, mu, w, j, mu[i], gain))
+        for k in range(i, K):
+            weight = w[j] + (w[i] if i != j else 0.0) + (w[k] if k != i and k != j else 0.0)
+            total = w[j] * mu[j] + (w[i] * mu[i] if i != j else 0.0)
+            total += w[k] * mu[k] if k != i and k != j else 0.0
+            if weight > 0.0:
+                best = min(best, sparse_descent(model, mu, w, j, total / weight, gain))
     return best
 
 
@@ -141,6 +152,7 @@ def make_rows(structure: Structure) -> BestArmRows:
     for j in range(K if kind in (ORDERED, CONVEX) else 0):
         matrix, right, equalities = _best_arm_constraints(structure, j)
         norms = np.linalg.norm(matrix, axis=1)
+        norms[norms == 0.0] = 1.0
         row, column = np.nonzero(matrix)
         start += (len(indices) + np.searchsorted(row, np.arange(len(matrix) + 1))).tolist()
         indices += column.tolist()

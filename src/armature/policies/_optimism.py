@@ -78,23 +78,29 @@ def sparse_bounds(shape: Shape, low: Floats, high: Floats, bounds: Floats) -> bo
     """The upper end of an arm for which there is a place in the support, else the level."""
     level = shape.real[0]
     above = 0
+    feasible = True
     for k in range(low.size):
+        feasible = feasible and high[k] >= level
         if low[k] > level:
             above += 1
     for k in range(low.size):
         others = above - (1 if low[k] > level else 0)
         bounds[k] = high[k] if others < shape.integer[0] else level
-    return True
+    return feasible and above <= shape.integer[0]
 
 
 @kernel
-def lipschitz_bounds(constant: float, positions: Floats, high: Floats, bounds: Floats) -> bool:
+def lipschitz_bounds(
+    constant: float, positions: Floats, low: Floats, high: Floats, bounds: Floats
+) -> bool:
     """The lowest cone of all."""
+    feasible = True
     for k in range(high.size):
         bounds[k] = high[k]
         for i in range(high.size):
             bounds[k] = min(bounds[k], high[i] + constant * abs(positions[i] - positions[k]))
-    return True
+        feasible = feasible and low[k] <= bounds[k]
+    return feasible
 
 
 @kernel
@@ -102,12 +108,14 @@ def simplex_bounds(low: Floats, high: Floats, bounds: Floats) -> bool:
     """What the lower ends of the others leave of 1."""
     total = 0.0
     most = 0.0
+    positive = True
     for k in range(low.size):
+        positive = positive and high[k] >= 0.0
         total += max(0.0, low[k])
         most += high[k]
     for k in range(low.size):
         bounds[k] = min(high[k], 1.0 - (total - max(0.0, low[k])))
-    return total <= 1.0 <= most
+    return positive and total <= 1.0 <= most
 
 
 @kernel

@@ -44,8 +44,8 @@ def best_arm_cost(
 ) -> float:
     """min of sum_k w_k d(mu_k, lam_k) over lam in M in which arm j is best."""
     rows = state.rows
-    if j == leader:
-        return base
+    if j == leader and rows.kind != ORDERED:
+        return base  # (an arm that leads by a tie may be best elsewhere only)
     if rows.kind == PLAIN:
         return nearest_with(model, mu, w, leader, j, state.lam)
     if rows.kind == SPARSE:
@@ -62,6 +62,8 @@ def best_arm_cost(
     minimise(family, mu, w, own, Limits(low, high, -1, -1), rows.basis, state.lam, solver, scratch)
     if math.isnan(state.lam[0]):
         return math.inf
+    for k in range(K):  # rounding must not leave the domain
+        state.lam[k] = min(max(state.lam[k], domain_low(model.family)), domain_high(model.family))
     return total_divergence(model.family, w, mu, state.lam)
 
 

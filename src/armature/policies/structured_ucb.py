@@ -77,7 +77,9 @@ def write_bounds(state: StructuredUCBState, model: Model, history: History) -> b
     if state.kind == SPARSE:
         return sparse_bounds(model.shape, state.low, state.high, state.bounds)
     if state.kind == LIPSCHITZ:
-        return lipschitz_bounds(state.constant, state.positions, state.high, state.bounds)
+        return lipschitz_bounds(
+            state.constant, state.positions, state.low, state.high, state.bounds
+        )
     if state.kind == SIMPLEX:
         return simplex_bounds(state.low, state.high, state.bounds)
     if state.kind == POLYHEDRAL:

@@ -1,0 +1,387 @@
+"""Every policy on a run so small that its choices can be worked out with pencil and paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+import armature as am
+from armature.testing import discover
+
+BY_SEQUENCE = (
+    am.SPk, am.SPLambda, am.OSSB, am.UCB, am.KLUCB, am.StructuredUCB, am.LinUCB, am.CATSE,
+    am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED,
+)  # fmt: skip
+BY_FREQUENCY = (am.ThompsonSampling, am.ProjectedThompson, am.MINTS)
+TWO = am.Unconstrained(2)
+SEEDS = 4000
+ln = math.log
+
+
+def pulled(
+    policy: am.Policy,
+    structure: am.Structure,
+    rewards: Sequence[Sequence[float]],
+    rounds: int,
+    family: am.Family | None = None,
+    horizon: int | None = None,
+) -> list[int]:
+    """The arms of the first rounds. Arm k gives rewards[k] in turn, and the last one for ever."""
+    b = am.Bandit(policy, structure, family or am.Gaussian(), seed=0, horizon=horizon)
+    left = [list(own) for own in rewards]
+    arms = []
+    for _ in range(rounds):
+        arm = b.ask()
+        b.tell(arm, left[arm].pop(0) if len(left[arm]) > 1 else left[arm][0])
+        arms.append(arm)
+    return arms
+
+
+def end(mean: float, pulls: float, level: float) -> float:
+    """The upper end of a Gaussian interval: N (end - mean)^2 / 2 = level."""
+    return mean + math.sqrt(2.0 * level / pulls)
+
+
+def test_every_policy_is_here() -> None:
+    assert set(discover(am.Policy, am)) == {*BY_SEQUENCE, *BY_FREQUENCY}
+
+
+def test_ucb() -> None:
+    """Means 1 and 0: the leader's bound falls until that of the other, pulled once, passes it."""
+    for t in (3, 4, 5, 6):
+        assert end(1, t - 2, ln(t)) > end(0, 1, ln(t))  # 1.95 > 1.89 at t = 6
+    assert end(1, 5, ln(7)) < end(0, 1, ln(7))  # 1.88 < 1.97
+    assert end(1, 5, ln(8)) > end(0, 2, ln(8))  # 1.91 > 1.44
+    assert pulled(am.UCB(), TWO, [[1], [0]], 8) == [0, 1, 0, 0, 0, 0, 1, 0]
+
+
+def test_klucb() -> None:
+    """Bernoulli rewards: arm 0 gives a success and then failures, arm 1 failures.
+
+    After n failures -n ln(1 - q) = ln t, so arm 1 has the bound q = 1 - t^(-1/n). Arm 0, with one
+    success in N, has a higher one where N d(1/N, q) = ln(1/(N q)) + (N-1) ln((1-1/N)/(1-q)) < ln t.
+    """
+
+    def first_is_higher(t: int, pulls: int, failures: int) -> bool:
+        p, q = 1 / pulls, 1 - t ** (-1 / failures)
+        return ln(p / q) + (pulls - 1) * ln((1 - p) / (1 - q)) < ln(t)
+
+    # t = 3: mean 1, bound 1. t = 4: half of (1 + sqrt(3/4)) = .933 against .75.
+    assert first_is_higher(4, 2, 1)
+    assert first_is_higher(5, 3, 1)  # 1.53 < 1.61
+    assert not first_is_higher(6, 4, 1)  # 3.31 > 1.79
+    assert first_is_higher(7, 4, 2)  # 1.14 < 1.95
+    assert not first_is_higher(8, 5, 2)  # 2.093 > 2.079
+    expected = [0, 1, 0, 0, 0, 1, 0, 1]
+    assert pulled(am.KLUCB(), TWO, [[1, 0], [0]], 8, am.Bernoulli()) == expected
+
+
+def test_klucb_with_a_second_logarithm() -> None:
+    """c = 3 adds 3 ln ln t: at t = 5 the level is 3.04 instead of 1.61, and arm 1 is tried."""
+    level = ln(5) + 3 * ln(ln(5))
+    assert end(1, 3, ln(5)) > end(0, 1, ln(5))
+    assert end(1, 3, level) < end(0, 1, level)  # 2.42 < 2.47
+    assert pulled(am.KLUCB(), TWO, [[1], [0]], 5) == [0, 1, 0, 0, 0]
+    # At t = 3 and 4 the levels are 1.38 and 2.37: 2.66 > 1.66 and 2.54 > 2.18.
+    assert pulled(am.KLUCB(c=3.0), TWO, [[1], [0]], 5) == [0, 1, 0, 0, 1]
+
+
+def test_imed() -> None:
+    """Means 1 and 0: ln N0 against N1 / 2 + ln N1, so arm 1 where N0 > 1.65, then 2 e = 5.44."""
+    assert math.exp(0.5) < 2
+    assert 5 < 2 * math.exp(1.0) < 6
+    assert pulled(am.IMED(), TWO, [[1], [0]], 9) == [0, 1, 0, 1, 0, 0, 0, 0, 1]
+
+
+def test_spk_explores() -> None:
+    """Means 1 and 0: the evidence N0 N1 / (N0 + N1) / 2 stays below ln(1 + t).
+
+    Every other exploration round is the leader's: rounds 3, 5, 7, 9. The game's rounds:
+
+    4 (n = 1): eps = 1 and intervals of no width, so both regrets are 1, w = (1/2, 1/2), the
+        alternative has both at 1/2, and both gains are equal. N - W = (-1/2, -1/2): arm 0.
+    6 (n = 3): eps = 1/3, ends 1.74 and 1.48 at the level ln 3: w = (1/2, 1/2) again, and now
+        N - W = (1/2, -1/2) - (1/2, 1/2) = (0, -1): arm 1. Arm 0 had the larger gain, at its upper
+        end. From equal weights, the mixability gap is half of the difference D of the losses, so
+        that the weight of arm 1 relative to arm 0 becomes exp(-ln 2 D / (D / 2)) = 1/4.
+    8 (n = 5): eps = 1/5, w is as 0.8 / 0.2 to 0.2 / (end_0 - end_1). N - W = -w: arm 0.
+    """
+    for n0, n1 in ((1, 1), (2, 1), (3, 1), (4, 1), (4, 2), (5, 2), (6, 2)):
+        assert n0 * n1 / (n0 + n1) / 2 < ln(1 + n0 + n1)
+    top, other = end(1, 4, ln(3)), end(0, 1, ln(3))
+    assert top - other < 1 / 3
+    gain_0 = 3 * (top - 0.5) ** 2 / 2
+    kink = top - 1 / 3
+    gain_1 = max(
+        3 * (other - 0.5) ** 2 / 2,
+        3 * (kink - 0.5) ** 2 / 2,
+        (-other - 0.5) ** 2 / 2 / (top + other),
+    )
+    assert gain_0 > gain_1  # 2.31 > 1.45
+    gap = end(1, 5, ln(5)) - end(0, 2, ln(5))
+    assert 0.2 / gap < 0.8 / 0.2  # 0.37 < 4; with the weights swapped, 1.5 > 1
+    assert pulled(am.SPk(), TWO, [[1], [0]], 9) == [0, 1, 0, 0, 0, 1, 0, 0, 0]
+
+
+@pytest.mark.parametrize("policy", [am.SPk(), am.SPLambda()])
+def test_saddle_point_policies_exploit(policy: am.Policy) -> None:
+    """Arm 1 is 3 better: the evidence N1 / (N1 + 1) 9 / 2 >= 2.25 exceeds ln(1 + t) at once."""
+    for n1 in range(1, 7):
+        assert n1 / (n1 + 1) * 4.5 > ln(1 + n1 + 1)
+    assert pulled(policy, TWO, [[0], [3]], 8) == [0, 1] + [1] * 6
+
+
+def test_spk_with_and_without_misfit() -> None:
+    """Means 3, 0, 3.1 are far from unimodal: pooling arms 0 and 1 costs 1.5^2 = 2.25.
+
+    The nearest with another peak pools arms 1 and 2: N2 / (1 + N2) 3.1^2 / 2, 2.40 and then 3.20.
+    That is above ln 4 and ln 5, but less the 2.25 it is not: round 4 is the leader's, as is round 5
+    in the raw test. In the other, round 5 is the game's (n = 1): regrets 1, 3.1 and 1 make w
+    larger, and equal, for arms 0 and 2: arm 0.
+    """
+    for n2, level in ((1, ln(4)), (2, ln(5))):
+        evidence = n2 / (1 + n2) * 3.1**2 / 2
+        assert evidence > level > evidence - 2.25
+    rewards = [[3], [0], [3.1]]
+    assert pulled(am.SPk(test="raw"), am.Unimodal(3), rewards, 5) == [0, 1, 2, 2, 2]
+    assert pulled(am.SPk(), am.Unimodal(3), rewards, 5) == [0, 1, 2, 2, 0]
+
+
+def test_splambda() -> None:
+    """Means 2 and 0, one cell of alternatives: both arms equal.
+
+    The evidence 2 N0 N1 / (N0 + N1) exceeds ln(1 + t) only from round 7 on. Rounds 3 and 5 are the
+    leader's. The game's rounds:
+
+    4 (n = 1): nothing was pulled in the game, so the alternative is half-way, at 1. eps = 1: arm 0
+        tells 1/2 at regret 1, arm 1 tells 1/2 at regret 2. Arm 0.
+    6 (n = 3): the game has pulled arm 0, so the alternative has both at 2. eps = 1/3, level ln 3.
+        The most that arm 0 may tell is at either end, arm 1 at its lower end.
+    """
+    for n0, n1 in ((1, 1), (2, 1), (3, 1), (4, 1)):
+        assert 2 * n0 * n1 / (n0 + n1) < ln(1 + n0 + n1)  # 1.33 < 1.39 at (2, 1)
+    assert ln(7) < 2 * 4 * 2 / (4 + 2)
+    half = math.sqrt(2 * ln(3))
+    tells_0 = (half / 2) ** 2 / 2 / (1 / 3)
+    tells_1 = (half + 2) ** 2 / 2 / (2 + half / 2 + half)
+    assert tells_0 < tells_1  # 0.82 < 1.44
+    assert pulled(am.SPLambda(), TWO, [[2], [0]], 9) == [0, 1, 0, 0, 0, 1, 0, 0, 0]
+
+
+def test_ossb() -> None:
+    """Means 2 and 0: N1 pulls are enough while 2 N1 >= ln(1 + t), with one until t = 6."""
+    assert ln(7) < 2 < ln(8)
+    expected = [0, 1, 0, 0, 0, 0, 0, 1, 0, 0]
+    assert pulled(am.OSSB(), TWO, [[2], [0]], 10, horizon=1000) == expected
+
+
+def test_ossb_is_forced_to_explore() -> None:
+    """Means 1/2 and 0: N1 / 8 is never enough. Without force arm 1, whose allocation is not zero;
+    with epsilon = 1 the least pulled arm, as there are no more pulls of it than such rounds.
+    """
+    rewards = [[0.5], [0]]
+    assert pulled(am.OSSB(), TWO, rewards, 6, horizon=1000) == [0, 1, 1, 1, 1, 1]
+    assert pulled(am.OSSB(epsilon=1.0), TWO, rewards, 6) == [0, 1, 0, 1, 0, 1]
+
+
+def test_structured_ucb() -> None:
+    """Arm 2 has the highest bound from round 6 on, but then arm 1 is a valley that can't be."""
+    rewards = [[0.6], [-3], [0]]
+    for t, n in ((6, 3), (7, 4), (8, 5)):
+        assert end(0, 1, ln(t)) > end(0.6, n, ln(t))  # 1.89 > 1.69, 1.97 > 1.59, ...
+        valley = end(-3, 1, ln(t))
+        assert 1.2 - end(0.6, n, ln(t)) > valley  # arm 0's lower end: no peak at arm 2
+        assert -end(0, 1, ln(t)) < valley  # arm 2's: a peak at arm 0
+    assert pulled(am.StructuredUCB(), am.Unimodal(3), rewards, 8) == [0, 1, 2, 0, 0, 0, 0, 0]
+    assert pulled(am.UCB(), am.Unimodal(3), rewards, 6) == [0, 1, 2, 0, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("structure", "means", "best"),
+    [
+        # The half-width after K pulls is sqrt(2 ln(K + 1)): 1.67 for three arms, 1.79 for four.
+        (am.Unimodal(3), [0, -5, 0.5], 2),  # a valley from below -1.1 to above -3.3
+        (am.Concave(3), [0, -5, 0.5], 2),  # the same
+        (am.Categorised("aabb"), [0, 9, 0, 8], 1),  # neither category is above the other
+        (am.Sparse(3, 1, 0.0), [4, 9, 5], 1),  # three arms are above the level
+        (am.Lipschitz(3, 0.5, [0.0, 0.1, 5.0]), [5, 0, 1], 0),  # arms 0 and 1 are too far apart
+        (am.Simplex(3), [-3, 0.6, 0.9], 2),  # arm 0 is negative
+    ],
+    ids=["Unimodal", "Concave", "Categorised", "Sparse", "Lipschitz", "Simplex"],
+)
+def test_structured_ucb_without_a_point_in_the_box(
+    structure: am.Structure, means: list[float], best: int
+) -> None:
+    """No mean vector of M is inside all intervals: the highest mean counts, all are as wide."""
+    arms = pulled(am.StructuredUCB(), structure, [[m] for m in means], len(means) + 1)
+    assert arms == [*range(len(means)), best]
+
+
+def test_lin_ucb() -> None:
+    """Orthogonal features are arms of their own, with one imagined reward 0 each (the ridge)."""
+    for t in (2, 3):
+        n = t - 1
+        assert end(n / (1 + n), 1 + n, ln(t)) > end(0, 1, ln(t))  # 1.33 > 1.18, 1.52 > 1.48
+    assert end(3 / 4, 4, ln(4)) < end(0, 1, ln(4))  # 1.58 < 1.67
+    assert end(3 / 4, 4, ln(5)) > end(0, 2, ln(5))  # 1.65 > 1.27
+    assert pulled(am.LinUCB(), am.Linear(np.eye(2)), [[1], [0]], 5) == [0, 0, 0, 1, 0]
+
+
+def test_lin_ucb_learns_from_other_arms() -> None:
+    """Features 1 and -1: one bad reward of arm 0 says that arm 1 is good."""
+    structure = am.Linear([[1.0], [-1.0]])
+    assert pulled(am.LinUCB(), structure, [[-1], [1]], 4) == [0, 1, 1, 1]
+
+
+def test_catse() -> None:
+    """Arms 0 and 1, both 7, and a category of one arm, 0. ln(C / delta) = ln 2000.
+
+    A category of m arms with equal means v is between v - e / sqrt(m) and v + e / sqrt(m), where
+    e = sqrt(2 / n (m ln 2 + ln 2000)). After one turn 7 is not enough, after two it is; then UCB
+    on arms 0 and 1, in turns as their means are equal.
+    """
+    e_1, e_2 = (math.sqrt(2 * (m * ln(2) + ln(2000))) for m in (1, 2))
+    needed = e_1 + e_2 / math.sqrt(2)  # 7.07
+    assert needed > 7 > needed / math.sqrt(2)
+    structure, rewards = am.Categorised("aab"), [[7], [7], [0]]
+    expected = [0, 1, 2, 0, 1, 2, 0, 1, 0, 1]
+    assert pulled(am.CATSE(), structure, rewards, 10, horizon=1000) == expected
+
+
+def test_end_of_optimism() -> None:
+    """Means 2 and 0, orthogonal features, horizon 1000.
+
+    The warm-up is ceil(sqrt(ln 1000)) = 3 pulls of each. Arm 1 then needs f / gap^2 = 5.3 pulls.
+    """
+    log = ln(1000)
+    f = 2 * (log + 1) + 2 * ln(2 * log)  # 21.07
+    assert math.ceil(math.sqrt(log)) == 3
+    assert 5 < f / 2**2 < 6
+    structure = am.Linear(np.eye(2))
+    expected = [0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0]
+    assert pulled(am.EndOfOptimism(), structure, [[2], [0]], 12, horizon=1000) == expected
+    # If the estimate of arm 1 moves by more than 2 sqrt(f / 3) = 5.3, UCB takes over.
+    assert 2 * math.sqrt(f / 3) < 30 / 4
+    rewards = [[2], [0, 0, 0, -30]]
+    expected = [0, 0, 0, 1, 1, 1, 1, 0, 0, 0]
+    assert pulled(am.EndOfOptimism(), structure, rewards, 10, horizon=1000) == expected
+
+
+def test_osub() -> None:
+    """Means 0, 1, 0.5, 0.9: arm 1 leads, arm 3 is not its neighbour.
+
+    Its first, fourth and seventh round as a leader are its own. In the others, with level ln l:
+    """
+    assert end(1, 2, ln(2)) > end(0.5, 1, ln(2)) > end(0, 1, ln(2))  # 1.83, 1.68, 1.18
+    assert end(0.5, 1, ln(3)) > end(1, 3, ln(3)) > end(0, 1, ln(3))  # 1.98, 1.86, 1.48
+    assert end(1, 4, ln(5)) > end(0, 1, ln(5)) > end(0.5, 2, ln(5))  # 1.90, 1.79, 1.77
+    assert end(0, 1, ln(6)) > end(1, 5, ln(6)) > end(0.5, 2, ln(6))  # 1.89, 1.85, 1.84
+    rewards = [[0], [1], [0.5], [0.9]]
+    expected = [0, 1, 2, 3, 1, 1, 2, 1, 1, 0, 1]
+    assert pulled(am.OSUB(), am.Unimodal(4), rewards, 11) == expected
+
+
+def test_sparse_ucb() -> None:
+    """Two of three arms are above 0; sigma = 1 makes the terms sqrt(16 ln(.) / N)."""
+
+    def term(x: float, pulls: float) -> float:
+        return math.sqrt(16 * ln(x) / pulls)
+
+    # Round 4: arms 0 and 1 (5 and 2 >= 0) look good, arm 0 for sure: arm 1.
+    assert 5 > term(4, 1) > 2  # 4.71
+    # Rounds 5 and 6: arm 1 does not look good, its mean is still 2: in turns, arms 0 and 1.
+    assert term(2, 2) > 2  # 2.35
+    # Round 7: arm 1 has (2 + 2 + 14) / 3 = 6. Both are sure, arm 1 has the higher bound.
+    assert term(7, 2) < 5
+    assert term(7, 3) < 6
+    assert 6 + term(7, 3) > 5 + term(7, 2)  # 9.22 > 8.94
+    # Round 8: arm 0.
+    assert term(8, 2) < 5
+    assert 6 + term(8, 4) < 5 + term(8, 2)  # 8.88 < 9.08
+    rewards = [[5], [2, 2, 14, 6], [-1]]
+    assert pulled(am.SparseUCB(), am.Sparse(3, 2, 0.0), rewards, 8) == [0, 1, 2, 1, 0, 1, 1, 0]
+
+
+def assert_frequency(
+    policy: am.Policy,
+    structure: am.Structure,
+    rewards: Sequence[Sequence[float]],
+    arm: int,
+    probability: float,
+    family: am.Family | None = None,
+) -> None:
+    """How often an arm is next after given rewards, over many seeds.
+
+    By chance, one check in 150,000 would be off by 4.5 standard deviations.
+    """
+    hits = 0
+    for seed in range(SEEDS):
+        b = am.Bandit(policy, structure, family or am.Gaussian(), seed=seed)
+        for k, own in enumerate(rewards):
+            b.tell([k] * len(own), list(own))
+        hits += b.ask() == arm
+    deviation = math.sqrt(probability * (1 - probability) / SEEDS)
+    assert abs(hits / SEEDS - probability) <= 4.5 * deviation
+
+
+def normal_cdf(x: float) -> float:
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+@pytest.mark.parametrize("policy", [am.ThompsonSampling(), am.ProjectedThompson()])
+def test_thompson_sampling(policy: am.Policy) -> None:
+    """Means 1 (4 rewards) and 0.5 (2 rewards): the difference is N(-1/2, 1/4 + 1/2)."""
+    rewards = [[1, 1, 1, 1], [0, 1]]
+    assert_frequency(policy, TWO, rewards, 1, normal_cdf(-0.5 / math.sqrt(0.75)))
+
+
+@pytest.mark.parametrize(
+    ("family", "rewards", "probability"),
+    [
+        # X ~ Beta(1, 2) and Y ~ Beta(2, 1): the integral of 2 y (2 y - y^2) over [0, 1].
+        (am.Bernoulli(), [[0], [1]], 5 / 6),
+        # Gamma(1/2) and Gamma(1/2) / 3: the arcsine law, 1 - 2 / pi arcsin sqrt(3 / 4).
+        (am.Poisson(), [[0], [0, 0, 0]], 1 / 3),
+        # 2 / E and 1 / E' with exponential E, E': E' / E < 1 / 2.
+        (am.Exponential(), [[2], [1]], 1 / 3),
+    ],
+)
+def test_thompson_sampling_of_other_rewards(
+    family: am.Family, rewards: list[list[float]], probability: float
+) -> None:
+    assert_frequency(am.ThompsonSampling(), TWO, rewards, 1, probability, family)
+
+
+def test_projected_thompson() -> None:
+    """Features 1 and 2: arm 1 is best where theta, as N0 x0 + 2 N1 x1, is positive.
+
+    With N = (2, 1) and means (-1, 0.2), that is N(-2 + 0.4, 2 + 4).
+    """
+    rewards = [[-2, 0], [0.2]]
+    probability = normal_cdf(-1.6 / math.sqrt(6))
+    assert_frequency(am.ProjectedThompson(), am.Linear([[1], [2]]), rewards, 1, probability)
+
+
+def test_projected_thompson_breaks_ties_at_random() -> None:
+    """Arms 0 and 1 share their feature, and theta is positive but for 12 standard deviations."""
+    rewards = [[9], [8], [0]]
+    assert_frequency(am.ProjectedThompson(), am.Linear([[1], [1], [0]]), rewards, 1, 0.5)
+
+
+def test_mints() -> None:
+    """Means 1 and 0 with N = (3, 2): C_0 = 0, C_1 = 3 * 2 / 5 * 1 / 2."""
+    odds = math.exp(-0.6)
+    assert_frequency(am.MINTS(), TWO, [[1, 1, 1], [0, 0]], 1, odds / (1 + odds))
+
+
+def test_mints_in_a_structure() -> None:
+    """Features 1 and 2: the fit is theta = (N0 m0 + 2 N1 m1) / (N0 + 4 N1) = 4 / 6.
+
+    Arm 1 is best there, arm 0 at theta <= 0, which costs another (N0 + 4 N1) theta^2 / 2 = 4 / 3.
+    """
+    odds = math.exp(-4 / 3)
+    rewards = [[1, 1], [1]]
+    assert_frequency(am.MINTS(), am.Linear([[1], [2]]), rewards, 0, odds / (1 + odds))
