@@ -3,6 +3,7 @@
 Say what you know about the shape of the rewards, and explore only as much as that requires.
 """
 
+from armature._compile import kernel
 from armature.bandit import Bandit
 from armature.bounds import Alternative, Game, LowerBound, lower_bound, solve_game
 from armature.errors import ArmatureError
@@ -100,6 +101,7 @@ __all__ = [
     "Unconstrained",
     "Unimodal",
     "__version__",
+    "kernel",
     "lower_bound",
     "simulate",
     "solve_game",

@@ -50,8 +50,11 @@ class Kernel(Generic[P, R]):
         config: Any = numba.config
         previous = config.CACHE_DIR
         config.CACHE_DIR = str(cache_directory())
+        compiler: Any = functools.partial(numba.njit, nogil=self.nogil, error_model="numpy")
         try:
-            return numba.njit(nogil=self.nogil, cache=True, error_model="numpy")(self.py_func)
+            return compiler(cache=True)(self.py_func)
+        except RuntimeError:  # written at a prompt: there is no file to keep a cache for
+            return compiler()(self.py_func)
         finally:
             config.CACHE_DIR = previous
 

@@ -14,7 +14,7 @@ from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPo
 from armature.policies._records import make_history
 from armature.streams import DECISIONS, key_of, make_stream
 from armature.structures import Structure
-from armature.structures._model import make_model
+from armature.structures.model import make_model
 
 
 class Decisions(abc.ABC):

@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from armature._compile import kernel
 from armature.families.kernels import GAUSSIAN, divergence
-from armature.structures._model import Model, nearest_alternative, nearest_with
 from armature.structures._quadratic import largest
 from armature.structures._records import Floats, Ints
+from armature.structures.model import Model, nearest_alternative, nearest_with
 
 CERTIFIED = 0
 NO_ALTERNATIVE = 1

@@ -26,8 +26,8 @@ from armature.families.kernels import divergence
 from armature.instance import Instance
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
-from armature.structures._model import Model, make_model, nearest_alternative
 from armature.structures._records import Floats, Ints
+from armature.structures.model import Model, make_model, nearest_alternative
 
 LARGEST = 1e8  # a divergence that counts as infinite
 

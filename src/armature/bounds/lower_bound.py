@@ -11,7 +11,7 @@ from armature.bounds.allocation import CERTIFIED, NO_ALTERNATIVE, Tableau, alloc
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.structures import Structure, Unconstrained
-from armature.structures._model import make_model
+from armature.structures.model import make_model
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from armature._compile import kernel
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.structures import Structure
-from armature.structures._model import Model, make_model, nearest_in_cell
 from armature.structures._records import Floats, Ints, Query
+from armature.structures.model import Model, make_model, nearest_in_cell
 
 
 @kernel

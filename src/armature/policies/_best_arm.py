@@ -20,9 +20,9 @@ from armature.structures import (
     Unconstrained,
     Unimodal,
 )
-from armature.structures._model import Model
 from armature.structures._quadratic import Rows, state_size
 from armature.structures._records import Floats, Ints
+from armature.structures.model import Model
 
 ORDERED, CONVEX, SPARSE, PLAIN = range(4)
 

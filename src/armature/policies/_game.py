@@ -11,8 +11,8 @@ from armature._compile import kernel
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, lower, upper
 from armature.policies._records import History, argmax
-from armature.structures._model import Model, nearest_alternative, projection
 from armature.structures._records import Floats
+from armature.structures.model import Model, nearest_alternative, projection
 from armature.thresholds import (
     exploration_level_theory,
     exploration_threshold,

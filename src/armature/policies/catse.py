@@ -15,8 +15,8 @@ from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies._records import History
 from armature.streams import Stream
 from armature.structures import Categorised, Structure
-from armature.structures._model import Model
 from armature.structures._records import Floats, Ints
+from armature.structures.model import Model
 
 
 class CATSEState(NamedTuple):

@@ -17,8 +17,8 @@ from armature.policies._records import History, argmax, mark_exploration
 from armature.policies.lin_ucb import LinUCBState, fit, make_least_squares, solve_lower
 from armature.streams import Stream
 from armature.structures import Linear, Structure
-from armature.structures._model import Model
 from armature.structures._records import Floats, Ints
+from armature.structures.model import Model
 
 RIDGE = 1e-9
 ACCURACY = 1e-4

@@ -13,7 +13,7 @@ from armature.policies._policy import CompiledPolicy
 from armature.policies._records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures._model import Model
+from armature.structures.model import Model
 
 
 class IMEDState(NamedTuple):

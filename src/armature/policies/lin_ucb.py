@@ -15,8 +15,8 @@ from armature.policies._policy import CompiledPolicy
 from armature.policies._records import History, argmax
 from armature.streams import Stream
 from armature.structures import Linear, Structure
-from armature.structures._model import Model
 from armature.structures._records import Floats
+from armature.structures.model import Model
 
 
 class LinUCBState(NamedTuple):

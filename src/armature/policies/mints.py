@@ -25,9 +25,9 @@ from armature.policies._records import History, argmax
 from armature.streams import Stream, next_unit
 from armature.structures import Structure
 from armature.structures._convex import domain_high, domain_low, minimise
-from armature.structures._model import Model, nearest_with, projection
 from armature.structures._quadratic import Limits, make_state
 from armature.structures._records import Floats
+from armature.structures.model import Model, nearest_with, projection
 
 
 class MINTSState(NamedTuple):

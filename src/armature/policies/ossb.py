@@ -17,9 +17,9 @@ from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies._records import History, argmax, mark_exploration
 from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures._model import Model, nearest_alternative, projection
 from armature.structures._quadratic import largest
 from armature.structures._records import Floats
+from armature.structures.model import Model, nearest_alternative, projection
 
 FREE = 1e9  # the best arm's weight, per heaviest other
 ACCURACY = 1e-4

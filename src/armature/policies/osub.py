@@ -15,8 +15,8 @@ from armature.policies._records import History, argmax
 from armature.policies.klucb import kl_level
 from armature.streams import Stream
 from armature.structures import Structure, Unimodal
-from armature.structures._model import Model
 from armature.structures._records import Floats
+from armature.structures.model import Model
 
 
 class OSUBState(NamedTuple):

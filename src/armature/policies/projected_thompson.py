@@ -14,8 +14,8 @@ from armature.policies._posterior import draw_means
 from armature.policies._records import History
 from armature.streams import Stream, next_unit
 from armature.structures import Structure
-from armature.structures._model import Model, projection
 from armature.structures._records import Floats
+from armature.structures.model import Model, projection
 
 
 class ProjectedThompsonState(NamedTuple):

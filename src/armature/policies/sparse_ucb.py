@@ -15,8 +15,8 @@ from armature.policies._policy import CompiledPolicy
 from armature.policies._records import History
 from armature.streams import Stream
 from armature.structures import Sparse, Structure
-from armature.structures._model import Model
 from armature.structures._records import Ints
+from armature.structures.model import Model
 
 
 class SparseUCBState(NamedTuple):

@@ -26,8 +26,8 @@ from armature.policies._records import History, argmax, mark_exploration
 from armature.policies._saddle_point import SaddlePointPolicy
 from armature.streams import Stream
 from armature.structures import Sparse, Structure
-from armature.structures._model import Model, nearest_in_cell
 from armature.structures._records import Floats, Ints, Query
+from armature.structures.model import Model, nearest_in_cell
 from armature.structures.sparse import gains
 
 

@@ -35,9 +35,9 @@ from armature.structures import (
     Unconstrained,
     Unimodal,
 )
-from armature.structures._model import Model
 from armature.structures._quadratic import Rows
 from armature.structures._records import Floats, Ints
+from armature.structures.model import Model
 
 UNCONSTRAINED, UNIMODAL, CATEGORISED, SPARSE, LINEAR, LIPSCHITZ, SIMPLEX, POLYHEDRAL = range(8)
 KINDS: dict[type[Structure], int] = {

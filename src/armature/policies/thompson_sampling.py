@@ -14,8 +14,8 @@ from armature.policies._posterior import draw_means
 from armature.policies._records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures._model import Model
 from armature.structures._records import Floats
+from armature.structures.model import Model
 
 
 class ThompsonState(NamedTuple):

@@ -14,8 +14,8 @@ from armature.policies import CompiledPolicy, History
 from armature.policies._records import make_history
 from armature.simulation.rewards import BLOCK, Rewards, draw_block, make_rewards
 from armature.streams import DECISIONS, Stream, make_stream
-from armature.structures._model import Model, make_model
 from armature.structures._records import Floats, Ints
+from armature.structures.model import Model, make_model
 
 
 class Record(NamedTuple):
