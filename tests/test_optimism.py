@@ -22,7 +22,7 @@ from armature.policies._optimism import box_rows, polyhedral_bounds
 from armature.policies._records import make_history
 from armature.policies.mints import MINTSState, best_arm_cost
 from armature.policies.structured_ucb import write_bounds
-from armature.structures._model import make_model
+from armature.structures.model import make_model
 
 BOXED = tuple(kind for kind in KINDS if kind not in (am.Unconstrained, am.Linear))
 PROBLEMS_PER_STRUCTURE = 5
