@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from reference import Reference
 
 import armature as am
-from armature.testing import check_family, check_structure
+from armature.testing import check_family, check_policy, check_structure
 
 
 class InfeasibleProjection(am.Unimodal):
@@ -149,3 +150,72 @@ def test_the_reference_solver_notices_a_wrong_cost() -> None:
         assert_optimal(structure, family, mu, w, wrong, lambda v: reference.project(mu, v))
     with pytest.raises(AssertionError):
         assert_optimal(structure, family, mu, w, am.Fit(fit.means, 0.9 * fit.cost), lambda v: 1.0)
+
+
+class Forgetful(am.PythonPolicy):
+    """Keeps its state where no file finds it."""
+
+    def choose(self, state, problem, history, rng):
+        memory.append(1)
+        return len(memory) % problem.structure.n_arms
+
+
+memory: list[int] = []
+
+
+class Outsider(am.PythonPolicy):
+    def choose(self, state, problem, history, rng):
+        return problem.structure.n_arms if history.clock[0] > 20 else 0
+
+
+class Nervous(am.PythonPolicy):
+    """Divides by the distance of the two best means."""
+
+    def choose(self, state, problem, history, rng):
+        ranked = np.sort(history.means).tolist()
+        return int(1.0 / (ranked[-1] - ranked[-2]) > 3.0)
+
+
+class Unsaved(am.UCB):
+    """Counts in a field that is not saved."""
+
+    def init(self, structure, family):
+        return CountingState(np.zeros(1))
+
+
+class CountingState(NamedTuple):
+    count: np.ndarray
+
+
+@am.kernel
+def count_on(state, model, history, stream):
+    state.count[0] += 1.0
+    return int(state.count[0]) % history.pulls.size
+
+
+Unsaved.choose = count_on
+
+
+class Numbered(am.PythonPolicy):
+    """Claims not to look at the arms' numbers, and does."""
+
+    ignores_numbering = True
+
+    def choose(self, state, problem, history, rng):
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "complaint"),
+    [
+        (Forgetful(), "two runs with the same seed differ"),
+        (Outsider(), "chose 5, where arms are whole numbers"),
+        (Nervous(), "division by zero"),
+        (Unsaved(), "goes on differently"),
+        (Numbered(), "numbers matter"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_policy_saboteurs_are_caught(policy, complaint) -> None:
+    with pytest.raises((AssertionError, am.ArmatureError, ZeroDivisionError), match=complaint):
+        check_policy(policy, am.Unconstrained(5), am.Gaussian())

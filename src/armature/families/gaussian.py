@@ -9,18 +9,18 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import kernel
+from armature._compile import inlined
 from armature.errors import ArmatureError
 from armature.families._family import Family, FamilyRecord, Floats, Interval
 
 
-@kernel
+@inlined
 def gaussian_divergence(variance: float, x: float, y: float) -> float:
     """(x - y)^2 / (2 variance)."""
     return (x - y) * (x - y) / (2.0 * variance)
 
 
-@kernel
+@inlined
 def gaussian_radius(variance: float, level: float) -> float:
     """How far from x the divergence reaches `level`."""
     return math.sqrt(2.0 * variance * level)

@@ -6,7 +6,7 @@ the number of families.
 
 from __future__ import annotations
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.families._family import FamilyRecord, Floats
 from armature.families.bernoulli import (
     Bernoulli,
@@ -33,18 +33,24 @@ POISSON = Poisson.code
 
 
 @kernel
-def divergence(family: FamilyRecord, x: float, y: float) -> float:
-    """d(x, y)."""
-    if family.code == GAUSSIAN:
-        return gaussian_divergence(family.variance, x, y)
-    if family.code == BERNOULLI:
+def other_divergence(code: int, x: float, y: float) -> float:
+    """d(x, y) of the families but the Gaussian."""
+    if code == BERNOULLI:
         return bernoulli_divergence(x, y)
-    if family.code == POISSON:
+    if code == POISSON:
         return poisson_divergence(x, y)
     return exponential_divergence(x, y)
 
 
-@kernel
+@inlined
+def divergence(family: FamilyRecord, x: float, y: float) -> float:
+    """d(x, y)."""
+    if family.code == GAUSSIAN:
+        return gaussian_divergence(family.variance, x, y)
+    return other_divergence(family.code, x, y)
+
+
+@inlined
 def weighted_divergence(family: FamilyRecord, w: float, x: float, y: float) -> float:
     """w d(x, y), where no weight means no cost, even at an infinite divergence."""
     if w == 0.0:
@@ -87,27 +93,39 @@ def curvature(family: FamilyRecord, x: float, y: float) -> float:
 
 
 @kernel
-def upper(family: FamilyRecord, x: float, level: float) -> float:
-    """sup { y : d(x, y) <= level }."""
-    if family.code == GAUSSIAN:
-        return x + gaussian_radius(family.variance, level)
-    if family.code == BERNOULLI:
+def other_upper(code: int, x: float, level: float) -> float:
+    """The upper end for the families but the Gaussian."""
+    if code == BERNOULLI:
         return bernoulli_upper(x, level)
-    if family.code == POISSON:
+    if code == POISSON:
         return poisson_upper(x, level)
     return exponential_upper(x, level)
 
 
 @kernel
+def other_lower(code: int, x: float, level: float) -> float:
+    """The lower end for the families but the Gaussian."""
+    if code == BERNOULLI:
+        return bernoulli_lower(x, level)
+    if code == POISSON:
+        return poisson_lower(x, level)
+    return exponential_lower(x, level)
+
+
+@inlined
+def upper(family: FamilyRecord, x: float, level: float) -> float:
+    """sup { y : d(x, y) <= level }."""
+    if family.code == GAUSSIAN:
+        return x + gaussian_radius(family.variance, level)
+    return other_upper(family.code, x, level)
+
+
+@inlined
 def lower(family: FamilyRecord, x: float, level: float) -> float:
     """inf { y : d(x, y) <= level }."""
     if family.code == GAUSSIAN:
         return x - gaussian_radius(family.variance, level)
-    if family.code == BERNOULLI:
-        return bernoulli_lower(x, level)
-    if family.code == POISSON:
-        return poisson_lower(x, level)
-    return exponential_lower(x, level)
+    return other_lower(family.code, x, level)
 
 
 @kernel

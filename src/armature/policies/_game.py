@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.families import FamilyRecord
-from armature.families.kernels import divergence, lower, upper
+from armature.families.gaussian import gaussian_radius
+from armature.families.kernels import GAUSSIAN, divergence, lower, upper
 from armature.policies._records import History, argmax
 from armature.structures._records import Floats
 from armature.structures.model import Model, nearest_alternative, projection
@@ -81,12 +82,21 @@ def write_intervals(
     level = math.log(n)
     if options.theory_confidence:
         level = exploration_level_theory(max(float(history.clock[0]), 3.0), n, K, ETA)
+    low = room.low
+    high = room.high
     for k in range(K):
-        room.low[k] = lower(family, history.means[k], level / history.pulls[k])
-        room.high[k] = upper(family, history.means[k], level / history.pulls[k])
+        x = history.means[k]
+        reach = level / history.pulls[k]
+        if family.code == GAUSSIAN:
+            radius = gaussian_radius(family.variance, reach)
+            low[k] = x - radius
+            high[k] = x + radius
+        else:
+            low[k] = lower(family, x, reach)
+            high[k] = upper(family, x, reach)
 
 
-@kernel
+@inlined
 def telling(family: FamilyRecord, x: float, y: float) -> float:
     """d(x, y); where that is infinite, as if y were a thousandth of the way from y to x."""
     d = divergence(family, x, y)
@@ -95,7 +105,7 @@ def telling(family: FamilyRecord, x: float, y: float) -> float:
     return d
 
 
-@kernel
-def price(j: int, k: int, epsilon: float, xi: float, high: Floats) -> float:
-    """The regret of a pull of arm k if its mean is xi, at least epsilon."""
-    return epsilon if k == j else max(epsilon, high[j] - xi)
+@inlined
+def price(own: bool, epsilon: float, top: float, xi: float) -> float:
+    """The regret of an arm of mean xi, at least epsilon; of the candidate itself, just that."""
+    return epsilon if own else max(epsilon, top - xi)

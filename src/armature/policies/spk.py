@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.families import Family, FamilyRecord
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.learners.tracking import track
@@ -42,19 +42,26 @@ class SPkState(NamedTuple):
     options: GameOptions
 
 
-@kernel
+@inlined
 def optimistic_gain(
-    family: FamilyRecord, room: Room, j: int, k: int, epsilon: float, lam: float
+    family: FamilyRecord,
+    own: bool,
+    epsilon: float,
+    top: float,
+    low: float,
+    high: float,
+    lam: float,
 ) -> float:
-    """UCB_k: the most information per regret about arm k for a mean in its interval."""
-    low = room.low[k]
-    high = room.high[k]
+    """UCB_k: the most information per regret about an arm, for a mean in [low, high].
+
+    `top` is the upper end of the candidate, `own` whether this is the candidate.
+    """
     gain = max(
-        telling(family, low, lam) / price(j, k, epsilon, low, room.high),
-        telling(family, high, lam) / price(j, k, epsilon, high, room.high),
+        telling(family, low, lam) / price(own, epsilon, top, low),
+        telling(family, high, lam) / price(own, epsilon, top, high),
     )
-    kink = room.high[j] - epsilon
-    if k != j and low < kink < high:
+    kink = top - epsilon
+    if not own and low < kink < high:
         gain = max(gain, telling(family, kink, lam) / epsilon)
     return gain
 
@@ -78,20 +85,26 @@ def choose(state: SPkState, model: Model, history: History, stream: Stream) -> i
     write_intervals(options, model.family, history, n, room)
     learner = AdaHedgeState(state.losses[j], state.mixability[j])
     adahedge_weights(learner, state.shares)
+    low = room.low
+    high = room.high
+    lam = room.lam
+    w = room.w
+    gains = room.gains
+    top = high[j]
     total = 0.0
     for k in range(K):
-        room.w[k] = state.shares[k] / price(j, k, epsilon, room.high[k], room.high)
-        total += room.w[k]
+        w[k] = state.shares[k] / price(k == j, epsilon, top, high[k])
+        total += w[k]
     for k in range(K):
-        room.w[k] /= total
-    if nearest_alternative(model, history.means, room.w, j, room.lam) == math.inf:
+        w[k] /= total
+    if nearest_alternative(model, history.means, w, j, lam) == math.inf:
         return j  # nothing tells against it
     # The regret of w is sum_k w_k gap_k = (sum_k shares_k) / total.
     for k in range(K):
-        gain = optimistic_gain(model.family, room, j, k, epsilon, room.lam[k])
-        room.gains[k] = -gain / total
-    adahedge_update(learner, state.shares, room.gains)
-    return track(state.ahead, room.w)
+        gain = optimistic_gain(model.family, k == j, epsilon, top, low[k], high[k], lam[k])
+        gains[k] = -gain / total
+    adahedge_update(learner, state.shares, gains)
+    return track(state.ahead, w)
 
 
 @dataclass(frozen=True)

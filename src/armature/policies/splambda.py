@@ -109,14 +109,15 @@ def best_response(
     """The arm with the most information per regret, for some mean in its interval."""
     best = 0
     most = -math.inf
+    top = room.high[j]
+    kink = top - epsilon
     for k in range(room.low.size):
         low = room.low[k]
         high = room.high[k]
         gain = max(
-            expected(family, q, leaders, k, low) / price(j, k, epsilon, low, room.high),
-            expected(family, q, leaders, k, high) / price(j, k, epsilon, high, room.high),
+            expected(family, q, leaders, k, low) / price(k == j, epsilon, top, low),
+            expected(family, q, leaders, k, high) / price(k == j, epsilon, top, high),
         )
-        kink = room.high[j] - epsilon
         if k != j and low < kink < high:
             gain = max(gain, expected(family, q, leaders, k, kink) / epsilon)
         if gain > most:

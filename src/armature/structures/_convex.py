@@ -331,7 +331,7 @@ def nearest_of(
             free = family.variance * (1.0 / trial[j] + 1.0 / trial[k])
             bound[k] = base_cost + violated * violated / (2.0 * free)
         else:
-            bound[k] = max(base_cost, pair_cost(family, mu, w, j, k))
+            bound[k] = max(base_cost, pair_cost(family, w[j], mu[j], w[k], mu[k]))
         if first < 0 or bound[k] < bound[first]:
             first = k
     best_cost = fail(lam)

@@ -6,10 +6,10 @@ mean of the x_i. Only the cost depends on the family.
 
 from __future__ import annotations
 
-from armature._compile import kernel
+from armature._compile import inlined
 
 
-@kernel
+@inlined
 def pooled_mean(w: float, x: float, v: float, y: float) -> float:
     """The weighted mean of x (weight w) and y (weight v), between them even after rounding.
 

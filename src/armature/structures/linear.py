@@ -34,13 +34,6 @@ from armature.structures._structure import CompiledStructure
 
 
 @kernel
-def basis_of(shape: Shape, K: int) -> Floats:
-    """The basis, (K, r)."""
-    r = shape.integer[0]
-    return shape.real[: K * r].reshape(K, r)
-
-
-@kernel
 def twins(shape: Shape, K: int, j: int, k: int) -> bool:
     """Whether j and k have the same features, so that neither is ever better."""
     at = K * shape.integer[0]
@@ -61,8 +54,8 @@ def least_squares(
 ) -> float:
     """The Gaussian problems: the projection (j < 0), one challenger, or the cheapest one."""
     K = mu.size
-    basis = basis_of(shape, K)
-    r = basis.shape[1]
+    r = shape.integer[0]
+    basis = shape.real[: K * r].reshape(K, r)
     columns = work.real[: r * K].reshape(r, K)
     right = work.real[r * K : r * K + K]
     theta = work.real[r * K + K : r * K + K + r]
@@ -128,8 +121,8 @@ def constrained(
         return fail(lam)
     if family.code == GAUSSIAN:
         return least_squares(shape, family, mu, w, j, k, False, lam, work)
-    basis = basis_of(shape, K)
-    r = basis.shape[1]
+    r = shape.integer[0]
+    basis = shape.real[: K * r].reshape(K, r)
     n_real, _ = state_size(r, K, 0)
     limits = Limits(domain_low(family), domain_high(family), j, k)
     state = state_of(K, r, work, 0)
@@ -152,8 +145,8 @@ def nearest(
     j = query.best
     if family.code == GAUSSIAN:
         return least_squares(shape, family, mu, w, j, -1, True, lam, work)
-    basis = basis_of(shape, K)
-    r = basis.shape[1]
+    r = shape.integer[0]
+    basis = shape.real[: K * r].reshape(K, r)
     n_real, _ = state_size(r, K, 0)
     can_beat = work.real[2 * n_real : 2 * n_real + K]
     for k in range(K):

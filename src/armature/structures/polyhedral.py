@@ -38,12 +38,10 @@ def rows_of(shape: Shape) -> Rows:
 
 
 @kernel
-def can_beat(shape: Shape, j: int, K: int) -> Floats:
-    """One number for each arm, positive where it is better than j somewhere in M."""
+def beats_at(shape: Shape, j: int, K: int) -> int:
+    """Where in shape.real are numbers, one for each arm, positive if it is better than j in M."""
     at = shape.integer[0] + shape.integer[2]
-    if shape.integer[3] == 1:
-        at += j * K
-    return shape.real[at : at + K]
+    return int(at + j * K if shape.integer[3] == 1 else at)
 
 
 @kernel
@@ -55,10 +53,10 @@ def state_of(shape: Shape, K: int, work: Work, which: int) -> State:
 
 
 @kernel
-def scratch_of(shape: Shape, K: int, work: Work) -> Floats:
-    """What remains."""
+def scratch_at(shape: Shape, K: int) -> int:
+    """Where in work.real what remains begins."""
     n_real, _ = state_size(K, K, shape.integer[0])
-    return work.real[2 * n_real :]
+    return 2 * n_real
 
 
 @kernel
@@ -74,12 +72,12 @@ def constrained(
     """The nearest point of the polyhedron, with lam_k >= lam_j unless query.first is negative."""
     K = mu.size
     k = query.first
-    if k >= 0 and can_beat(shape, query.best, K)[k] <= 0.0:
+    if k >= 0 and shape.real[beats_at(shape, query.best, K) + k] <= 0.0:
         return fail(lam)
     limits = Limits(domain_low(family), domain_high(family), query.best, k)
     identity = work.real[:0].reshape(0, 0)
     state = state_of(shape, K, work, 0)
-    scratch = scratch_of(shape, K, work)
+    scratch = work.real[scratch_at(shape, K) :]
     return minimise(family, mu, w, rows_of(shape), limits, identity, lam, state, scratch)
 
 
@@ -96,18 +94,19 @@ def nearest(
     """The projection, then one more inequality for each challenger that may be the cheapest."""
     j = query.best
     K = mu.size
+    beats = beats_at(shape, j, K)
     return nearest_of(
         family,
         mu,
         w,
         rows_of(shape),
         j,
-        can_beat(shape, j, K),
+        shape.real[beats : beats + K],
         work.real[:0].reshape(0, 0),
         lam,
         state_of(shape, K, work, 0),
         state_of(shape, K, work, 1),
-        scratch_of(shape, K, work),
+        work.real[scratch_at(shape, K) :],
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.families import FamilyRecord
 from armature.families.kernels import weighted_divergence
 from armature.structures._checks import checked_n_arms, checked_order
@@ -32,13 +32,13 @@ def project(
     return 0.0
 
 
-@kernel
-def pair_cost(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int) -> float:
-    """What it costs to make k as good as j and change nothing else."""
-    if mu[k] >= mu[j]:
+@inlined
+def pair_cost(family: FamilyRecord, w: float, x: float, v: float, y: float) -> float:
+    """What it costs to make y (weight v) as good as x (weight w) and change nothing else."""
+    if y >= x:
         return 0.0
-    y = pooled_mean(w[j], mu[j], w[k], mu[k])
-    return weighted_divergence(family, w[j], mu[j], y) + weighted_divergence(family, w[k], mu[k], y)
+    z = pooled_mean(w, x, v, y)
+    return weighted_divergence(family, w, x, z) + weighted_divergence(family, v, y, z)
 
 
 @kernel
@@ -47,7 +47,7 @@ def write_pair(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, lam:
     copy(mu, lam)
     if mu[k] < mu[j]:
         lam[j] = lam[k] = pooled_mean(w[j], mu[j], w[k], mu[k])
-    return pair_cost(family, mu, w, j, k)
+    return pair_cost(family, w[j], mu[j], w[k], mu[k])
 
 
 @kernel
@@ -78,9 +78,11 @@ def nearest(
     j = query.best
     best_cost = math.inf
     best_k = -1
+    top = mu[j]
+    weight = w[j]
     for k in range(mu.size):
         if k != j:
-            cost = pair_cost(family, mu, w, j, k)
+            cost = pair_cost(family, weight, top, w[k], mu[k])
             if cost < best_cost or best_k < 0:
                 best_cost = cost
                 best_k = k

@@ -1,0 +1,232 @@
+"""Slow, plain twins of three policies, written from their definitions.
+
+A twin takes the same rewards as the policy that it shadows. In each round `choose` gives the arms
+that the definition allows: the preferred one first, then those that only rounding sets apart from
+it. `tell` takes in which of them was pulled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+import armature as am
+from armature.bounds.lower_bound import make_tableau, run_allocate
+
+ROUNDING = 1e-9
+
+
+def largest(values: np.ndarray, slack: float) -> list[int]:
+    """The first of the largest values, then all others within `slack` of it."""
+    best = int(np.argmax(values))
+    return [best, *(int(k) for k in np.flatnonzero(values >= values[best] - slack) if k != best)]
+
+
+def telling(family: am.Family, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """d(x, y), with y a thousandth of the way nearer to x where that is infinite."""
+    d = np.asarray(family.divergence(x, y))
+    return np.where(np.isinf(d), family.divergence(x, y + 1e-3 * (x - y)), d)
+
+
+class Hedge:
+    """AdaHedge for experts with names; those that sit a round out do as well as the learner."""
+
+    def __init__(self) -> None:
+        self.total: dict = {}
+        self.missed = 0.0  # the total of an expert that has not taken part yet
+        self.gap = 0.0
+
+    def weights(self, names: list) -> np.ndarray:
+        behind = self.losses_of(names)
+        behind -= behind.min()
+        if self.gap == 0.0:
+            w = (behind == 0.0).astype(float)
+        else:
+            w = np.exp(-math.log(len(names)) / self.gap * behind)
+        return w / w.sum()
+
+    def losses_of(self, names: list) -> np.ndarray:
+        return np.array([self.total.setdefault(name, self.missed) for name in names])
+
+    def update(self, names: list, loss: np.ndarray) -> None:
+        w, L = self.weights(names), self.losses_of(names)
+        average = float(w @ loss)
+        if len(names) == 1:
+            mixed = average
+        elif self.gap == 0.0:
+            mixed = (L + loss).min() - L.min()
+        else:
+            eta, there = math.log(len(names)) / self.gap, w > 0.0
+            mixed = -np.logaddexp.reduce(np.log(w[there]) - eta * loss[there]) / eta
+        self.gap += max(0.0, average - mixed)
+        for name in self.total:
+            self.total[name] += average
+        self.missed += average
+        self.total.update(zip(names, L + loss, strict=True))
+
+
+class Twin:
+    """The pulls and rewards so far; each arm is pulled once before any is chosen."""
+
+    def __init__(self, structure: am.Structure, family: am.Family) -> None:
+        self.structure, self.family, self.K = structure, family, structure.n_arms
+        self.N, self.sums = np.zeros(self.K), np.zeros(self.K)
+        self.clock = self.explorations = 0
+        self.settle: Callable[[int], None] | None = None
+
+    def choose(self) -> list[int]:
+        self.settle = None
+        if self.clock < self.K:
+            return [self.clock]
+        return self.decide(self.sums / self.N)
+
+    def decide(self, mu: np.ndarray) -> list[int]:
+        raise NotImplementedError
+
+    def tell(self, arm: int, reward: float) -> None:
+        if self.settle is not None:
+            self.settle(arm)
+        self.N[arm] += 1.0
+        self.sums[arm] += reward
+        self.clock += 1
+
+
+class Game(Twin):
+    """What SPk and SPLambda have in common."""
+
+    def __init__(
+        self, structure: am.Structure, family: am.Family, epsilon: float = 1.0, test: str = "glr"
+    ) -> None:
+        super().__init__(structure, family)
+        self.epsilon, self.test = epsilon, test
+        self.n = np.zeros(self.K, dtype=int)
+        self.hedge = [Hedge() for _ in range(self.K)]
+
+    def decide(self, mu: np.ndarray) -> list[int]:
+        model, family = self.structure, self.family
+        fit = model.project(mu, self.N, family)
+        evidence = max(model.nearest_alternative(mu, self.N, i, family).cost for i in range(self.K))
+        misfit = fit.cost if self.test == "glr" else 0.0
+        if evidence - misfit > math.log(1 + self.clock):
+            return [int(np.argmax(fit.means))]
+        self.explorations += 1
+        j = int(np.argmax(mu))
+        n = int(self.n[j])
+        self.n[j] += 1
+        if n % 2 == 0:
+            return [j]
+        level = math.log(n) / self.N
+        low, high = np.asarray(family.lower(mu, level)), np.asarray(family.upper(mu, level))
+        return self.explore(mu, j, self.epsilon / n, low, high)
+
+    def explore(self, mu, j, eps, low, high) -> list[int]:
+        """A step of candidate j's game, for intervals from `low` to `high`."""
+        raise NotImplementedError
+
+    def optimism(self, information: Callable, j, eps, low, high) -> np.ndarray:
+        """The most information per regret over the means in each arm's interval."""
+        best = np.zeros(self.K)
+        for xi in (low, high, np.clip(high[j] - eps, low, high)):
+            regret = np.maximum(eps, high[j] - xi)
+            regret[j] = eps
+            best = np.maximum(best, information(xi) / regret)
+        return best
+
+
+class SPkTwin(Game):
+    """Algorithm 1: the learner plays shares of regret, the nearest alternative answers."""
+
+    def __init__(self, structure: am.Structure, family: am.Family, **options: object) -> None:
+        super().__init__(structure, family, **options)
+        self.ahead = np.zeros(self.K)
+
+    def explore(self, mu, j, eps, low, high) -> list[int]:
+        arms = list(range(self.K))
+        gaps = np.maximum(eps, high[j] - high)
+        w = self.hedge[j].weights(arms) / gaps
+        w /= w.sum()
+        lam, cost = self.structure.nearest_alternative(mu, w, j, self.family)
+        if cost == math.inf:
+            return [j]
+        gain = self.optimism(lambda xi: telling(self.family, xi, lam), j, eps, low, high)
+        self.hedge[j].update(arms, -(w @ gaps) * gain)
+        self.ahead -= w
+        self.settle = self.count
+        return largest(-self.ahead, ROUNDING)
+
+    def count(self, arm: int) -> None:
+        self.ahead[arm] += 1.0
+
+
+class SPLambdaTwin(Game):
+    """A leader in each cell, a learner over the cells, and the arm that answers best."""
+
+    def __init__(self, structure: am.Structure, family: am.Family, **options: object) -> None:
+        super().__init__(structure, family, **options)
+        self.chosen = np.zeros((self.K, self.K))
+
+    def explore(self, mu, j, eps, low, high) -> list[int]:
+        model, family = self.structure, self.family
+        cells = model.cells(j, mu, self.N, family)
+        fits = [model.cell_min(mu, self.chosen[j], cell, family) for cell in cells]
+        near = [c for c, fit in enumerate(fits) if fit.cost < math.inf]
+        if not near:
+            return [j]
+        names = [(cells[c].first, cells[c].second) for c in near]
+        leaders = np.array([fits[c].means for c in near])
+        q = self.hedge[j].weights(names)
+        gain = self.optimism(lambda xi: q @ telling(family, xi, leaders), j, eps, low, high)
+
+        def settle(arm: int) -> None:
+            self.hedge[j].update(names, telling(family, mu[arm], leaders[:, arm]))
+            self.chosen[j, arm] += 1.0
+
+        self.settle = settle
+        return largest(gain, ROUNDING * gain.max())
+
+
+class OSSBTwin(Twin):
+    """Follow the allocation of the lower bound at the projected means."""
+
+    def __init__(
+        self, structure: am.Structure, family: am.Family, epsilon: float, gamma: float = 0.0
+    ) -> None:
+        super().__init__(structure, family)
+        self.epsilon, self.gamma = epsilon, gamma
+
+    def decide(self, mu: np.ndarray) -> list[int]:
+        means = self.structure.project(mu, self.N, self.family).means
+        best = int(np.argmax(means))
+        if self.information(means, best) >= (1 + self.gamma) * math.log(1 + self.clock):
+            return [best]
+        self.explorations += 1
+        rarest = int(np.argmin(self.N))
+        gaps = means[best] - means
+        if self.N[rarest] <= self.epsilon * self.explorations or (gaps == 0.0).sum() > 1:
+            return [rarest]
+        c = self.allocation(means, gaps)
+        if c is None:
+            return [rarest]
+        if not (c > 0.0).any():
+            return [best]
+        lack = np.full(self.K, math.inf)
+        np.divide(self.N, c, out=lack, where=c > 0.0)
+        return largest(-lack, 1e-3 * lack.min())
+
+    def information(self, means: np.ndarray, best: int) -> float:
+        """What the pulls tell apart, if the best arm's mean were known."""
+        w = self.N.copy()
+        w[best] = 1e9 * self.N.max()
+        lam, cost = self.structure.nearest_alternative(means, w, best, self.family)
+        moved = w[best] * self.family.divergence(means[best], lam[best])
+        return math.inf if cost > 0.0 and moved > 0.5 * cost else cost
+
+    def allocation(self, means: np.ndarray, gaps: np.ndarray) -> np.ndarray | None:
+        """The pulls per ln T that the lower bound asks for; None where no finite ones do."""
+        c, bounds = np.zeros(self.K), np.zeros(2)
+        instance = am.Instance(self.structure, means, self.family)
+        tableau = make_tableau(self.K)
+        run_allocate(self.structure, instance, gaps, 1e-6, 100_000, False, c, bounds, tableau)
+        return c if bounds[1] < math.inf else None
