@@ -1,6 +1,6 @@
 # make test             everything: lint, format, types, import contract, doctests, tests
 # make test-exhaustive  the same with ten times as many random problems
-# make benchmarks       how fast the oracles and bounds are, beside other solvers
+# make benchmarks       how fast oracles, bounds and policies are
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -29,6 +29,7 @@ test-exhaustive: check
 benchmarks: .venv/installed-bench
 	$(BIN)/python benchmarks/oracles.py
 	$(BIN)/python benchmarks/bounds.py
+	$(BIN)/python benchmarks/policies.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -286,6 +286,17 @@ def test_the_warm_allocation_solver(kind: type[am.Structure], rng: np.random.Gen
         assert pulls @ instance.gaps == pytest.approx(bounds[1], rel=1e-9, abs=1e-12)
 
 
+def test_a_warm_start_does_not_take_what_moves_the_best_arm() -> None:
+    """Here half of a challenger's cost is the best arm's own move: not an alternative to count."""
+    means = np.array([0.079177735, 0.0, 0.489317191, 0.431505074, 0.0])
+    instance = am.Instance(am.Simplex(5), means / means.sum(), am.Bernoulli())
+    pulls, bounds, tableau = np.zeros(5), np.zeros(2), make_tableau(5)
+    for warm in (False, True):
+        arguments = (instance.gaps, 1e-4, 10_000, warm, pulls, bounds, tableau)
+        assert run_allocate(instance.structure, instance, *arguments) == CERTIFIED
+        assert bounds[1] == pytest.approx(am.lower_bound(instance).value, rel=1.1e-4)
+
+
 class Half(am.Structure):
     """In plain Python: the means of two arms are any numbers."""
 

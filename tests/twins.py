@@ -25,9 +25,13 @@ def largest(values: np.ndarray, slack: float) -> list[int]:
 
 
 def telling(family: am.Family, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """d(x, y), with y a thousandth of the way nearer to x where that is infinite."""
-    d = np.asarray(family.divergence(x, y))
-    return np.where(np.isinf(d), family.divergence(x, y + 1e-3 * (x - y)), d)
+    """d(x, y), with y kept a thousandth of x's way off the ends of the domain."""
+    low, high = family.domain.low, family.domain.high
+    if math.isfinite(low):
+        y = np.where(y < x, np.maximum(y, low + 1e-3 * (x - low)), y)
+    if math.isfinite(high):
+        y = np.where(y > x, np.minimum(y, high - 1e-3 * (high - x)), y)
+    return np.asarray(family.divergence(x, y))
 
 
 class Hedge:
@@ -52,7 +56,7 @@ class Hedge:
 
     def update(self, names: list, loss: np.ndarray) -> None:
         w, L = self.weights(names), self.losses_of(names)
-        average = float(w @ loss)
+        average = float(loss.min() + w @ (loss - loss.min()))
         if len(names) == 1:
             mixed = average
         elif self.gap == 0.0:
@@ -204,7 +208,10 @@ class OSSBTwin(Twin):
         self.explorations += 1
         rarest = int(np.argmin(self.N))
         gaps = means[best] - means
-        if self.N[rarest] <= self.epsilon * self.explorations or (gaps == 0.0).sum() > 1:
+        if (
+            self.N[rarest] <= self.epsilon * self.explorations
+            or (gaps <= 1e-9 * np.abs(means).max()).sum() > 1
+        ):
             return [rarest]
         c = self.allocation(means, gaps)
         if c is None:

@@ -15,6 +15,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from armature.bounds import LowerBound
     from armature.instance import Instance
+    from armature.simulation import Results
 
 app = typer.Typer(
     help="Structured stochastic bandits: explore only as much as your knowledge leaves open.",
@@ -29,6 +30,7 @@ MOST_ALTERNATIVES = 10
 class Listing(StrEnum):
     """What `armature list` can list."""
 
+    policies = "policies"
     structures = "structures"
     families = "families"
     panels = "panels"
@@ -132,16 +134,81 @@ def _print_bound(instance: Instance, answer: LowerBound) -> None:
         console.print(f"and {left} more with less weight (--json has all)")
 
 
+@app.command()
+def run(
+    spec: Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped problem.")],
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for results; finished runs are kept there.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> None:
+    """Run an experiment: every policy, on the same rewards, with the regret in the end.
+
+    Interrupted with Ctrl-C or killed, it goes on from what is finished when it is run again with
+    the same --out, and ends with the same results.
+    """
+    from armature.errors import ArmatureError
+    from armature.experiments.experiment import load_experiments
+    from armature.experiments.run import as_json as to_json
+    from armature.experiments.run import run_experiment
+
+    errors = Console(stderr=True)
+    try:
+        experiments = load_experiments(spec)
+        results = []
+        for n, experiment in enumerate(experiments):
+            folder = out
+            if len(experiments) > 1:
+                folder = None if out is None else out / f"{n:03d}"
+                if not quiet:
+                    errors.print(", ".join(f"{k} = {v}" for k, v in experiment.point.items()))
+            results.append(run_experiment(experiment, folder, jobs, errors, quiet))
+    except (ArmatureError, OSError) as error:
+        _fail(error)
+    except KeyboardInterrupt:
+        kept = f"what is finished is kept in {out}" if out else "nothing is kept without --out"
+        errors.print(f"interrupted: {kept}")
+        raise typer.Exit(130) from None
+    if as_json:
+        typer.echo(to_json(experiments, results))
+        return
+    for experiment, result in zip(experiments, results, strict=True):
+        point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
+        _print_summary(experiment.title + (f" ({point})" if point else ""), result)
+    if out is not None:
+        console.print(f"results, a table and a picture are in {out}")
+
+
+def _print_summary(title: str, results: Results) -> None:
+    summary = results.summary()
+    table = Table(title=f"{title}: {results.repetitions} runs of {results.horizon:,} rounds")
+    names = ("policy", "regret", "+-", "5%", "median", "95%", "slope", "V", "explored", "us/round")
+    for name in names:
+        first = name == "policy"
+        table.add_column(name, justify="left" if first else "right", no_wrap=first)
+    for policy, row in summary.sort_values("regret").iterrows():
+        cells = ["" if np.isnan(value) else f"{value:.3g}" for value in row]
+        table.add_row(str(policy), *cells)
+    console.print(table)
+
+
 @app.command("list")
 def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -> None:
     """Names that can be used in a problem's file, and the problems that are shipped."""
     import tomllib
 
-    from armature.descriptions import FAMILIES, STRUCTURES
+    from armature.descriptions import FAMILIES, POLICIES, STRUCTURES
     from armature.experiments import shipped_specs
 
-    if what in (Listing.structures, Listing.families):
-        classes = STRUCTURES if what is Listing.structures else FAMILIES
+    known = {
+        Listing.policies: POLICIES,
+        Listing.structures: STRUCTURES,
+        Listing.families: FAMILIES,
+    }
+    if what in known:
+        classes = known[what]
         rows = {name: (cls.__doc__ or "").strip().splitlines()[0] for name, cls in classes.items()}
     else:
         specs = shipped_specs("panels" if what is Listing.panels else "examples")

@@ -197,7 +197,7 @@ def start_warm(
     mu: Floats,
     gaps: Floats,
     best: int,
-    freedom: float,
+    tolerance: float,
     pulls: Floats,
     tableau: Tableau,
 ) -> None:
@@ -214,14 +214,14 @@ def start_warm(
     free = gaps[best] == 0.0
     spend(pulls, gaps, SMOOTHING, w)
     if free:
-        w[best] = freedom * largest(w)
+        w[best] = FREE_WEIGHT / tolerance * largest(w)
     for challenger in range(K):
         if challenger == best:
             continue
         value = nearest_with(model, mu, w, best, challenger, lam)
         moved = w[best] * divergence(family, mu[best], lam[best]) if free else 0.0
-        if value == math.inf or moved > 0.5 * value:
-            continue
+        if value == math.inf or moved > STILL * tolerance * value:
+            continue  # not an alternative that keeps the best mean: `allocate` will find one
         write_prices(tableau, N)
         told_apart = 0.0
         for k in range(K):
@@ -266,7 +266,7 @@ def allocate(
     freedom = FREE_WEIGHT / tolerance
     warm = warm and largest(pulls) > 0.0
     if warm:
-        start_warm(model, mu, gaps, best, freedom, pulls, tableau)
+        start_warm(model, mu, gaps, best, tolerance, pulls, tableau)
     # With no weight at all, an arm's mean may go where its divergence is infinite, if there is such
     # a place.
     trace = 0.0 if family.code == GAUSSIAN else TRACE * tolerance
@@ -318,7 +318,7 @@ def allocate(
             for k in range(K):
                 pulls[k] = w[k] / value if not (free and k == best) else 0.0
         bounds[0] = max(bounds[0], lower_value(tableau, gaps, best))
-        if bounds[1] < math.inf and bounds[1] - bounds[0] <= tolerance * bounds[1]:
+        if bounds[1] < math.inf and abs(bounds[1] - bounds[0]) <= tolerance * bounds[1]:
             return CERTIFIED
         told_apart = 0.0
         for k in range(K):

@@ -20,7 +20,7 @@ import inspect
 import tomllib
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from armature.errors import ArmatureError
 from armature.instance import Instance
 
 KEYS = ("title", "means", "theta", "structure", "family")
+EXPERIMENT_KEYS = ("horizon", "repetitions", "seed", "policies", "sweep")
 
 
 def shipped_specs(kind: Literal["panels", "examples"]) -> dict[str, str]:
@@ -67,8 +68,13 @@ def parse_instance(text: str) -> Instance:
     except tomllib.TOMLDecodeError as error:
         raise ArmatureError(f"this is not TOML: {error}.") from None
     for key in table:
-        if key not in KEYS:
+        if key not in KEYS and key not in EXPERIMENT_KEYS:
             raise unknown("the key", key, KEYS)
+    return parse_instance_table(table)
+
+
+def parse_instance_table(table: dict[str, Any]) -> Instance:
+    """The instance that a table describes."""
     if "structure" not in table:
         raise ArmatureError("there is no [structure]: give one, such as kind = 'unimodal'.")
     arguments = dict(table["structure"])

@@ -10,7 +10,7 @@ import numpy as np
 from armature._compile import inlined, kernel
 from armature.families import FamilyRecord
 from armature.families.gaussian import gaussian_radius
-from armature.families.kernels import GAUSSIAN, divergence, lower, upper
+from armature.families.kernels import BERNOULLI, GAUSSIAN, divergence, lower, upper
 from armature.policies._records import History, argmax
 from armature.structures._records import Floats
 from armature.structures.model import Model, nearest_alternative, projection
@@ -98,11 +98,16 @@ def write_intervals(
 
 @inlined
 def telling(family: FamilyRecord, x: float, y: float) -> float:
-    """d(x, y); where that is infinite, as if y were a thousandth of the way from y to x."""
-    d = divergence(family, x, y)
-    if d == math.inf:
-        d = divergence(family, x, y + 1e-3 * (x - y))
-    return d
+    """d(x, y), but for a y that is nearer to the end of the domain than a thousandth of x's way.
+
+    There it counts as if it were as far as that: d is infinite at the end, and an oracle's answer
+    is at the end or next to it by rounding.
+    """
+    if family.code == GAUSSIAN:
+        return divergence(family, x, y)
+    if y < x:
+        return divergence(family, x, max(y, 1e-3 * x))
+    return divergence(family, x, min(y, 1.0 - 1e-3 * (1.0 - x)) if family.code == BERNOULLI else y)
 
 
 @inlined

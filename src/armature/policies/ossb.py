@@ -77,9 +77,10 @@ def choose(state: OSSBState, model: Model, history: History, stream: Stream) -> 
     if N[least] <= state.epsilon * state.explored[0]:
         return least
     tied = False
+    rounding = 1e-9 * largest(state.projected)
     for k in range(K):
         state.gaps[k] = state.projected[best] - state.projected[k]
-        tied = tied or (k != best and state.gaps[k] <= 0.0)
+        tied = tied or (k != best and state.gaps[k] <= rounding)
     if tied:
         return least  # no allocation tells equal arms apart
     outcome = allocate(

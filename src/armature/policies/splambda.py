@@ -150,10 +150,13 @@ def choose(state: SPLambdaState, model: Model, history: History, stream: Stream)
     learner = AdaHedgeState(state.experts[0, :awake], state.mixability[j])
     adahedge_weights(learner, q)
     pulled = best_response(model.family, room, j, epsilon, q, state.leaders)
-    average = 0.0
+    least = math.inf
     for c in range(awake):
         loss[c] = telling(model.family, history.means[pulled], state.leaders[c, pulled])
-        average += q[c] * loss[c]
+        least = min(least, loss[c])
+    average = least  # exactly so where all are equal
+    for c in range(awake):
+        average += q[c] * (loss[c] - least)
     adahedge_update(learner, q, loss)
     # Cells that do not take part do as well as the learner.
     for c in range(state.losses.shape[1]):

@@ -130,11 +130,19 @@ def simulate(
         policy.name: PolicyRuns.empty(repetitions, checkpoints.size, instance.n_arms)
         for policy in chosen
     }
-    for policy in chosen:  # compile, once and here
-        make_run(policy, instance, seed, 0, checkpoints).advance(min(horizon, instance.n_arms + 1))
+    compile_policies(chosen, instance, seed, checkpoints)
     tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
     run_tasks(instance, tasks, seed, checkpoints, runs, workers, progress)
     return Results(instance, tuple(chosen), horizon, seed, checkpoints, runs)
+
+
+def compile_policies(
+    policies: Sequence[Policy], instance: Instance, seed: int, checkpoints: Ints
+) -> None:
+    """Play a few rounds of each, so that all is compiled before there are threads."""
+    rounds = min(int(checkpoints[-1]), instance.n_arms + 1)
+    for policy in policies:
+        make_run(policy, instance, seed, 0, checkpoints).advance(rounds)
 
 
 def checked_policies(policies: Sequence[Policy], instance: Instance, horizon: int) -> list[Policy]:

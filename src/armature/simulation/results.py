@@ -8,6 +8,7 @@ import math
 import os
 import tempfile
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -169,13 +170,11 @@ class Results:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        import armature
-
         frame = self.to_frame()
         about = {
             "format": FORMAT,
             "version": VERSION,
-            "armature": armature.__version__,
+            "armature": metadata.version("armature-bandits"),
             "structure": describe(STRUCTURES, self.instance.structure),
             "family": describe(FAMILIES, self.instance.family),
             "means": self.instance.means.tolist(),

@@ -1,0 +1,128 @@
+"""An experiment in a TOML file: a problem, policies, how long and how often.
+
+    horizon = 10_000
+    repetitions = 200
+    seed = 0
+    policies = ["ucb", "spk", { kind = "spk", test = "raw" }, "my_module:MyPolicy"]
+
+    means = [0.2, 0.4, 0.9, 0.7, 0.1]
+    [structure]
+    kind = "unimodal"
+
+    [sweep]                        # optional: every combination is run
+    "family.sigma" = [0.5, 1.0]
+
+The problem is described as for `armature bound`. A key of the sweep is the path of an entry in the
+file; `policies.spk.epsilon` sets an option of all policies of that kind.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from armature.descriptions import POLICIES, build, unknown
+from armature.errors import ArmatureError
+from armature.experiments.spec import (
+    EXPERIMENT_KEYS,
+    KEYS,
+    parse_instance_table,
+    read_spec,
+)
+from armature.instance import Instance
+from armature.policies import Policy
+
+ALL_KEYS = (*KEYS, *EXPERIMENT_KEYS)
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """One point of the grid: what `simulate` needs, and the values that the sweep has set."""
+
+    title: str
+    instance: Instance
+    policies: tuple[Policy, ...]
+    horizon: int
+    repetitions: int
+    seed: int
+    point: dict[str, Any]
+
+
+def load_experiments(spec: str | Path) -> list[Experiment]:
+    """The experiments that a file describes: one, or one for each point of its sweep."""
+    return parse_experiments(read_spec(spec))
+
+
+def parse_experiments(text: str) -> list[Experiment]:
+    """The same from the text of the file."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ArmatureError(f"this is not TOML: {error}.") from None
+    for key in table:
+        if key not in ALL_KEYS:
+            raise unknown("the key", key, ALL_KEYS)
+    sweep = table.pop("sweep", {})
+    if not isinstance(sweep, dict) or not all(isinstance(v, list) and v for v in sweep.values()):
+        raise ArmatureError('[sweep] must have a list for each key, as in "family.sigma" = [1, 2].')
+    experiments = []
+    for values in itertools.product(*sweep.values()):
+        point = dict(zip(sweep, values, strict=True))
+        one = copy.deepcopy(table)
+        one["policies"] = _policy_tables(one.get("policies"))
+        for path, value in point.items():
+            _set(one, path, value)
+        experiments.append(_experiment(one, point))
+    return experiments
+
+
+def _experiment(table: dict[str, Any], point: dict[str, Any]) -> Experiment:
+    numbers = {}
+    for name, default in (("horizon", 10_000), ("repetitions", 200), ("seed", 0)):
+        value = table.pop(name, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < (name != "seed"):
+            raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
+        numbers[name] = value
+    policies = tuple(build(POLICIES, "policies", entry) for entry in table.pop("policies"))
+    title = str(table.get("title", "experiment"))
+    return Experiment(title, parse_instance_table(table), policies, point=point, **numbers)
+
+
+def _policy_tables(policies: Any) -> list[dict[str, Any]]:
+    if not isinstance(policies, list) or not policies:
+        raise ArmatureError('there are no policies: give a list, as in policies = ["spk", "ucb"].')
+    tables = []
+    for entry in policies:
+        if isinstance(entry, str):
+            tables.append({"kind": entry})
+        elif isinstance(entry, dict):
+            tables.append(dict(entry))
+        else:
+            raise ArmatureError(f"policies: {entry!r} is neither a name nor a table with a kind.")
+    return tables
+
+
+def _set(table: dict[str, Any], path: str, value: Any) -> None:
+    """Set an entry by its path."""
+    first, _, rest = path.partition(".")
+    if first == "policies":
+        kind, _, option = rest.partition(".")
+        found = [p for p in table["policies"] if str(p.get("kind", "")).lower() == kind.lower()]
+        if not option or not found:
+            kinds = [str(p.get("kind", "")) for p in table["policies"]]
+            raise unknown(f"sweep.{path}: the policy", kind, kinds)
+        for policy in found:
+            policy[option] = value
+    elif rest:
+        section = table.setdefault(first, {"kind": "gaussian"} if first == "family" else {})
+        if not isinstance(section, dict):
+            raise ArmatureError(f"sweep.{path}: {first!r} is not a section of the file.")
+        section[rest] = value
+    elif first in ALL_KEYS:
+        table[first] = value
+    else:
+        raise unknown(f"sweep.{path}: the key", first, ALL_KEYS)

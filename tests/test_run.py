@@ -1,0 +1,186 @@
+"""`armature run`: experiments in files, interruption, resumption."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import armature as am
+from armature.cli import app
+from armature.experiments.experiment import parse_experiments
+
+SPEC = """
+title = "five prices"
+means = [0.2, 0.4, 0.9, 0.7, 0.1]
+horizon = 300
+repetitions = 25
+seed = 5
+policies = ["ucb", { kind = "spk", test = "raw" }]
+
+[structure]
+kind = "unimodal"
+"""
+
+
+def invoke(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments), terminal_width=200)
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_a_run_is_what_simulate_gives(spec: Path, tmp_path: Path) -> None:
+    code, output = invoke("run", str(spec), "--out", str(tmp_path / "out"), "--quiet")
+    assert code == 0, output
+    assert "five prices: 25 runs of 300 rounds" in output
+    assert sorted(os.listdir(tmp_path / "out")) == ["regret.png", "results.parquet", "summary.csv"]
+    results = am.Results.load(tmp_path / "out" / "results.parquet")
+    instance = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
+    same = am.simulate(instance, [am.UCB(), am.SPk(test="raw")], 300, 25, seed=5)
+    for name in same.names:
+        assert np.array_equal(results.regret(name), same.regret(name))
+    code, output = invoke("run", str(spec), "--json", "--quiet", "--jobs", "1")
+    assert code == 0
+    regret = json.loads(output)["results"][0]["policies"]["UCB"]["regret"]
+    assert regret == pytest.approx(same.regret("UCB")[:, -1].mean())
+
+
+def test_a_sweep_makes_a_grid() -> None:
+    text = SPEC + '\n[sweep]\n"family.sigma" = [0.5, 2.0]\n"policies.spk.epsilon" = [1.0, 0.1]\n'
+    experiments = parse_experiments(text)
+    points = [(e.instance.family.sigma, e.policies[1].epsilon) for e in experiments]
+    assert points == [(0.5, 1.0), (0.5, 0.1), (2.0, 1.0), (2.0, 0.1)]
+    assert all(e.policies[1].test == "raw" for e in experiments)
+    means = SPEC + "\n[sweep]\nmeans = [[0.0, 1.0, 0.5], [0.0, 1.0, 0.5, 0.2]]\n"
+    assert [e.instance.n_arms for e in parse_experiments(means)] == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('"ucb"', '"ubc"', "policies.kind 'ubc' is unknown: did you mean 'ucb'"),
+        ('test = "raw"', 'tset = "raw"', "policies.tset: the key 'tset' is unknown: did you mean"),
+        ('test = "raw"', 'test = "row"', "test must be 'glr' or 'raw'"),
+        (
+            "horizon = 300",
+            "horizons = 300",
+            "'horizons' is unknown: did you mean 'horizon'",
+        ),
+        ("horizon = 300", "horizon = 0", "horizon must be a whole number, at least 1; got 0"),
+        ("horizon = 300", 'horizon = "long"', "horizon must be a whole number"),
+        ('policies = ["ucb", { kind = "spk", test = "raw" }]', "", "there are no policies"),
+        ('"ucb"', "3", "3 is neither a name nor a table"),
+        ('"ucb"', '"catse"', "CATSE is for Categorised structures, not for Unimodal"),
+        ('"ucb"', '"no_such_module:Policy"', "can't be imported"),
+        ("[structure]", "[sweep]\nx = [1]\n[structure]", "sweep.x: the key 'x' is unknown"),
+        ("[structure]", "[sweep]\nseed = 1\n[structure]", "must have a list for each key"),
+        ("title", "title title", "this is not TOML"),
+    ],
+)
+def test_bad_specs(tmp_path: Path, old: str, new: str, complaint: str) -> None:
+    assert old in SPEC
+    path = tmp_path / "spec.toml"
+    path.write_text(SPEC.replace(old, new, 1))
+    code, output = invoke("run", str(path), "--quiet")
+    assert code == 2
+    assert complaint in " ".join(output.split())
+
+
+def test_policies_and_structures_of_ones_own(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "mine_for_test.py").write_text(
+        "import armature as am\n"
+        "class Last(am.PythonPolicy):\n"
+        "    def choose(self, state, problem, history, rng):\n"
+        "        return problem.structure.n_arms - 1\n"
+        "class Anything(am.Structure):\n"
+        "    def __init__(self, n_arms):\n"
+        "        self.n_arms = n_arms\n"
+        "    def project(self, means, weights, family):\n"
+        "        return am.Unconstrained(self.n_arms).project(means, weights, family)\n"
+        "    def alt_min(self, means, weights, best, challenger, family):\n"
+        "        free = am.Unconstrained(self.n_arms)\n"
+        "        return free.alt_min(means, weights, best, challenger, family)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "spec.toml"
+    text = SPEC.replace('"ucb"', '"mine_for_test:Last"').replace("horizon = 300", "horizon = 50")
+    text = text.replace('kind = "unimodal"', 'kind = "mine_for_test:Anything"\nn_arms = 5')
+    path.write_text(text.replace("repetitions = 25", "repetitions = 2"))
+    code, output = invoke("run", str(path), "--json", "--quiet", "--out", str(tmp_path / "out"))
+    assert code == 0, output
+    last = json.loads(output)["results"][0]["policies"]["Last"]
+    assert last["regret"] == pytest.approx(0.7 + 0.5 + 0.2 + 46 * 0.8)
+
+
+def start(spec: Path, out: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "armature", "run", str(spec), "--out", str(out), "--jobs", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_parts(out: Path, process: subprocess.Popen[str], least: int) -> None:
+    while len(list(out.glob("parts/*.npz"))) < least and process.poll() is None:
+        time.sleep(0.01)
+
+
+def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
+    """Killed three times at random moments, then interrupted, then left alone."""
+    spec, out, rng = tmp_path / "spec.toml", tmp_path / "out", np.random.default_rng(1)
+    spec.write_text(SPEC.replace("horizon = 300", "horizon = 60000"))
+    for _ in range(3):
+        process = start(spec, out)
+        wait_for_parts(out, process, 1)
+        time.sleep(float(rng.uniform(0.0, 0.3)))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    process = start(spec, out)
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    sent = time.monotonic()
+    _, complaint = process.communicate()
+    if process.returncode != 0:
+        assert process.returncode == 130
+        assert "interrupted: what is finished is kept" in complaint
+        assert time.monotonic() - sent < 5.0
+    process = start(spec, out)
+    assert process.communicate() is not None
+    assert process.returncode == 0
+    resumed = (out / "results.parquet").read_bytes()
+    code, _ = invoke("run", str(spec), "--out", str(tmp_path / "again"), "--quiet")
+    assert code == 0
+    assert (tmp_path / "again" / "results.parquet").read_bytes() == resumed
+    assert not (out / "parts").exists()
+
+
+def test_a_damaged_part_is_run_again(spec: Path, tmp_path: Path) -> None:
+    from armature.simulation.parts import Parts
+
+    out = tmp_path / "out"
+    instance = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
+    results = am.simulate(instance, [am.UCB()], 300, 25, seed=5)
+    parts = Parts(out / "parts", instance, 300, 5)
+    parts.save(am.UCB(), results.runs["UCB"], list(range(10)))
+    (path,) = out.glob("parts/*.npz")
+    path.write_bytes(path.read_bytes()[:100])
+    assert parts.load(am.UCB(), results.runs["UCB"]) == set()
+    code, _ = invoke("run", str(spec), "--out", str(out), "--quiet")
+    assert code == 0
+    loaded = am.Results.load(out / "results.parquet")
+    assert np.array_equal(loaded.regret("UCB"), results.regret("UCB"))
