@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 import armature as am
+from armature.descriptions import POLICIES
+from armature.experiments.spec import load_instance
 from armature.simulation.rewards import make_rewards, next_reward
 
 PRICES = ["9.99", "12.99", "14.99"]
@@ -98,12 +100,18 @@ def test_rewards_in_any_order_come_to_the_same() -> None:
     assert one.ask(5) == other.ask(5)
 
 
-@pytest.mark.parametrize("policy", [am.SPk(), am.SPLambda(), am.ThompsonSampling(), am.OSUB()])
-def test_online_and_simulated_decisions_are_the_same(policy: am.Policy) -> None:
-    """Round by round: the pulls at every checkpoint, for two repetitions."""
-    instance = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
+@pytest.mark.parametrize("kind", POLICIES.values(), ids=lambda kind: kind.__name__)
+def test_online_and_simulated_decisions_are_the_same(kind: type[am.Policy]) -> None:
+    """For every policy: the regret and the pulls at every checkpoint of 500 rounds."""
+    panels = ("unimodal-1", "categorised-2", "linear", "sparse-2")
+    policy = kind()
+    instance = next(
+        instance
+        for instance in map(load_instance, panels)
+        if policy.supports(instance.structure, instance.family)
+    )
     results = am.simulate(instance, [policy], horizon=500, repetitions=1, seed=7)
-    bandit = am.Bandit(policy, instance.structure, instance.family, seed=7)
+    bandit = am.Bandit(policy, instance.structure, instance.family, seed=7, horizon=500)
     rewards = make_rewards(instance.means, 7, 0)
     regret, seen = 0.0, {}
     for t in range(1, 501):

@@ -65,6 +65,12 @@ def test_a_sweep_makes_a_grid() -> None:
     points = [(e.instance.family.sigma, e.policies[1].epsilon) for e in experiments]
     assert points == [(0.5, 1.0), (0.5, 0.1), (2.0, 1.0), (2.0, 0.1)]
     assert all(e.policies[1].test == "raw" for e in experiments)
+    start, _, end = SPEC.partition("means = [0.2, 0.4, 0.9, 0.7, 0.1]")
+    made = start + "means = { n_arms = 4, best = 1.0, gap = 0.5 }" + end
+    made += '\n[sweep]\n"means.n_arms" = [3, 5]\n"means.gap" = [0.1, 0.2]\n'
+    points = [(e.instance.n_arms, e.instance.gaps.max()) for e in parse_experiments(made)]
+    assert points == [(3, pytest.approx(0.1)), (3, pytest.approx(0.2)),
+                      (5, pytest.approx(0.1)), (5, pytest.approx(0.2))]  # fmt: skip
     means = SPEC + "\n[sweep]\nmeans = [[0.0, 1.0, 0.5], [0.0, 1.0, 0.5, 0.2]]\n"
     assert [e.instance.n_arms for e in parse_experiments(means)] == [3, 4]
 
@@ -89,6 +95,9 @@ def test_a_sweep_makes_a_grid() -> None:
         ("[structure]", "[sweep]\nx = [1]\n[structure]", "sweep.x: the key 'x' is unknown"),
         ("[structure]", "[sweep]\nseed = 1\n[structure]", "must have a list for each key"),
         ("title", "title title", "this is not TOML"),
+        ("[0.2, 0.4, 0.9, 0.7, 0.1]", "{ n_arm = 3 }", "means.n_arm: the key 'n_arm' is unknown"),
+        ("[0.2, 0.4, 0.9, 0.7, 0.1]", "{ n_arms = 3 }", "means needs the key 'best'"),
+        ("[0.2, 0.4, 0.9, 0.7, 0.1]", "{ n_arms = 1, best = 1.0, gap = 0.1 }", "at least 2; got 1"),
     ],
 )
 def test_bad_specs(tmp_path: Path, old: str, new: str, complaint: str) -> None:

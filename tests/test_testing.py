@@ -157,7 +157,7 @@ class Forgetful(am.PythonPolicy):
 
     def choose(self, state, problem, history, rng):
         memory.append(1)
-        return len(memory) % problem.structure.n_arms
+        return len(memory) // 7 % problem.structure.n_arms
 
 
 memory: list[int] = []
@@ -190,7 +190,7 @@ class CountingState(NamedTuple):
 @am.kernel
 def count_on(state, model, history, stream):
     state.count[0] += 1.0
-    return int(state.count[0]) % history.pulls.size
+    return int(state.count[0] // 7.0) % history.pulls.size
 
 
 Unsaved.choose = count_on

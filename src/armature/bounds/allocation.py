@@ -200,10 +200,11 @@ def start_warm(
     tolerance: float,
     pulls: Floats,
     tableau: Tableau,
-) -> None:
+) -> bool:
     """Let each challenger's nearest alternative for a guess of the pulls enter the basis.
 
     If the guess is the solution for means close by, these are nearly the alternatives that bind.
+    False where none has entered.
     """
     K = mu.size
     family = model.family
@@ -213,13 +214,19 @@ def start_warm(
     column = tableau.vectors[3]
     free = gaps[best] == 0.0
     spend(pulls, gaps, SMOOTHING, w)
-    if free:
-        w[best] = FREE_WEIGHT / tolerance * largest(w)
+    heaviest = largest(w)
+    entered = False
     for challenger in range(K):
         if challenger == best:
             continue
+        if free:
+            w[best] = 10.0 * FREE_WEIGHT / tolerance * heaviest
         value = nearest_with(model, mu, w, best, challenger, lam)
         moved = w[best] * divergence(family, mu[best], lam[best]) if free else 0.0
+        while STILL * tolerance * value < moved < value and w[best] < MOST_WEIGHT * heaviest:
+            w[best] *= 10.0
+            value = nearest_with(model, mu, w, best, challenger, lam)
+            moved = w[best] * divergence(family, mu[best], lam[best])
         if value == math.inf or moved > STILL * tolerance * value:
             continue  # not an alternative that keeps the best mean: `allocate` will find one
         write_prices(tableau, N)
@@ -231,7 +238,8 @@ def start_warm(
             told_apart += N[k] * column[k]
         if told_apart < 1.0:
             lam[best] = mu[best] if free else lam[best]
-            pivot(tableau, column, lam, 0)
+            entered = pivot(tableau, column, lam, 0) or entered
+    return entered
 
 
 @kernel
@@ -264,9 +272,8 @@ def allocate(
     bounds[1] = math.inf
     smooth = True
     freedom = FREE_WEIGHT / tolerance
-    warm = warm and largest(pulls) > 0.0
     if warm:
-        start_warm(model, mu, gaps, best, tolerance, pulls, tableau)
+        warm = largest(pulls) > 0.0 and start_warm(model, mu, gaps, best, tolerance, pulls, tableau)
     # With no weight at all, an arm's mean may go where its divergence is infinite, if there is such
     # a place.
     trace = 0.0 if family.code == GAUSSIAN else TRACE * tolerance

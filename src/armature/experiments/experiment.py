@@ -11,9 +11,11 @@
 
     [sweep]                        # optional: every combination is run
     "family.sigma" = [0.5, 1.0]
+    "policies.spk.epsilon" = [0.5, 1.0]
 
 The problem is described as for `armature bound`. A key of the sweep is the path of an entry in the
-file; `policies.spk.epsilon` sets an option of all policies of that kind.
+file; `policies.spk.epsilon` sets an option of all policies of that kind. With means given as
+{ n_arms = 10, best = 1.0, gap = 0.5 }, a sweep can go over `means.n_arms` and `means.gap`.
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ def run_experiment(
     tasks = [(p, r) for r in range(R) for p in policies if r not in done[p.name]]
     if tasks:
         start = time.perf_counter()
-        compile_policies(policies, instance, seed, checkpoints)
+        with console.status("compiling (a first run takes up to a minute or two)"):
+            compile_policies(policies, instance, seed, checkpoints)
         took = time.perf_counter() - start
         if took > 1.0 and not quiet:
             console.print(f"compiled in {took:.1f} s (the next run starts at once)")

@@ -9,9 +9,10 @@
     kind = "gaussian"
     sigma = 1.0
 
-`means` may be left out for a linear structure with `theta`. The number of arms follows from the
-means; the other keys of a structure are the arguments of its class. Without a family, rewards are
-Gaussian with sigma 1.
+`means` may be left out for a linear structure with `theta`, or say { n_arms = 10, best = 1.0,
+gap = 0.5 }: one arm in the middle is better than all others by a gap. The number of arms follows
+from the means; the other keys of a structure are the arguments of its class. Without a family,
+rewards are Gaussian with sigma 1.
 """
 
 from __future__ import annotations
@@ -85,9 +86,33 @@ def parse_instance_table(table: dict[str, Any]) -> Instance:
             means = np.asarray(arguments["features"], float) @ np.asarray(table["theta"], float)
         except (TypeError, ValueError):
             raise ArmatureError("theta must have one number for each feature.") from None
+    if isinstance(means, dict):
+        means = one_good_arm(**_checked_keys(means))
     if means is None:
         raise ArmatureError("there are no means: give means = [...], one for each arm.")
     accepted = STRUCTURES.get(str(arguments.get("kind", "")).lower())
     if accepted is not None and "n_arms" in inspect.signature(accepted).parameters:
         arguments.setdefault("n_arms", len(means))
     return Instance(build(STRUCTURES, "structure", arguments), means, family)
+
+
+def one_good_arm(n_arms: int, best: float, gap: float) -> list[float]:
+    """Means with one good arm in the middle.
+
+    >>> one_good_arm(4, 1.0, 0.5)
+    [0.5, 0.5, 1.0, 0.5]
+    """
+    if isinstance(n_arms, bool) or not isinstance(n_arms, int) or n_arms < 2:
+        raise ArmatureError(f"means.n_arms must be a whole number, at least 2; got {n_arms!r}.")
+    return [best if k == n_arms // 2 else best - gap for k in range(n_arms)]
+
+
+def _checked_keys(means: dict[str, Any]) -> dict[str, Any]:
+    names = ("n_arms", "best", "gap")
+    for key in means:
+        if key not in names:
+            raise unknown(f"means.{key}: the key", key, names)
+    for name in names:
+        if name not in means:
+            raise ArmatureError(f"means needs the key {name!r}, or is a list of numbers.")
+    return means

@@ -120,6 +120,8 @@ class SPk(SaddlePointPolicy):
     threshold: "practical" is ln(1 + t), as in the paper's experiments; "theory" is the proof's.
     confidence: "practical" is ln n, likewise; "theory" is the proof's.
     epsilon, decay: the least gap is epsilon / n**decay in the n-th exploration round.
+
+    `docs/defaults.md` has what these were measured to be worth.
     """
 
     oracles: ClassVar = ("project", "nearest")
