@@ -11,7 +11,7 @@ from armature._compile import inlined, kernel
 from armature.families import FamilyRecord
 from armature.families.gaussian import gaussian_radius
 from armature.families.kernels import BERNOULLI, GAUSSIAN, divergence, lower, upper
-from armature.policies._records import History, argmax
+from armature.policies._records import History, argmax, mark_exploration
 from armature.structures._records import Floats
 from armature.structures.model import Model, nearest_alternative, projection
 from armature.thresholds import (
@@ -71,6 +71,25 @@ def exploit_threshold(theory: bool, history: History) -> float:
     if theory:
         return exploration_threshold_theory(max(rounds, 2.0), history.pulls.size)
     return exploration_threshold(rounds)
+
+
+@kernel
+def exploit_or_candidate(
+    options: GameOptions, model: Model, history: History, explored: Floats, room: Room
+) -> tuple[int, int, float]:
+    """(arm, j, n): the arm to pull at once, or -1; then it is step n of the game of candidate j.
+
+    Exploit if the test says so. Else j is the arm with the best mean; in every other round of its
+    exploration it is pulled itself.
+    """
+    i, statistic = exploit_statistic(options.glr, model, history, room.projected, room.lam)
+    if statistic > exploit_threshold(options.theory_threshold, history):
+        return i, i, 0.0
+    mark_exploration(history)
+    j = argmax(history.means)
+    n = explored[j]
+    explored[j] = n + 1.0
+    return j if n % 2.0 == 0.0 else -1, j, n
 
 
 @kernel

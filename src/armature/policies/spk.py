@@ -15,14 +15,13 @@ from armature.learners.tracking import track
 from armature.policies._game import (
     GameOptions,
     Room,
-    exploit_statistic,
-    exploit_threshold,
+    exploit_or_candidate,
     make_room,
     price,
     telling,
     write_intervals,
 )
-from armature.policies._records import History, argmax, mark_exploration
+from armature.policies._records import History
 from armature.policies._saddle_point import SaddlePointPolicy
 from armature.streams import Stream
 from armature.structures import Structure
@@ -72,15 +71,9 @@ def choose(state: SPkState, model: Model, history: History, stream: Stream) -> i
     options = state.options
     room = state.room
     K = history.pulls.size
-    i, statistic = exploit_statistic(options.glr, model, history, room.projected, room.lam)
-    if statistic > exploit_threshold(options.theory_threshold, history):
-        return i
-    mark_exploration(history)
-    j = argmax(history.means)
-    n = state.explored[j]
-    state.explored[j] = n + 1.0
-    if n % 2.0 == 0.0:
-        return j
+    arm, j, n = exploit_or_candidate(options, model, history, state.explored, room)
+    if arm >= 0:
+        return arm
     epsilon = options.epsilon / n**options.decay
     write_intervals(options, model.family, history, n, room)
     learner = AdaHedgeState(state.losses[j], state.mixability[j])

@@ -15,14 +15,13 @@ from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_
 from armature.policies._game import (
     GameOptions,
     Room,
-    exploit_statistic,
-    exploit_threshold,
+    exploit_or_candidate,
     make_room,
     price,
     telling,
     write_intervals,
 )
-from armature.policies._records import History, argmax, mark_exploration
+from armature.policies._records import History
 from armature.policies._saddle_point import SaddlePointPolicy
 from armature.streams import Stream
 from armature.structures import Sparse, Structure
@@ -131,15 +130,9 @@ def choose(state: SPLambdaState, model: Model, history: History, stream: Stream)
     """Exploit if the test says so; else the candidate, and a step of its game, in turns."""
     options = state.options
     room = state.room
-    i, statistic = exploit_statistic(options.glr, model, history, room.projected, room.lam)
-    if statistic > exploit_threshold(options.theory_threshold, history):
-        return i
-    mark_exploration(history)
-    j = argmax(history.means)
-    n = state.explored[j]
-    state.explored[j] = n + 1.0
-    if n % 2.0 == 0.0:
-        return j
+    arm, j, n = exploit_or_candidate(options, model, history, state.explored, room)
+    if arm >= 0:
+        return arm
     epsilon = options.epsilon / n**options.decay
     write_intervals(options, model.family, history, n, room)
     awake = wake_leaders(state, model, history, j)

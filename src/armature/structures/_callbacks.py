@@ -1,7 +1,7 @@
-"""Oracles that call a structure written in plain Python.
+"""The oracle that calls a structure written in plain Python.
 
-Each is a kernel like the oracles of the library's structures, and leaves compiled code for the one
-call. Imported only when there is such a structure, as it needs Numba at once.
+It is a kernel like those of the library's structures, and leaves compiled code for the one call.
+Imported only when there is such a structure, as it needs Numba at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from armature.structures._structure import Structure
 
 
 @callback
-def call_project(
+def call(
     shape: Shape,
     family: FamilyRecord,
     mu: Floats,
@@ -24,50 +24,12 @@ def call_project(
     lam: Floats,
     work: Work,
 ) -> float:
-    """`project` of a structure in plain Python."""
+    """Any oracle of a structure in plain Python: the query says which."""
     number = shape.integer[0]
     best = query.best
     first = query.first
     with numba.objmode(cost="float64"):
-        cost = _answer(number, "project", mu, w, best, first, lam)
-    return cost
-
-
-@callback
-def call_alt_min(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
-    """`alt_min` of a structure in plain Python."""
-    number = shape.integer[0]
-    best = query.best
-    first = query.first
-    with numba.objmode(cost="float64"):
-        cost = _answer(number, "alt_min", mu, w, best, first, lam)
-    return cost
-
-
-@callback
-def call_nearest(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
-    """`nearest_alternative` of a structure in plain Python."""
-    number = shape.integer[0]
-    best = query.best
-    first = query.first
-    with numba.objmode(cost="float64"):
-        cost = _answer(number, "nearest_alternative", mu, w, best, first, lam)
+        cost = _answer(number, mu, w, best, first, lam)
     return cost
 
 
@@ -83,15 +45,18 @@ def number_of(structure: Structure, family: Family) -> int:
     return len(_STRUCTURES) - 1
 
 
-def _answer(
-    number: int, method: str, mu: Floats, w: Floats, best: int, first: int, lam: Floats
-) -> float:
+def _answer(number: int, mu: Floats, w: Floats, best: int, first: int, lam: Floats) -> float:
     """Ask a structure in plain Python, which gets copies: the arrays are the caller's."""
     structure, family = _STRUCTURES[number]
-    arms = {"project": (), "nearest_alternative": (best,)}.get(method, (best, first))
-    fit = getattr(structure, method)(mu.copy(), w.copy(), *arms, family)
+    means, weights = mu.copy(), w.copy()
+    if best < 0:
+        fit = structure.project(means, weights, family)
+    elif first < 0:
+        fit = structure.nearest_alternative(means, weights, best, family)
+    else:
+        fit = structure.alt_min(means, weights, best, first, family)
     lam[:] = fit.means
     return float(fit.cost)
 
 
-ORACLE = Oracle(call_project, call_alt_min, call_nearest, call_alt_min)
+ORACLE = Oracle(call, call, call, call)
