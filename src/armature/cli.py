@@ -183,15 +183,22 @@ def run(
 
 def _print_summary(title: str, results: Results) -> None:
     summary = results.summary()
-    table = Table(title=f"{title}: {results.repetitions} runs of {results.horizon:,} rounds")
-    names = ("policy", "regret", "+-", "5%", "median", "95%", "slope", "V", "explored", "us/round")
+    console.print(f"[bold]{title}[/bold]: {results.repetitions} runs of {results.horizon:,} rounds")
+    names = ("policy", "regret", "5%", "median", "95%", "slope", "explored", "us/round")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in names:
-        first = name == "policy"
-        table.add_column(name, justify="left" if first else "right", no_wrap=first)
+        table.add_column(name, justify="left" if name == "policy" else "right", no_wrap=True)
     for policy, row in summary.sort_values("regret").iterrows():
-        cells = ["" if np.isnan(value) else f"{value:.3g}" for value in row]
+        cells = [f"{row['regret']:.4g} ± {row['standard_error']:.2g}"]
+        cells += [f"{row[name]:.3g}" for name in ("q5%", "q50%", "q95%", "slope")]
+        cells += ["" if np.isnan(row["explored"]) else f"{row['explored']:.1%}"]
+        cells += ["" if np.isnan(row["us_per_round"]) else f"{row['us_per_round']:.2g}"]
         table.add_row(str(policy), *cells)
     console.print(table)
+    value = summary["V"].iloc[0]
+    console.print(
+        f"slope: growth per ln t over the last decade; at least V = {value:.4g} in the end"
+    )
 
 
 @app.command("list")
