@@ -236,4 +236,11 @@ def test_explanations() -> None:
     bandit.tell(["9.99"] * 500, [1.5] * 500)
     bandit.tell(["12.99"] * 500, [-1.5] * 500)
     assert "away from the structure; the largest change" in str(bandit.explain())
+    ossb = am.Bandit(am.OSSB(epsilon=0.1), am.Unimodal(3))
+    ossb.tell([0, 1, 2], [0.0, 1.0, 0.5])
+    # (1 - 0.5)^2 / 2 of the second best arm, for arm 1 is taken to be known: below ln 4.
+    assert "OSSB(epsilon=0.1) explores" in ossb.explain().summary
+    assert "by 0.12 only, where 1.39 is enough" in ossb.explain().summary
+    ossb.tell([0, 2] * 100, [0.0, 0.5] * 100)
+    assert "OSSB(epsilon=0.1) exploits arm 1" in ossb.explain().summary
     assert "arm 1 looks best" in told(am.Bandit(am.UCB(), am.Unimodal(2)), 60).explain().summary

@@ -47,7 +47,12 @@ def test_a_run_is_what_simulate_gives(spec: Path, tmp_path: Path) -> None:
     code, output = invoke("run", str(spec), "--out", str(tmp_path / "out"), "--quiet")
     assert code == 0, output
     assert "five prices: 25 runs of 300 rounds" in output
-    assert sorted(os.listdir(tmp_path / "out")) == ["regret.png", "results.parquet", "summary.csv"]
+    assert sorted(os.listdir(tmp_path / "out")) == [
+        "experiment.json",
+        "regret.png",
+        "results.parquet",
+        "summary.csv",
+    ]
     results = am.Results.load(tmp_path / "out" / "results.parquet")
     instance = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
     same = am.simulate(instance, [am.UCB(), am.SPk(test="raw")], 300, 25, seed=5)
@@ -57,6 +62,24 @@ def test_a_run_is_what_simulate_gives(spec: Path, tmp_path: Path) -> None:
     assert code == 0
     regret = json.loads(output)["results"][0]["policies"]["UCB"]["regret"]
     assert regret == pytest.approx(same.regret("UCB")[:, -1].mean())
+
+
+def test_a_folder_of_another_experiment_is_left_alone(spec: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert invoke("run", str(spec), "--out", str(out), "--quiet")[0] == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    spec.write_text(SPEC.replace("seed = 5", "seed = 6"))
+    code, output = invoke("run", str(spec), "--out", str(out), "--quiet")
+    assert code == 2
+    assert "holds another experiment: choose another folder" in " ".join(output.split())
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    spec.write_text(SPEC)
+    assert invoke("run", str(spec), "--out", str(out), "--quiet")[0] == 0  # the same: read again
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "regret.png").write_text("my picture")
+    assert invoke("run", str(spec), "--out", str(tmp_path / "mine"), "--quiet")[0] == 2
+    assert (tmp_path / "mine" / "regret.png").read_text() == "my picture"
 
 
 def test_a_sweep_makes_a_grid() -> None:
@@ -179,11 +202,14 @@ def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_a_damaged_part_is_run_again(spec: Path, tmp_path: Path) -> None:
+    from armature.experiments.run import claim_folder
     from armature.simulation.parts import Parts
 
     out = tmp_path / "out"
     instance = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
     results = am.simulate(instance, [am.UCB()], 300, 25, seed=5)
+    policies = [am.UCB(), am.SPk(test="raw")]
+    claim_folder(out, parse_experiments(SPEC)[0], policies)
     parts = Parts(out / "parts", instance, 300, 5)
     parts.save(am.UCB(), results.runs["UCB"], list(range(10)))
     (path,) = out.glob("parts/*.npz")

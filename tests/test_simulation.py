@@ -65,10 +65,25 @@ def test_what_is_recorded(results) -> None:
     assert 0 < explored[:, -1].max() <= 2000 - 4
 
 
-def test_memory_does_not_grow_with_the_horizon() -> None:
-    """The same checkpoints, and nothing else, for any horizon."""
+def nbytes(value: object) -> int:
+    """Of all arrays in nested records."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    return sum(map(nbytes, value)) if isinstance(value, tuple) else 0
+
+
+@pytest.mark.parametrize("policy", [am.UCB(), am.SPk(), am.OSSB(epsilon=0.1)], ids=lambda p: p.name)
+def test_memory_does_not_grow_with_the_horizon(policy: am.Policy) -> None:
+    """All that a run holds, before and after some rounds: two hundred checkpoints and the state."""
+    sizes = set()
+    for horizon in (10**6, 10**7):
+        checkpoints = engine.checkpoints_up_to(horizon)[:150]
+        run = engine.make_run(policy, UNIMODAL, 0, 0, checkpoints)
+        sizes.add(nbytes(run._arguments))
+        run.advance(2000)
+        sizes.add(nbytes(run._arguments))
+    assert len(sizes) == 1
     assert engine.checkpoints_up_to(10**7).size <= 200
-    assert engine.checkpoints_up_to(10**4).size <= 200
 
 
 def numpy_regret(policy: str, means: np.ndarray, horizon: int, runs: int, seed: int) -> np.ndarray:
@@ -109,7 +124,7 @@ def panel(name: str, policies: list[am.Policy], horizon: int, repetitions: int) 
 
 
 @pytest.mark.parametrize(
-    "name", ["unconstrained", "unimodal-1", "unimodal-2", "linear", "sparse-2"]
+    "name", ["unconstrained", "categorised-2", "unimodal-1", "unimodal-2", "linear", "sparse-2"]
 )
 def test_saddle_point_policies_stay_near_ucb(name: str) -> None:
     """At most half as much again as UCB, at T = 5,000 (fixed seed)."""
@@ -184,11 +199,6 @@ def test_files(results, tmp_path: Path) -> None:
     path.write_bytes(content[: len(content) // 2])
     with pytest.raises(am.ArmatureError, match="may be cut off"):
         am.Results.load(path)
-    edited = loaded.runs["UCB"].regret
-    edited[0, 0] += 1.0
-    monkey = tmp_path / "edited.parquet"
-    loaded.save(monkey)
-    assert am.Results.load(monkey).regret("UCB")[0, 0] == edited[0, 0]
     with pytest.raises(am.ArmatureError, match="there is no file"):
         am.Results.load(tmp_path / "nothing.parquet")
 
@@ -222,6 +232,7 @@ def test_bad_input() -> None:
         (([], 100), "there are no policies to run"),
         (([am.UCB(), am.UCB()], 100), "UCB is there twice"),
         (([am.UCB()], 0), "horizon must be a whole number, at least 1; got 0"),
+        (([am.UCB()], 3), "horizon = 3 is less than the 4 arms, each of which is pulled once"),
         (([am.UCB()], 100, 0), "repetitions must be a whole number"),
         (([am.UCB()], 100, 1, -1), "seed must be an integer"),
         (([am.UCB()], 100, 1, 0, 0), "workers = 0: at least one is needed"),

@@ -86,7 +86,7 @@ def explain(
     if unseen and policy.starts_with_each_arm:
         summary = f"{policy.name} pulls each arm once first; to come: {', '.join(unseen)}."
     else:
-        summary = policy.explain(decisions, belief)
+        summary = policy.explain(belief)
         if labels is not None:
             summary = summary.replace(f"arm {belief.leader} ", f"arm {arms[belief.leader]!r} ")
             summary = summary.replace(f"arm {belief.leader}:", f"arm {arms[belief.leader]!r}:")
@@ -116,6 +116,8 @@ def _belief(
     leader = int(np.argmax(fit.means))
     other = structure.nearest_alternative(mu, pulls, leader, family)
     return Belief(
+        structure,
+        family,
         rounds,
         pulls,
         mu,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -12,6 +12,8 @@ import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, describe
+from armature.errors import ArmatureError
 from armature.experiments.experiment import Experiment
 from armature.policies import Policy
 from armature.simulation.engine import (
@@ -23,7 +25,7 @@ from armature.simulation.engine import (
 from armature.simulation.parts import BLOCK, Parts
 from armature.simulation.results import PolicyRuns, Results
 
-Report = Callable[[str, int, int], None]
+WRITTEN = ("results.parquet", "summary.csv", "regret.png", "parts")
 
 
 class Bars:
@@ -83,6 +85,10 @@ def run_experiment(
     checkpoints = checkpoints_up_to(horizon)
     R = experiment.repetitions
     runs = {p.name: PolicyRuns.empty(R, checkpoints.size, instance.n_arms) for p in policies}
+    if out is not None:
+        claim_folder(out, experiment, policies)
+        if (out / "results.parquet").is_file():
+            return Results.load(out / "results.parquet")
     parts = None if out is None else Parts(out / "parts", instance, horizon, seed)
     done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
     tasks = [(p, r) for r in range(R) for p in policies if r not in done[p.name]]
@@ -118,6 +124,31 @@ def run_experiment(
         write_results(results, out)
         parts.remove()
     return results
+
+
+def claim_folder(out: Path, experiment: Experiment, policies: Sequence[Policy]) -> None:
+    """Leave word in a folder which experiment it is for; refuse one that is for another."""
+    instance = experiment.instance
+    about = {
+        "structure": describe(STRUCTURES, instance.structure),
+        "family": describe(FAMILIES, instance.family),
+        "means": instance.means.tolist(),
+        "policies": [describe(POLICIES, policy) for policy in policies],
+        "horizon": experiment.horizon,
+        "repetitions": experiment.repetitions,
+        "seed": experiment.seed,
+    }
+    path = out / "experiment.json"
+    found = path.read_text() if path.is_file() else None
+    text = json.dumps(about, indent=1)
+    if found is None and any((out / name).exists() for name in WRITTEN):
+        found = "other results"
+    if found is not None and found != text:
+        raise ArmatureError(
+            f"{str(out)!r} holds another experiment: choose another folder for --out, or delete it."
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 def write_results(results: Results, out: Path) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from armature.families import Family
+from armature.structures import Structure
 from armature.structures._records import Floats
 
 
 class Belief(NamedTuple):
     """What has been seen, and what the structure makes of it."""
 
+    structure: Structure
+    family: Family
     rounds: int
     pulls: Floats
     means: Floats  # empirical

@@ -99,9 +99,8 @@ class Policy(abc.ABC):
             )
         return dataclasses.replace(self, horizon=horizon)  # type: ignore[call-arg]
 
-    def explain(self, state: Any, belief: Belief) -> str:
+    def explain(self, belief: Belief) -> str:
         """One sentence on what it does next and why; by default, what any policy has to weigh."""
-        del state
         return (
             f"{self.name} weighs what it has seen against what it has not: arm {belief.leader} "
             f"looks best so far."

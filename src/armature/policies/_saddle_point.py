@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from armature.errors import ArmatureError
 from armature.policies._explanation import Belief
@@ -54,7 +54,7 @@ class SaddlePointPolicy(CompiledPolicy):
             float(self.decay),
         )
 
-    def explain(self, state: Any, belief: Belief) -> str:
+    def explain(self, belief: Belief) -> str:
         statistic = belief.evidence + (belief.misfit if self.test == "raw" else 0.0)
         rounds, K = float(belief.rounds), len(belief.means)
         bar = (

@@ -14,7 +14,7 @@ from armature.bounds.lower_bound import make_tableau
 from armature.families import Family, Gaussian
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies._records import History, argmax, mark_exploration
-from armature.policies.lin_ucb import LinUCBState, fit, make_least_squares, solve_lower
+from armature.policies.lin_ucb import LinUCBState, estimate, fit, make_least_squares
 from armature.streams import Stream
 from armature.structures import Linear, Structure
 from armature.structures._records import Floats, Ints
@@ -46,20 +46,11 @@ class EndOfOptimismState(NamedTuple):
 @kernel
 def write_estimates(state: EndOfOptimismState, history: History, out: Floats) -> float:
     """Least squares estimates of the means; the largest |x| in the inverse Gram norm."""
-    linear = state.linear
-    fit(linear, history)
+    fit(state.linear, history)
     widest = 0.0
     for k in range(out.size):
-        for a in range(linear.half.size):
-            linear.half[a] = linear.features[k, a]
-        solve_lower(linear.gram, linear.half)
-        mean = 0.0
-        norm = 0.0
-        for a in range(linear.half.size):
-            mean += linear.half[a] * linear.theta[a]
-            norm += linear.half[a] * linear.half[a]
-        out[k] = mean
-        widest = max(widest, math.sqrt(norm))
+        out[k], norm = estimate(state.linear, k)
+        widest = max(widest, norm)
     return widest
 
 

@@ -72,19 +72,26 @@ def fit(state: LinUCBState, history: History) -> None:
 
 
 @kernel
+def estimate(state: LinUCBState, k: int) -> tuple[float, float]:
+    """After `fit`: x'theta of an arm, and |x| in the norm of the inverse Gram matrix."""
+    for a in range(state.half.size):
+        state.half[a] = state.features[k, a]
+    solve_lower(state.gram, state.half)
+    mean = 0.0
+    square = 0.0
+    for a in range(state.half.size):
+        mean += state.half[a] * state.theta[a]
+        square += state.half[a] * state.half[a]
+    return mean, math.sqrt(square)
+
+
+@kernel
 def write_linear_bounds(state: LinUCBState, history: History, alpha: float) -> None:
-    """bounds = x'theta + width * alpha |x|, in the norm of the inverse Gram matrix."""
+    """bounds = x'theta + width * alpha |x|."""
     fit(state, history)
     for k in range(history.pulls.size):
-        for a in range(state.half.size):
-            state.half[a] = state.features[k, a]
-        solve_lower(state.gram, state.half)
-        mean = 0.0
-        norm = 0.0
-        for a in range(state.half.size):
-            mean += state.half[a] * state.theta[a]
-            norm += state.half[a] * state.half[a]
-        state.bounds[k] = mean + state.width * alpha * math.sqrt(norm)
+        mean, norm = estimate(state, k)
+        state.bounds[k] = mean + state.width * alpha * norm
 
 
 @kernel

@@ -13,6 +13,7 @@ from armature.bounds.allocation import UNCERTIFIED, Tableau, allocate
 from armature.bounds.lower_bound import make_tableau
 from armature.families import Family
 from armature.families.kernels import divergence
+from armature.policies._explanation import Belief
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies._records import History, argmax, mark_exploration
 from armature.streams import Stream
@@ -126,6 +127,23 @@ class OSSB(CompiledPolicy):
 
     def with_horizon(self, horizon: int | None) -> Policy:
         return self if self.epsilon is not None else super().with_horizon(horizon)
+
+    def explain(self, belief: Belief) -> str:
+        weights, best = belief.pulls.copy(), belief.leader
+        weights[best] = FREE * weights.max()
+        fit = belief.structure.nearest_alternative(belief.projected, weights, best, belief.family)
+        known = belief.family.divergence(belief.projected[best], fit.means[best])
+        told = math.inf if weights[best] * known > 0.5 * fit.cost > 0.0 else fit.cost
+        bar = (1.0 + self.gamma) * math.log(1.0 + belief.rounds)
+        if told >= bar:
+            return (
+                f"{self.name} exploits arm {best}: if the estimates are right, the pulls tell it "
+                f"from all alternatives by {told:.2f}, where {bar:.2f} is enough."
+            )
+        return (
+            f"{self.name} explores: if the estimates are right, the pulls tell arm {best} from all "
+            f"alternatives by {told:.2f} only, where {bar:.2f} is enough."
+        )
 
     def init(self, structure: Structure, family: Family) -> OSSBState:
         K = structure.n_arms

@@ -118,10 +118,10 @@ def simulate(
     >>> results.regret("UCB").shape == (4, results.checkpoints.size)
     True
     """
-    chosen = checked_policies(policies, instance, horizon)
     for name, value in (("horizon", horizon), ("repetitions", repetitions)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
             raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
+    chosen = checked_policies(policies, instance, horizon)
     if workers is not None and workers < 1:
         raise ArmatureError(f"workers = {workers}: at least one is needed.")
     key_of(seed)
@@ -153,6 +153,11 @@ def checked_policies(policies: Sequence[Policy], instance: Instance, horizon: in
         raise ArmatureError("there are no policies to run: give at least one, such as [UCB()].")
     for policy in chosen:
         policy.check(instance.structure, instance.family)
+    if horizon < instance.n_arms and any(policy.starts_with_each_arm for policy in chosen):
+        raise ArmatureError(
+            f"horizon = {horizon} is less than the {instance.n_arms} arms, each of which is pulled "
+            "once first: give a longer horizon."
+        )
     names = [policy.name for policy in chosen]
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])

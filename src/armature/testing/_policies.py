@@ -148,6 +148,14 @@ def rewards_may_come_in_any_order(trial: Trial) -> None:
     _require(all(0 <= arm < K for arm in waiting), trial, "a batch has something else than arms")
 
 
+def long_runs_are_survived(trial: Trial) -> None:
+    """Ten times as many rounds: still arms, and every arm's pulls are counted."""
+    bandit, rounds = trial.bandit(), 10 * trial.rounds
+    arms = play(bandit, trial.rewards(trial.rounds), rounds)
+    counts = np.bincount(arms, minlength=trial.structure.n_arms)
+    _require((counts == bandit.pulls).all(), trial, "the pulls do not add up")
+
+
 def numbering_does_not_matter(trial: Trial) -> None:
     """Renumbered arms give renumbered decisions, for policies that promise it."""
     if not (trial.policy.ignores_numbering and isinstance(trial.family, Gaussian)):
@@ -184,5 +192,6 @@ POLICY_PROPERTIES: tuple[Callable[[Trial], None], ...] = (
     ties_are_survived,
     extremes_are_survived,
     rewards_may_come_in_any_order,
+    long_runs_are_survived,
     numbering_does_not_matter,
 )
