@@ -1,6 +1,6 @@
 # make test             everything: lint, format, types, import contract, doctests, tests
 # make test-exhaustive  the same with ten times as many random problems
-# make benchmarks       how fast oracles, bounds and policies are
+# make benchmarks       how fast oracles, bounds, policies and the engine are
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -30,6 +30,7 @@ benchmarks: .venv/installed-bench
 	$(BIN)/python benchmarks/oracles.py
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/policies.py
+	$(BIN)/python benchmarks/engine.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -6,7 +6,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 
 import numpy as np
 
@@ -185,18 +186,19 @@ def run_tasks(
         )
         runs[policy.name].write(repetition, record, seconds)
 
+    done: SimpleQueue[Future[None]] = SimpleQueue()
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         futures: dict[Future[None], tuple[Policy, int]] = {
             pool.submit(work, *task): task for task in tasks
         }
+        for future in futures:
+            future.add_done_callback(done.put)
         try:
-            waiting = set(futures)
-            while waiting:
-                done, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in done:
-                    future.result()
-                    if finished is not None:
-                        finished(*futures[future])
+            for _ in tasks:
+                future = done.get()
+                future.result()
+                if finished is not None:
+                    finished(*futures[future])
         except BaseException:
             stop.set()
             for future in futures:
