@@ -1,18 +1,29 @@
+# make reproduce        Figure 1 of the paper, into out/
 # make test             everything: lint, format, types, import contract, doctests, tests
 # make test-exhaustive  the same with ten times as many random problems
 # make benchmarks       how fast oracles, bounds, policies and the engine are
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install test test-exhaustive check benchmarks clean
+.PHONY: install reproduce test test-exhaustive check benchmarks clean
 
 install: .venv/installed-test
 
-.venv/installed-%: pyproject.toml
+.venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Armature needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PYTHON) -m venv .venv
+
+# The package, and nothing but it.
+.venv/bin/armature: | .venv/bin/python
+	@echo "installing into .venv"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+
+.venv/installed-%: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
+
+reproduce: .venv/bin/armature
+	$(BIN)/armature reproduce
 
 check: .venv/installed-test
 	$(BIN)/ruff check .

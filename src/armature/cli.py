@@ -201,6 +201,41 @@ def _print_summary(title: str, results: Results) -> None:
     )
 
 
+@app.command()
+def reproduce(
+    panels: Annotated[
+        list[str] | None, typer.Argument(help="Panels, as `armature list panels` has them; or all.")
+    ] = None,
+    horizon: Annotated[int, typer.Option(help="Rounds.", min=10)] = 10_000,
+    repetitions: Annotated[int, typer.Option(help="Runs of each policy.", min=2)] = 200,
+    extended: Annotated[
+        bool, typer.Option("--extended", help="With the policies that the paper does not have.")
+    ] = False,
+    workers: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A folder; `out` for the whole figure.")] = None,
+) -> None:
+    """Figure 1 of the paper: eight problems, 200 runs of each policy, pictures and a report.
+
+    Interrupted, it goes on where it was when it is run again.
+    """
+    from armature.errors import ArmatureError
+    from armature.experiments.figure import PANELS
+    from armature.experiments.reproduce import default_folder
+    from armature.experiments.reproduce import reproduce as run_panels
+
+    errors = Console(stderr=True)
+    names = [name for name in PANELS if name in panels] if panels else list(PANELS)
+    folder = out or default_folder(names, horizon, repetitions, extended)
+    try:
+        run_panels(panels or PANELS, horizon, repetitions, extended, workers, folder, errors)
+    except (ArmatureError, OSError) as error:
+        _fail(error)
+    except KeyboardInterrupt:
+        errors.print(f"interrupted: what is finished is kept in {folder}")
+        raise typer.Exit(130) from None
+    console.print(f"the figure: {folder / 'figure-1.png'}\nthe report: {folder / 'report.html'}")
+
+
 @app.command("list")
 def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -> None:
     """Names that can be used in a problem's file, and the problems that are shipped."""

@@ -77,7 +77,8 @@ def run_experiment(
     out: Path | None,
     workers: int | None,
     console: Console,
-    quiet: bool,
+    quiet: bool = False,
+    picture: bool = True,
 ) -> Results:
     """Run what is not there yet; with a folder, finished repetitions survive an interruption."""
     instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
@@ -121,7 +122,7 @@ def run_experiment(
                 flush(policy)
     results = Results(instance, tuple(policies), horizon, seed, checkpoints, runs)
     if out is not None and parts is not None:
-        write_results(results, out)
+        write_results(results, out, picture)
         parts.remove()
     return results
 
@@ -151,12 +152,13 @@ def claim_folder(out: Path, experiment: Experiment, policies: Sequence[Policy]) 
     path.write_text(text)
 
 
-def write_results(results: Results, out: Path) -> None:
-    """results.parquet, summary.csv and regret.png in a folder."""
+def write_results(results: Results, out: Path, picture: bool) -> None:
+    """results.parquet, summary.csv and, with a picture, regret.png in a folder."""
     out.mkdir(parents=True, exist_ok=True)
     results.save(out / "results.parquet")
     results.summary().drop(columns="us_per_round").to_csv(out / "summary.csv")
-    results.plot(out / "regret.png")
+    if picture:
+        results.plot(out / "regret.png")
 
 
 def as_json(experiments: list[Experiment], all_results: list[Results]) -> str:

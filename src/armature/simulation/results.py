@@ -163,7 +163,7 @@ class Results:
         from armature.plotting import plot_regret
 
         regret = {name: runs.regret for name, runs in self.runs.items()}
-        return plot_regret(self.instance, self.checkpoints, regret, path)
+        return plot_regret(self.instance, self.checkpoints, regret, () if path is None else [path])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything but the timings to one Parquet file, which `load` reads."""

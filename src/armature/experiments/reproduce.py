@@ -1,0 +1,158 @@
+"""Figure 1 of the paper, whole or in part: runs, pictures, tables and a report."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+
+from armature.bounds import lower_bound
+from armature.experiments.experiment import Experiment
+from armature.experiments.figure import HORIZON, PANELS, REPETITIONS, panel_experiments
+from armature.experiments.report import write_report
+from armature.experiments.run import run_experiment
+from armature.plotting import Panel, plot_panels, plot_regret
+from armature.simulation import Results
+from armature.simulation.engine import checked_policies, checkpoints_up_to, compile_policies
+from armature.structures.model import make_model
+
+# The paper: "an interval around the mean of width twice its empirical standard deviation". We read
+# "its" as the mean's: one standard error to either side.
+BAND = 1.0
+
+
+def default_folder(panels: Sequence[str], horizon: int, repetitions: int, extended: bool) -> Path:
+    """`out` for the paper's figure, and a name that tells what is different for anything else.
+
+    >>> str(default_folder(["unimodal-1"], 100_000, 200, True))
+    'out-unimodal-1-T100000-extended'
+    """
+    parts = ["out"]
+    if tuple(panels) != PANELS:
+        parts += panels
+    if horizon != HORIZON:
+        parts.append(f"T{horizon}")
+    if repetitions != REPETITIONS:
+        parts.append(f"R{repetitions}")
+    if extended:
+        parts.append("extended")
+    return Path("-".join(parts))
+
+
+def reproduce(
+    panels: Sequence[str],
+    horizon: int,
+    repetitions: int,
+    extended: bool,
+    workers: int | None,
+    out: Path,
+    console: Console,
+) -> dict[str, Results]:
+    """Run the panels, or go on where an earlier run was interrupted, and write everything."""
+    experiments = panel_experiments(panels, horizon, repetitions, extended)
+    start = time.perf_counter()
+    with console.status("compiling (a first run takes about a minute; the next starts at once)"):
+        compile_panels(experiments.values())
+    compiled = time.perf_counter()
+    console.print(f"compiled or loaded in {compiled - start:.0f} s", highlight=False)
+    results = {}
+    for n, (name, experiment) in enumerate(experiments.items(), start=1):
+        console.print(f"[bold]{name}[/bold] ({n} of {len(experiments)}): {experiment.title}")
+        results[name] = run_experiment(experiment, out / name, workers, console, picture=False)
+    simulated = time.perf_counter()
+    with console.status("drawing"):
+        write_all(experiments, results, out, extended)
+    console.print(
+        f"simulated in {simulated - compiled:.0f} s, "
+        f"drawn in {time.perf_counter() - simulated:.0f} s",
+        highlight=False,
+    )
+    return results
+
+
+def compile_panels(experiments: Iterable[Experiment]) -> None:
+    """Compile oracles in one process and policies in another; then load what the first has kept.
+
+    A policy is compiled once for all structures, which it knows by their oracles' addresses: so
+    the two halves have little in common and take about as long.
+    """
+    everything = list(experiments)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        oracles = pool.submit(compile_oracles, everything[1:])
+        _compile_policies(everything[:1])
+        oracles.result()
+    _compile_policies(everything)
+
+
+def compile_oracles(experiments: Sequence[Experiment]) -> None:
+    """Compile what the experiments' policies ask of their structures."""
+    for experiment in experiments:
+        oracles = {
+            name for policy in experiment.policies for name in getattr(policy, "oracles", ())
+        }
+        make_model(experiment.instance.structure, experiment.instance.family, sorted(oracles))
+
+
+def _compile_policies(experiments: Sequence[Experiment]) -> None:
+    for experiment in experiments:
+        policies = checked_policies(experiment.policies, experiment.instance, experiment.horizon)
+        checkpoints = checkpoints_up_to(experiment.horizon)
+        compile_policies(policies, experiment.instance, experiment.seed, checkpoints)
+
+
+def write_all(
+    experiments: dict[str, Experiment],
+    results: dict[str, Results],
+    out: Path,
+    extended: bool,
+) -> None:
+    """The figure, a picture of each panel, the table as CSV and Markdown, the report."""
+    panels = []
+    for name, result in results.items():
+        regret = {policy: result.regret(policy) for policy in result.names}
+        title = f"{name}: {experiments[name].title}"
+        panels.append(Panel(name, result.instance, result.checkpoints, regret))
+        paths = [out / f"{name}.png", out / f"{name}.svg"]
+        plot_regret(result.instance, result.checkpoints, regret, paths, title, BAND)
+    plot_panels(panels, [out / f"figure-1.{suffix}" for suffix in ("png", "svg", "pdf")], BAND)
+    table = make_table(results)
+    table.to_csv(out / "table.csv", index=False)
+    (out / "table.md").write_text(markdown_table(table))
+    write_report(out / "report.html", experiments, results, table, extended)
+
+
+def make_table(results: dict[str, Results]) -> pd.DataFrame:
+    """One row for each panel and policy."""
+    frames = []
+    for name, result in results.items():
+        summary = result.summary().drop(columns="us_per_round").reset_index()
+        summary.insert(0, "panel", name)
+        summary["unconstrained"] = lower_bound(result.instance).unconstrained
+        frames.append(summary)
+    return pd.concat(frames, ignore_index=True)
+
+
+def markdown_table(table: pd.DataFrame) -> str:
+    """Final regret, a row for each policy and a column for each panel."""
+    panels = list(dict.fromkeys(table["panel"]))
+    lines = ["| policy | " + " | ".join(panels) + " |", "|---" * (len(panels) + 1) + "|"]
+    bounds = table.drop_duplicates("panel").set_index("panel")
+    for policy in dict.fromkeys(table["policy"]):
+        rows = table[table["policy"] == policy].set_index("panel")
+        cells = [
+            f"{rows.loc[p, 'regret']:.1f} ± {rows.loc[p, 'standard_error']:.1f}"
+            if p in rows.index
+            else ""
+            for p in panels
+        ]
+        lines.append(f"| {policy} | " + " | ".join(cells) + " |")
+    for label, column in (("V", "V"), ("V without the structure", "unconstrained")):
+        cells = [f"{bounds.loc[p, column]:.4g}" for p in panels]
+        lines.append(f"| *{label}* | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
