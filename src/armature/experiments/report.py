@@ -41,9 +41,9 @@ def write_report(
     experiments: dict[str, Experiment],
     results: dict[str, Results],
     table: pd.DataFrame,
-    extended: bool,
+    again: str,
 ) -> None:
-    """Write the page; it takes the pictures from the folder that it is written to."""
+    """Write the page, with the pictures of its folder and the command that made it."""
     first = next(iter(results.values()))
     settings = (
         f"Gaussian rewards with standard deviation 1, T = {first.horizon:,}, "
@@ -71,7 +71,7 @@ regret grows at least like V ln T.</p>
 <h2 id="settings">Settings and how to run it again</h2>
 <p>{settings}. A run depends on nothing but the problem, the policy, the seed and the number of the
 repetition: the same command gives the same numbers on any number of cores.</p>
-<pre>{escape(command(tuple(results), first.horizon, first.repetitions, extended))}</pre>
+<pre>{escape(again)}</pre>
 {_versions()}
 </body></html>
 """

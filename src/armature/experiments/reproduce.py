@@ -14,8 +14,8 @@ from rich.console import Console
 from armature.bounds import lower_bound
 from armature.experiments.experiment import Experiment
 from armature.experiments.figure import HORIZON, PANELS, REPETITIONS, panel_experiments
-from armature.experiments.report import write_report
-from armature.experiments.run import run_experiment
+from armature.experiments.report import command, write_report
+from armature.experiments.run import claim_folder, run_experiment
 from armature.plotting import Panel, plot_panels, plot_regret
 from armature.simulation import Results
 from armature.simulation.engine import checked_policies, checkpoints_up_to, compile_policies
@@ -55,6 +55,8 @@ def reproduce(
 ) -> dict[str, Results]:
     """Run the panels, or go on where an earlier run was interrupted, and write everything."""
     experiments = panel_experiments(panels, horizon, repetitions, extended)
+    again = command(tuple(experiments), horizon, repetitions, extended)
+    claim_folder(out, "command.txt", again + "\n", ("figure-1.png", "report.html", "table.csv"))
     start = time.perf_counter()
     with console.status("compiling (a first run takes about a minute; the next starts at once)"):
         compile_panels(experiments.values())
@@ -66,7 +68,7 @@ def reproduce(
         results[name] = run_experiment(experiment, out / name, workers, console, picture=False)
     simulated = time.perf_counter()
     with console.status("drawing"):
-        write_all(experiments, results, out, extended)
+        write_all(experiments, results, out, again)
     console.print(
         f"simulated in {simulated - compiled:.0f} s, "
         f"drawn in {time.perf_counter() - simulated:.0f} s",
@@ -110,7 +112,7 @@ def write_all(
     experiments: dict[str, Experiment],
     results: dict[str, Results],
     out: Path,
-    extended: bool,
+    again: str,
 ) -> None:
     """The figure, a picture of each panel, the table as CSV and Markdown, the report."""
     panels = []
@@ -124,7 +126,7 @@ def write_all(
     table = make_table(results)
     table.to_csv(out / "table.csv", index=False)
     (out / "table.md").write_text(markdown_table(table))
-    write_report(out / "report.html", experiments, results, table, extended)
+    write_report(out / "report.html", experiments, results, table, again)
 
 
 def make_table(results: dict[str, Results]) -> pd.DataFrame:

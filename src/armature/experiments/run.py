@@ -87,7 +87,7 @@ def run_experiment(
     R = experiment.repetitions
     runs = {p.name: PolicyRuns.empty(R, checkpoints.size, instance.n_arms) for p in policies}
     if out is not None:
-        claim_folder(out, experiment, policies)
+        claim_folder(out, "experiment.json", description_of(experiment, policies), WRITTEN)
         if (out / "results.parquet").is_file():
             return Results.load(out / "results.parquet")
     parts = None if out is None else Parts(out / "parts", instance, horizon, seed)
@@ -127,8 +127,8 @@ def run_experiment(
     return results
 
 
-def claim_folder(out: Path, experiment: Experiment, policies: Sequence[Policy]) -> None:
-    """Leave word in a folder which experiment it is for; refuse one that is for another."""
+def description_of(experiment: Experiment, policies: Sequence[Policy]) -> str:
+    """An experiment as JSON: what its results depend on."""
     instance = experiment.instance
     about = {
         "structure": describe(STRUCTURES, instance.structure),
@@ -139,10 +139,18 @@ def claim_folder(out: Path, experiment: Experiment, policies: Sequence[Policy]) 
         "repetitions": experiment.repetitions,
         "seed": experiment.seed,
     }
-    path = out / "experiment.json"
+    return json.dumps(about, indent=1)
+
+
+def claim_folder(out: Path, note: str, text: str, written: Sequence[str]) -> None:
+    """Leave word in a folder, in a file called `note`, what it is for.
+
+    A folder that is for something else is refused, and so is one without that word that has files
+    which would be `written`.
+    """
+    path = out / note
     found = path.read_text() if path.is_file() else None
-    text = json.dumps(about, indent=1)
-    if found is None and any((out / name).exists() for name in WRITTEN):
+    if found is None and any((out / name).exists() for name in written):
         found = "other results"
     if found is not None and found != text:
         raise ArmatureError(
