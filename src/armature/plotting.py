@@ -131,6 +131,7 @@ def plot_regret(
     axes[0].set_xlim(left=max(1, instance.n_arms // 2))
     axes[0].set_ylim(bottom=0.0)
     axes[0].set_ylabel("mean regret")
+    axes[1].locator_params(axis="x", nbins=5)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)
     repetitions = len(next(iter(regret.values())))
