@@ -125,6 +125,7 @@ def plot_regret(
     axes[0].set_xscale("log")
     axes[0].set_xlim(left=max(1, instance.n_arms // 2))
     draw_regret(axes[1], instance, rounds, regret, band)
+    axes[1].locator_params(axis="x", nbins=5)
     axes[0].set_ylabel("mean regret")
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)

@@ -105,7 +105,7 @@ class SPk(SaddlePointPolicy):
     """An online learner picks shares of regret, the nearest alternative answers, pulls follow.
 
     Asymptotically it explores no more than the instance-dependent lower bound asks for, whatever
-    the structure (the paper's Theorem 2); at small horizons it is close to UCB.
+    the structure (the paper's Theorem 3); at small horizons it is close to UCB.
 
     test: "glr" exploits once the data are better explained with the leader than without it;
         "raw" is the paper's test, which counts the misfit of the data to the structure as evidence

@@ -1,0 +1,98 @@
+"""The examples, run small: what they print adds up, and the picture is where it should be."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from matplotlib.image import imread
+
+import armature as am
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PACKAGE = str(Path(am.__file__).parent.parent)  # whatever the working directory
+
+
+def run(name: str, folder: Path, *options: str) -> str:
+    result = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py"), *options],
+        cwd=folder,
+        env={**os.environ, "MPLBACKEND": "Agg", "PYTHONPATH": PACKAGE},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    return result.stdout
+
+
+def regret(output: str, policy: str) -> float:
+    """The first number in the policy's row."""
+    return float(re.search(rf"^{policy}\s+([\d.]+)", output, re.MULTILINE)[1])  # type: ignore[index]
+
+
+def check_savings(output: str, rounding: float) -> None:
+    """The saving is the difference of the table's rows, and the interval lies around it."""
+    without, known = regret(output, "ThompsonSampling"), regret(output, "ProjectedThompson")
+    found = re.search(
+        r"saves Thompson sampling (\S+)% of its regret:\n"
+        r"(\S+) \w+ \(95 % interval (\S+) to (\S+)\)\.",
+        output,
+    )
+    assert found is not None, output
+    share, difference, low, high = map(float, found.groups())
+    assert difference == pytest.approx(without - known, abs=1.6 * rounding)
+    assert (low + high) / 2 == pytest.approx(difference, abs=1.1 * rounding)
+    assert low < high
+    assert share == pytest.approx(100 * difference / without, abs=0.51 + 160 * rounding / without)
+
+
+def check_picture(path: Path, width: int, height: int) -> None:
+    pixels = imread(path)
+    assert pixels.shape[:2] == (height, width)
+    assert pixels[:, :, :3].std() > 0.01, "nothing is drawn"
+
+
+def test_pricing(tmp_path: Path) -> None:
+    output = run("pricing", tmp_path, "--horizon", "400", "--repetitions", "4")
+    assert output.startswith("One shop after 400 batches:\nProjectedThompson weighs")
+    pulls = re.findall(r"^ +\d+\.0 +(\d+) ", output, re.MULTILINE)
+    assert len(pulls) == 12
+    assert sum(map(int, pulls)) == 400
+    check_savings(output, rounding=1.0)
+    check_picture(tmp_path / "pricing.png", 1050, 900)
+
+
+def test_creatives(tmp_path: Path) -> None:
+    options = ("--horizon", "5000", "--repetitions", "4", "--out", "sub.png")
+    output = run("creatives", tmp_path, *options)
+    rates = [21, 18, 12, 24, 15, 10, 35, 30, 19, 17, 14]  # per thousand; the best has 41
+
+    def divergence(x: float, y: float) -> float:
+        return x * math.log(x / y) + (1 - x) * math.log((1 - x) / (1 - y))
+
+    value = sum((0.041 - r / 1000) / divergence(r / 1000, 0.041) for r in rates)
+    assert f"whoever does not, {value:.1f} ln T." in output
+    check_savings(output, rounding=0.1)
+    for name in ("ProjectedThompson", "ThompsonSampling"):
+        row = re.search(rf"^ *{name}: (.*)$", output, re.MULTILINE)
+        assert row is not None
+        assert sum(float(n) for n in re.findall(r"[\d.]+", row[1])) == pytest.approx(100, abs=0.21)
+    check_picture(tmp_path / "sub.png", 1650, 690)
+    assert [path.name for path in tmp_path.iterdir()] == ["sub.png"]
+
+
+def test_features(tmp_path: Path) -> None:
+    output = run("features", tmp_path, "--horizon", "200", "--repetitions", "3")
+    assert "The best of 30 flats" in output
+    check_savings(output, rounding=1.0)
+    worst = re.search(r"in its worst run ProjectedThompson lost (\d+)\.", output)
+    assert worst is not None
+    assert float(worst[1]) >= regret(output, "ProjectedThompson")
+    check_picture(tmp_path / "features.png", 1650, 690)
