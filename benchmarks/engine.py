@@ -1,6 +1,6 @@
-"""How fast the engine is beside river, MABWiser and a plain NumPy loop; workers; memory (Linux).
+"""How fast the engine is beside river, MABWiser, Vowpal Wabbit and NumPy; workers; memory (Linux).
 
-    pip install river mabwiser
+    pip install river mabwiser vowpalwabbit
     python benchmarks/engine.py
 
 Ten Bernoulli arms, T = 10,000, 20 repetitions (one, or part of one, for what would take minutes:
@@ -74,6 +74,24 @@ def mabwiser_ucb() -> float:
     )
 
 
+def vowpal_wabbit() -> float:
+    """Vowpal Wabbit (C++) without features: epsilon-greedy exploration of a learned cost."""
+    from vowpalwabbit import Workspace
+
+    learner = Workspace("--cb_explore 10 --epsilon 0.05 --quiet")
+    rng = np.random.default_rng(1)
+    shares = np.zeros(10)
+
+    def choose(t: int) -> int:
+        shares[:] = learner.predict("| a")
+        return int(rng.choice(10, p=shares / shares.sum()))
+
+    def learn(arm: int, reward: float) -> None:
+        learner.learn(f"{arm + 1}:{-reward}:{shares[arm]} | a")
+
+    return loop(2000, choose, learn)
+
+
 def numpy_loop(kl: bool) -> float:
     """UCB, or KL-UCB with vectorised bisection, in plain NumPy."""
     N, S = np.ones(10), MEANS.copy()
@@ -128,6 +146,8 @@ def main() -> None:
         others["river, Thompson sampling"] = ("ThompsonSampling", river_thompson)
     if importlib.util.find_spec("mabwiser"):
         others["MABWiser, UCB1"] = ("UCB", mabwiser_ucb)
+    if importlib.util.find_spec("vowpalwabbit"):
+        others["Vowpal Wabbit, epsilon-greedy"] = ("UCB", vowpal_wabbit)
     policies = (am.UCB(), am.KLUCB(), am.ThompsonSampling(), am.IMED())
     for policy in policies:
         ours(policy, repetitions=1)  # compile

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+import numpy as np
+
 from armature._compile import kernel
 from armature.families import Bernoulli, Family, Gaussian
 from armature.families.kernels import GAUSSIAN
@@ -13,13 +15,16 @@ from armature.policies._policy import CompiledPolicy
 from armature.policies._records import History
 from armature.streams import Stream
 from armature.structures import Structure
+from armature.structures._records import Floats
 from armature.structures.model import Model
 
 
 class UCBState(NamedTuple):
-    """Nothing but an option."""
+    """An option, and 1 / sqrt(N) of each arm with the N that it was computed for."""
 
     width: float
+    counted: Floats
+    inverse_root: Floats
 
 
 @kernel
@@ -27,13 +32,19 @@ def choose(state: UCBState, model: Model, history: History, stream: Stream) -> i
     """The arm with the highest upper confidence bound."""
     variance = model.family.variance if model.family.code == GAUSSIAN else 0.25
     radius = state.width * math.sqrt(2.0 * variance * math.log(history.clock[0] + 1.0))
+    pulls = history.pulls
+    means = history.means
+    for k in range(pulls.size):
+        if state.counted[k] != pulls[k]:
+            state.counted[k] = pulls[k]
+            state.inverse_root[k] = 1.0 / math.sqrt(pulls[k])
     best = 0
     highest = -math.inf
-    for k in range(history.pulls.size):
-        bound = history.means[k] + radius / math.sqrt(history.pulls[k])
-        if bound > highest:
-            highest = bound
-            best = k
+    for k in range(pulls.size):
+        bound = means[k] + radius * state.inverse_root[k]
+        better = bound > highest
+        highest = bound if better else highest
+        best = k if better else best
     return best
 
 
@@ -52,4 +63,4 @@ class UCB(CompiledPolicy):
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> UCBState:
-        return UCBState(self.width)
+        return UCBState(self.width, np.zeros(structure.n_arms), np.zeros(structure.n_arms))

@@ -82,7 +82,7 @@ def run_repetition(
 ) -> tuple[Record, float]:
     """Play a whole repetition, in chunks; its record and how many seconds it took."""
     run = make_run(policy, instance, seed, repetition, checkpoints)
-    left, chunk, spent = int(checkpoints[-1]), 256, 0.0
+    left, chunk, spent = int(checkpoints[-1]), 16, 0.0
     while left > 0:
         if stop.is_set():
             raise Interrupted
@@ -93,7 +93,7 @@ def run_repetition(
         left -= rounds
         spent += took
         progress(policy.name, repetition, rounds)
-        chunk = max(1, min(4 * chunk, int(rounds * CHUNK_SECONDS / max(took, 1e-9))))
+        chunk = max(1, min(64 * chunk, int(rounds * CHUNK_SECONDS / max(took, 1e-9))))
     return run.record, spent
 
 

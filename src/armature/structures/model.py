@@ -6,6 +6,7 @@ structures. A structure written in plain Python takes part too: its model's orac
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -100,7 +101,6 @@ def make_model(
     structure: Structure, family: Family, oracles: Sequence[str] = Oracle._fields
 ) -> Model:
     """The model of a structure and a family; only the oracles that are named get compiled."""
-    signature = oracle_signature() if is_compiling() else None
     if isinstance(structure, CompiledStructure):
         structure.checked_family(family)
         shape, work, kernels = structure.shape, structure.workspace(), structure.oracle
@@ -111,9 +111,14 @@ def make_model(
         shape = Shape(np.empty(0), np.array([number], dtype=np.int64))
         work = Work(np.empty(0), np.empty(0, dtype=np.int64))
         kernels = _callbacks.ORACLE
-    addresses = (
+    support = np.zeros(structure.n_arms, dtype=np.int64)
+    return Model(shape, family.record, work, support, *_addresses(kernels, tuple(oracles)))
+
+
+@functools.cache
+def _addresses(kernels: Oracle, oracles: tuple[str, ...]) -> tuple[int, ...]:
+    signature = oracle_signature() if is_compiling() else None
+    return tuple(
         address_of(oracle if name in oracles else unused, signature)
         for name, oracle in kernels._asdict().items()
     )
-    support = np.zeros(structure.n_arms, dtype=np.int64)
-    return Model(shape, family.record, work, support, *addresses)

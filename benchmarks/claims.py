@@ -1,0 +1,228 @@
+"""Measure what the paper claims in its experiments, and write the tables of docs/reproduction.md.
+
+    python benchmarks/claims.py            # hours on two cores; goes on where it was interrupted
+
+It runs Figure 1 at three horizons (into the folders that `armature reproduce` would use) and fills
+in the parts of the document between `<!-- name -->` and `<!-- end -->`: no number there is typed.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+import armature as am
+from armature.experiments.figure import PANELS
+from armature.experiments.reproduce import default_folder, reproduce
+
+ROOT = Path(__file__).parent.parent
+RUNS = {10**4: 200, 10**5: 200, 10**6: 50}  # repetitions at each horizon
+Runs = dict[int, dict[str, am.Results]]
+
+
+def power(horizon: int) -> str:
+    """10^4 and so on."""
+    return f"10^{len(str(horizon)) - 1}"
+
+
+def table(titles: list[str], rows: list[list[str]]) -> str:
+    """In Markdown."""
+    lines = ["| " + " | ".join(row) + " |" for row in [titles, *rows]]
+    return "\n".join([lines[0], "|---" * len(titles) + "|", *lines[1:]])
+
+
+def ratio(results: am.Results, a: str, b: str) -> str:
+    """Mean final regret of a over that of b, with the half width of a 95 % interval."""
+    x, y = results.regret(a)[:, -1], results.regret(b)[:, -1]
+    value = x.mean() / y.mean()
+    error = (x - value * y).std(ddof=1) / (y.mean() * np.sqrt(x.size))
+    return f"{value:.2f} ± {1.96 * error:.2f}"
+
+
+def growth(results: am.Results, policy: str, median: bool = False) -> float:
+    """Growth of the mean (or median) regret per ln t over the last decade, over V."""
+    middle = np.median if median else np.mean
+    curve = middle(results.regret(policy), axis=0)
+    start = int(np.searchsorted(results.checkpoints, results.horizon / 10))
+    span = np.log(results.horizon / results.checkpoints[start])
+    return float((curve[-1] - curve[start]) / span / am.lower_bound(results.instance).value)
+
+
+def regret_at(results: am.Results, policy: str, t: int) -> float:
+    """Mean regret after t rounds."""
+    at = int(np.searchsorted(results.checkpoints, t))
+    return float(results.regret(policy)[:, at].mean())
+
+
+def exploring(results: am.Results, policy: str, start: int, stop: int) -> am.structures.Floats:
+    """How the pulls of arms that are not best were shared out between two rounds."""
+    pulls = results.pulls(policy).mean(axis=0)
+    first, last = np.searchsorted(results.checkpoints, [start, stop])
+    spent = pulls[last] - (pulls[first] if start > 0 else 0.0)
+    spent[results.instance.best_arm] = 0.0
+    return spent / max(spent.sum(), 1e-12)
+
+
+def distance(p: am.structures.Floats, q: am.structures.Floats) -> float:
+    """Total variation."""
+    return 0.5 * float(np.abs(p - q).sum())
+
+
+def comparable_to_ucb(runs: Runs) -> str:
+    """SPk and SPLambda over UCB."""
+    titles = ["panel", *(f"{p}, {power(T)}" for p in ("SPk", "SPLambda") for T in runs)]
+    rows = [
+        [name, *(ratio(runs[T][name], p, "UCB") for p in ("SPk", "SPLambda") for T in runs)]
+        for name in PANELS
+    ]
+    return table(titles, rows)
+
+
+def adaptation(runs: Runs) -> str:
+    """Growth over the last decade, in multiples of V."""
+    policies = ("SPk", "SPLambda", "UCB")
+    titles = ["panel", *(f"{p}, {power(T)}" for p in policies for T in runs)]
+    rows = [
+        [name, *(f"{growth(runs[T][name], p):.1f}" for p in policies for T in runs)]
+        for name in PANELS
+        if name != "sparse-1"
+    ]
+    return table(titles, rows)
+
+
+def exploration(runs: Runs) -> str:
+    """The share of rounds in which SPk and SPLambda explored."""
+    policies = ("SPk", "SPLambda")
+    titles = ["panel", *(f"{p}, {power(T)}" for p in policies for T in runs)]
+    rows = [
+        [name]
+        + [f"{runs[T][name].summary().loc[p, 'explored']:.1%}" for p in policies for T in runs]
+        for name in PANELS
+    ]
+    return table(titles, rows)
+
+
+def ossb_slope(runs: Runs) -> str:
+    """OSSB's growth, of the mean and of the median run, in multiples of V."""
+    titles = ["panel", *(f"{kind}, {power(T)}" for T in runs for kind in ("mean", "median"))]
+    rows = [
+        [name, *(f"{growth(runs[T][name], 'OSSB', m):.1f}" for T in runs for m in (False, True))]
+        for name in PANELS
+        if name != "sparse-1"
+    ]
+    return table(titles, rows)
+
+
+def ossb_start(runs: Runs) -> str:
+    """OSSB's regret over UCB's early on, and its spread in the end."""
+    rows = []
+    for name in PANELS:
+        results = runs[10**4][name]
+        early = [
+            f"{regret_at(results, 'OSSB', t) / regret_at(results, 'UCB', t):.1f}"
+            for t in (100, 1000, 10_000)
+        ]
+        final = results.regret("OSSB")[:, -1]
+        quantiles = [f"{np.quantile(final, q):.0f}" for q in (0.5, 0.95, 1.0)]
+        rows.append([name, *early, *quantiles])
+    return table(["panel", "t = 100", "1,000", "10,000", "median", "95 %", "largest"], rows)
+
+
+def follow_the_leader(runs: Runs) -> str:
+    """OSSB on sparse-1."""
+    rows = []
+    for T in runs:
+        results = runs[T]["sparse-1"]
+        final = results.regret("OSSB")[:, -1]
+        explored = results.runs["OSSB"].explored[:, -1]
+        stuck = float((final > 0.25 * T).mean())
+        rows.append(
+            [
+                power(T),
+                f"{explored.mean():.1f}",
+                f"{np.median(final):.1f}",
+                f"{final.mean():.0f}",
+                f"{stuck:.1%}",
+                f"{results.regret('SPk')[:, -1].mean():.1f}",
+                f"{results.regret('UCB')[:, -1].mean():.0f}",
+            ]
+        )
+    titles = ["T", "rounds explored", "median regret", "mean", "runs stuck", "SPk", "UCB"]
+    return table(titles, rows)
+
+
+def pulls_like_ucb(runs: Runs) -> str:
+    """How far SPk's exploring pulls are from UCB's and from the optimal ones."""
+    longest = max(runs)
+    spans = [(0, 100), (100, 1000), (1000, 10_000), (10_000, longest)]
+    titles = ["panel"]
+    titles += [f"UCB, {a:,} to {b:,}" for a, b in spans]
+    titles += [f"optimal, {a:,} to {b:,}" for a, b in spans]
+    rows = []
+    for name in PANELS:
+        if name == "sparse-1":
+            continue
+        results = runs[longest][name]
+        bound = am.lower_bound(results.instance)
+        optimal = bound.pulls.copy()
+        optimal[results.instance.best_arm] = 0.0
+        optimal /= optimal.sum()
+        shares = [exploring(results, "SPk", a, b) for a, b in spans]
+        from_ucb = [
+            f"{distance(share, exploring(results, 'UCB', a, b)):.2f}"
+            for share, (a, b) in zip(shares, spans, strict=True)
+        ]
+        rows.append([name, *from_ucb, *(f"{distance(share, optimal):.2f}" for share in shares)])
+    return table(titles, rows)
+
+
+def settings(runs: Runs) -> str:
+    """How often each horizon was run."""
+    rows = [[power(T), str(next(iter(r.values())).repetitions)] for T, r in runs.items()]
+    return table(["T", "repetitions"], rows)
+
+
+SECTIONS = {
+    "settings": settings,
+    "comparable-to-ucb": comparable_to_ucb,
+    "adaptation": adaptation,
+    "exploration": exploration,
+    "ossb-slope": ossb_slope,
+    "ossb-start": ossb_start,
+    "follow-the-leader": follow_the_leader,
+    "pulls-like-ucb": pulls_like_ucb,
+}
+
+
+def fill_in(document: str, sections: dict[str, str]) -> str:
+    """The document with its generated parts made anew."""
+    for name, text in sections.items():
+        pattern = re.compile(f"<!-- {name} -->.*?<!-- end -->", re.DOTALL)
+        if not pattern.search(document):
+            raise SystemExit(f"the document has no part {name!r}")
+        document = pattern.sub(lambda _: f"<!-- {name} -->\n\n{text}\n\n<!-- end -->", document)  # noqa: B023
+    return document
+
+
+def main() -> None:
+    """Run what is missing, then write the document and its figures."""
+    console = Console(stderr=True)
+    runs: Runs = {}
+    for horizon, repetitions in RUNS.items():
+        out = ROOT / default_folder(PANELS, horizon, repetitions, False)
+        runs[horizon] = reproduce(PANELS, horizon, repetitions, False, None, out, console)
+    path = ROOT / "docs" / "reproduction.md"
+    sections = {name: section(runs) for name, section in SECTIONS.items()}
+    path.write_text(fill_in(path.read_text(), sections))
+    for horizon, repetitions in RUNS.items():
+        out = ROOT / default_folder(PANELS, horizon, repetitions, False)
+        name = f"figure-1-T{horizon}.png"
+        shutil.copyfile(out / "figure-1.png", ROOT / "docs" / "figures" / name)
+
+
+if __name__ == "__main__":
+    main()

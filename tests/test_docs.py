@@ -1,0 +1,83 @@
+"""The documentation: the site builds without a warning, and what is shown to be typed works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+from armature.cli import app
+from armature.experiments.experiment import ALL_KEYS
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def blocks(document: Path) -> list[tuple[str, str]]:
+    return [(match[1], match[2]) for match in FENCE.finditer(document.read_text())]
+
+
+def check_command(line: str) -> None:
+    """A line of a console block is a command that exists, with options that exist."""
+    words = shlex.split(line, comments=True)
+    if not words or words[0] in ("pip", "cd", "git"):
+        return
+    if words[0] == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert set(words[1:]) <= set(targets), line
+    elif words[0] == "python":
+        assert (ROOT / words[1]).is_file(), line
+    elif words[0] == "python3":
+        assert words[1:3] == ["-m", "venv"], line
+    else:
+        assert words[0] == "armature", line
+        group = typer.main.get_command(app)
+        assert isinstance(group, click.Group)
+        command = group.commands[words[1]]
+        command.make_context(words[1], words[2:])  # refuses what it does not know
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_block_is_checked(document: Path) -> None:
+    for language, text in blocks(document):
+        if language == "python":
+            assert ">>> " in text, f"{document.name}: not a doctest:\n{text}"
+        elif language == "toml":
+            assert set(tomllib.loads(text)) <= set(ALL_KEYS)
+        elif language == "console":
+            for line in text.splitlines():
+                check_command(line)
+        else:
+            assert language in ("bibtex", "text"), f"{document.name}: {language!r} is not checked"
+
+
+@pytest.mark.parametrize("line", ["armature bond x", "armature run x --jots 2", "make tea"])
+def test_a_wrong_command_is_noticed(line: str) -> None:
+    with pytest.raises((AssertionError, KeyError, click.UsageError)):
+        check_command(line)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_what_is_linked_is_there(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", document.read_text()):
+        assert (document.parent / target).exists(), target
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    arguments = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    build = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert build.returncode == 0, build.stderr
+    assert "WARNING" not in build.stderr
+    pages = {path.parent.name for path in tmp_path.glob("*/index.html")}
+    assert {"choosing", "extending", "reproduction", "paper-map", "status"} <= pages
+    for page in tmp_path.rglob("index.html"):  # a page asks no other host for anything
+        text = page.read_text()
+        assert not re.findall(r'<(?:script|link rel="stylesheet|img)[^>]*(?:src|href)="http', text)
