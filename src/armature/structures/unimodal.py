@@ -271,6 +271,29 @@ def alt_min(
     return cost
 
 
+@kernel
+def challengers(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """A challenger beats j where the peak is at it."""
+    K = mu.size
+    if query.first >= 0:
+        return cell_min(shape, family, mu, w, query, lam, work)
+    trial = work.real[7 * K + 2 : 8 * K + 2]
+    base = project(shape, family, mu, w, query, trial, work)
+    for i in range(K):
+        own = Query(query.best, i, -1, query.support)
+        lam[i] = cell_min(shape, family, mu, w, own, trial, work)
+    lam[query.best] = base
+    return base
+
+
 @dataclass(frozen=True, eq=False)
 class Unimodal(CompiledStructure):
     """One peak, arms in order: means[0] <= ... <= means[peak] >= ... >= means[-1]. Plateaus count.
@@ -288,7 +311,7 @@ class Unimodal(CompiledStructure):
 
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min)
+    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min, challengers)
 
     @classmethod
     def examples(cls) -> tuple[Unimodal, ...]:
