@@ -10,12 +10,12 @@ import numpy as np
 
 from armature._compile import inlined, kernel
 from armature.errors import ArmatureError
-from armature.families import Family
+from armature.families import Family, Gaussian
 from armature.families.kernels import divergence, variance
 from armature.policies._explanation import Belief
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies._records import History, argmax, mark_exploration
-from armature.streams import Stream, next_unit
+from armature.streams import Stream, next_unit, next_units
 from armature.structures import Structure
 from armature.structures._quadratic import largest
 from armature.structures._records import Floats
@@ -41,7 +41,9 @@ class ChallengerState(NamedTuple):
 
     projected: Floats
     weights: Floats
+    solved: Floats  # 1 where a weight is known, 0 where it is a bound
     lam: Floats
+    convex: bool  # whether M is convex and the rewards are Gaussian
     options: ChallengerOptions
 
 
@@ -54,8 +56,11 @@ def weight(tail: bool, G: float) -> float:
 
 
 @kernel
-def drawn(weights: Floats, total: float, j: int, u: float) -> int:
+def drawn(weights: Floats, j: int, u: float) -> int:
     """The arm in whose part of the weights the share u of their total lies, j's being the first."""
+    total = 0.0
+    for i in range(weights.size):
+        total += weights[i]
     target = u * total - weights[j]
     if target < 0.0:
         return j
@@ -74,12 +79,44 @@ def draw(
     """The leader or a challenger, from the costs of all."""
     q = state.weights
     challenger_costs(model, history.means, history.pulls, j, base, q, state.lam)
-    total = 1.0
     for i in range(q.size):
         q[i] = weight(state.options.tail, q[i] - base) if i != j else 1.0
-        if i != j:
-            total += q[i]
-    return drawn(q, total, j, next_unit(stream))
+    return drawn(q, j, next_unit(stream))
+
+
+@kernel
+def draw_by_bounds(
+    state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
+) -> int:
+    """The same draw, with few costs computed: for Gaussian rewards and a convex M.
+
+    From a projection pr onto a convex set, every lam of the set is at least
+    sum_k N_k (lam_k - pr_k)^2 / (2 sigma^2) further than pr is; and if i beats j in lam, that is at
+    least (pr_j - pr_i)^2 / (2 sigma^2 (1 / N_i + 1 / N_j)). So draw from the weights of these
+    bounds, which are too large, and keep what is drawn with the probability that makes up for it;
+    else draw again.
+    """
+    N = history.pulls
+    pr = state.projected
+    q = state.weights
+    tail = state.options.tail
+    for i in range(q.size):
+        gap = max(0.0, pr[j] - pr[i])
+        bound = gap * gap / (2.0 * model.family.variance * (1.0 / N[i] + 1.0 / N[j]))
+        q[i] = weight(tail, bound) if i != j else 1.0
+        state.solved[i] = 0.0
+    state.solved[j] = 1.0
+    while True:
+        u, v = next_units(stream)
+        i = drawn(q, j, u)
+        if state.solved[i] == 1.0:
+            return i
+        cost = nearest_challenger(model, history.means, N, j, i, state.lam)
+        exact = weight(tail, cost - base)
+        if v * q[i] < exact:
+            return i
+        q[i] = exact
+        state.solved[i] = 1.0
 
 
 @kernel
@@ -110,7 +147,10 @@ def choose(state: ChallengerState, model: Model, history: History, stream: Strea
     """The leader if it is drawn; else the challenger itself, or the best response to it."""
     base = projection(model, history.means, history.pulls, state.projected)
     j = argmax(state.projected)
-    i = draw(state, model, history, j, base, stream)
+    if state.convex and not model.joint:
+        i = draw_by_bounds(state, model, history, j, base, stream)
+    else:
+        i = draw(state, model, history, j, base, stream)
     if i == j:
         return j
     mark_exploration(history)
@@ -183,6 +223,8 @@ class Challenger(CompiledPolicy):
             np.zeros(K),
             np.zeros(K),
             np.zeros(K),
+            np.zeros(K),
+            structure.convex and isinstance(family, Gaussian),
             ChallengerOptions(
                 self.draw == "tail",
                 float(self.share),

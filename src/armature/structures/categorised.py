@@ -21,6 +21,7 @@ from armature.structures._separation import MERGED, PINNED, PLAIN, write_separat
 from armature.structures._sorting import argsort_descending
 from armature.structures._structure import CompiledStructure
 from armature.structures._vectors import copy
+from armature.structures.unconstrained import pair_cost
 
 # shape.integer = [n_categories, category of arm 0, ..., category of arm K-1].
 
@@ -202,14 +203,15 @@ def challengers(
         if k == j:
             continue
         tie = PLAIN if mu[k] >= mu[j] else MERGED
+        least = pair_cost(family, w[j], mu[j], w[k], mu[k])  # whatever is on top
         if category[k] == own:
             best = screened_cost(family, mu, w, category, own, tie, j, k, r, work)
         else:
             best = tops[category[k]]
-            if not alone and tops[own] < best:
+            if not alone and max(least, tops[own]) < best:
                 best = min(best, screened_cost(family, mu, w, category, own, PINNED, j, k, r, work))
         for c in range(C):
-            if c != own and c != category[k] and tops[c] < best:
+            if c != own and c != category[k] and max(least, tops[c]) < best:
                 best = min(best, screened_cost(family, mu, w, category, c, tie, j, k, r, work))
         lam[k] = best
     lam[j] = base
