@@ -53,7 +53,15 @@ def test_conformance(policy: type[am.Policy], kind: type[am.Structure]) -> None:
 
 
 @pytest.mark.parametrize(
-    "policy", [am.SPk(), am.SPLambda(), am.OSSB(epsilon=0.1), am.ProjectedThompson(), am.MINTS()]
+    "policy",
+    [
+        am.SPk(),
+        am.SPLambda(),
+        am.OSSB(epsilon=0.1),
+        am.ProjectedThompson(),
+        am.MINTS(),
+        am.Challenger(),
+    ],
 )
 def test_generic_policies_take_a_structure_in_plain_python(policy: am.Policy) -> None:
     rewards = np.random.default_rng(0).normal([0.0, 0.5, 1.0], 1.0, (200, 3))

@@ -15,7 +15,7 @@ BY_SEQUENCE = (
     am.SPk, am.SPLambda, am.OSSB, am.UCB, am.KLUCB, am.StructuredUCB, am.LinUCB, am.CATSE,
     am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED,
 )  # fmt: skip
-BY_FREQUENCY = (am.ThompsonSampling, am.ProjectedThompson, am.MINTS)
+BY_FREQUENCY = (am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger)
 TWO = am.Unconstrained(2)
 SEEDS = 4000
 ln = math.log
@@ -385,3 +385,47 @@ def test_mints_in_a_structure() -> None:
     odds = math.exp(-4 / 3)
     rewards = [[1, 1], [1]]
     assert_frequency(am.MINTS(), am.Linear([[1], [2]]), rewards, 0, odds / (1 + odds))
+
+
+def test_challenger() -> None:
+    """Means 1 and 0 with N = (3, 2): G = 3 * 2 / 5 * 1 / 2 = 0.6, and arm 1 has erfc(G^1/2) / 2.
+
+    The best response to the one challenger is that challenger.
+    """
+    odds = math.erfc(math.sqrt(0.6)) / 2
+    assert_frequency(am.Challenger(), TWO, [[1, 1, 1], [0, 0]], 1, odds / (1 + odds))
+
+
+def test_challenger_answers_where_it_learns_most_per_regret() -> None:
+    """Features 1, 0 and -0.5, theta = 0.6 from sum N x^2 = 4 + 0.25: arm 0 leads.
+
+    Arms 1 and 2 beat it where theta <= 0: G = 4.25 * 0.36 / 2 = 0.765 for both. The opponent's
+    means are 0. Arm 1 tells nothing about theta: if it is the challenger, it is pulled itself. If
+    arm 2 is, which tells 0.045 at the price 0.9, it is pulled as well.
+    """
+    q = math.erfc(math.sqrt(0.765)) / 2
+    rewards = [[0.6] * 4, [0], [-0.3]]
+    lines = am.Linear([[1], [0], [-0.5]])
+    for arm in (1, 2):
+        assert_frequency(am.Challenger(), lines, rewards, arm, q / (1 + 2 * q))
+
+
+def test_challenger_answers_with_another_arm() -> None:
+    """Features (1, 0), (0, 1) and (-1, 1.9): with theta = (0.5, 0), arm 0 leads at 0.5.
+
+    The means fit, and N = (1, 1, 1). With u the features of a challenger less those of arm 0, theta
+    moves along inverse(Gram) u until the gap is closed, at a cost of gap^2 / (2 u' inverse u).
+    Arm 2 tells the most per regret against both: arm 1 is pulled only as a challenger.
+    """
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.9]])
+    inverse = np.linalg.inv(features.T @ features)
+    means, q = features @ [0.5, 0.0], {}
+    for i in (1, 2):
+        u, gap = features[i] - features[0], means[0] - means[i]
+        shift = features @ inverse @ u * gap / (u @ inverse @ u)
+        q[i] = math.erfc(math.sqrt(gap**2 / (2 * u @ inverse @ u))) / 2
+        told = [shift[k] ** 2 / 2 / max(means[0] - means[k], 1 / math.sqrt(2)) for k in (1, 2)]
+        assert told[1] > told[0]
+    rewards = [[mean] for mean in means]
+    probability = 0.5 * q[1] / (1 + q[1] + q[2])
+    assert_frequency(am.Challenger(), am.Linear(features), rewards, 1, probability)

@@ -46,17 +46,19 @@ class DisagreementError(AssertionError):
     """The twin would not have pulled this arm."""
 
 
-def compare(policy: am.Policy, twin: Twin, name: str, means: np.ndarray) -> int:
+def compare(
+    policy: am.Policy, twin: Twin, name: str, means: np.ndarray, rounds: int = ROUNDS
+) -> int:
     """Play both with the same rewards; in how many rounds the twin gave way to rounding."""
     structure, family = twin.structure, twin.family
     rewards = [
-        np.asarray(family.sample(mean, np.random.default_rng([7, k]), ROUNDS), dtype=float)
+        np.asarray(family.sample(mean, np.random.default_rng([7, k]), rounds), dtype=float)
         for k, mean in enumerate(means)
     ]
     bandit = am.Bandit(policy, structure, family, seed=0)
     used = np.zeros(structure.n_arms, dtype=int)
     gave_way = 0
-    for t in range(1, ROUNDS + 1):
+    for t in range(1, rounds + 1):
         arm, allowed = bandit.ask(), twin.choose()
         if arm not in allowed:
             raise DisagreementError(

@@ -1,4 +1,4 @@
-"""Slow, plain twins of three policies, written from their definitions.
+"""Slow, plain twins of four policies, written from their definitions.
 
 A twin takes the same rewards as the policy that it shadows. In each round `choose` gives the arms
 that the definition allows: the preferred one first, then those that only rounding sets apart from
@@ -237,3 +237,89 @@ class OSSBTwin(Twin):
         tableau = make_tableau(self.K)
         run_allocate(self.structure, instance, gaps, 1e-6, 100_000, False, c, bounds, tableau)
         return c if bounds[1] < math.inf else None
+
+
+class ChallengerTwin(Twin):
+    """Draw a challenger, then pull it or what tells it apart; `units` are the random numbers.
+
+    `bounded`: the draw is by rejection, from bounds that the projection gives.
+    """
+
+    def __init__(
+        self,
+        structure: am.Structure,
+        family: am.Family,
+        units: Callable[[], tuple[float, float]],
+        bounded: bool = False,
+        **options: object,
+    ) -> None:
+        super().__init__(structure, family)
+        self.units, self.bounded = units, bounded
+        self.options = am.Challenger(**options)
+
+    def rival(self, mu: np.ndarray, j: int, i: int) -> am.Fit:
+        if isinstance(self.structure, am.Unimodal):
+            return self.structure.cell_min(mu, self.N, am.Cell(j, i), self.family)
+        return self.structure.alt_min(mu, self.N, j, i, self.family)
+
+    def weight(self, G: float) -> float:
+        G = max(G, 0.0)
+        return math.erfc(math.sqrt(G)) / 2 if self.options.draw == "tail" else math.exp(-G)
+
+    def least_cost(self, pr: np.ndarray, j: int, i: int) -> float:
+        """At most what i costs more than the projection."""
+        free = self.family.sigma**2 * (1 / self.N[i] + 1 / self.N[j])
+        return max(0.0, pr[j] - pr[i]) ** 2 / (2 * free)
+
+    def draw(self, mu: np.ndarray, pr: np.ndarray, j: int, base: float) -> int:
+        q, known = np.ones(self.K), np.full(self.K, not self.bounded)
+        others = [i for i in range(self.K) if i != j]
+        known[j] = True
+        for i in others:
+            G = self.least_cost(pr, j, i) if self.bounded else self.rival(mu, j, i).cost - base
+            q[i] = self.weight(G)
+        while True:
+            u, v = self.units()
+            edges = np.cumsum(q[[j, *others]])
+            i = [j, *others][int(np.searchsorted(edges, u * edges[-1], side="right"))]
+            if known[i]:
+                return i
+            exact, known[i] = self.weight(self.rival(mu, j, i).cost - base), True
+            if v < exact / q[i]:
+                return i
+            q[i] = exact
+
+    def decide(self, mu: np.ndarray) -> list[int]:
+        pr, base = self.structure.project(mu, self.N, self.family)
+        j = int(np.argmax(pr))
+        i = self.draw(mu, pr, j, base)
+        if i == j:
+            return [j]
+        self.explorations += 1
+        if self.units()[0] < self.options.share:
+            return [i]
+        lam = self.rival(mu, j, i).means
+        x = pr if self.options.projected else mu
+        if abs(lam[i] - x[i]) <= 1e-11 * np.abs(pr).max():
+            return [i]
+        regret = np.maximum(pr[j] - pr, self.least_regret(float(pr[j]), self.N[j]))
+        gain = np.asarray(self.family.divergence(x, lam)) / regret
+        if not self.options.leader:
+            gain[j] = -math.inf
+        if gain.max() == math.inf:
+            return [int(np.argmax(gain))]
+        return largest(gain, ROUNDING * gain.max())
+
+    def least_regret(self, top: float, pulls: float) -> float:
+        if not self.options.floor:
+            return 1e-100
+        match self.family:
+            case am.Gaussian():
+                variance = self.family.sigma**2
+            case am.Bernoulli():
+                variance = top * (1 - top)
+            case am.Poisson():
+                variance = top
+            case _:
+                variance = top**2
+        return max(1e-100, math.sqrt(variance / (pulls + 1)))

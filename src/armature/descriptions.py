@@ -24,6 +24,7 @@ from armature.policies import (
     OSSB,
     OSUB,
     UCB,
+    Challenger,
     EndOfOptimism,
     LinUCB,
     ProjectedThompson,
@@ -72,6 +73,7 @@ POLICIES = _by_name(
     IMED,
     ProjectedThompson,
     MINTS,
+    Challenger,
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable
 from dataclasses import dataclass
 
@@ -88,8 +89,7 @@ def explain(
     else:
         summary = policy.explain(belief)
         if labels is not None:
-            summary = summary.replace(f"arm {belief.leader} ", f"arm {arms[belief.leader]!r} ")
-            summary = summary.replace(f"arm {belief.leader}:", f"arm {arms[belief.leader]!r}:")
+            summary = re.sub(r"\barm (\d+)", lambda found: f"arm {arms[int(found[1])]!r}", summary)
     return Explanation(
         summary,
         arms,

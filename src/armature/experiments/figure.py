@@ -15,6 +15,7 @@ from armature.policies import (
     OSSB,
     OSUB,
     UCB,
+    Challenger,
     EndOfOptimism,
     LinUCB,
     Policy,
@@ -49,6 +50,7 @@ EXTENSION: tuple[Policy, ...] = (
     IMED(),
     ProjectedThompson(),
     MINTS(),
+    Challenger(),
 )
 HORIZON, REPETITIONS, SEED = 10_000, 200, 0
 

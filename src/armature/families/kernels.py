@@ -93,6 +93,16 @@ def curvature(family: FamilyRecord, x: float, y: float) -> float:
 
 
 @kernel
+def variance(family: FamilyRecord, x: float) -> float:
+    """The variance of rewards of mean x."""
+    if family.code == GAUSSIAN:
+        return family.variance
+    if family.code == BERNOULLI:
+        return x * (1.0 - x)
+    return x if family.code == POISSON else x * x
+
+
+@kernel
 def other_upper(code: int, x: float, level: float) -> float:
     """The upper end for the families but the Gaussian."""
     if code == BERNOULLI:

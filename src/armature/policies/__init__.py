@@ -3,6 +3,7 @@
 from armature.policies._policy import CompiledPolicy, Policy, Problem, PythonPolicy
 from armature.policies._records import History
 from armature.policies.catse import CATSE
+from armature.policies.challenger import Challenger
 from armature.policies.end_of_optimism import EndOfOptimism
 from armature.policies.imed import IMED
 from armature.policies.klucb import KLUCB
@@ -26,6 +27,7 @@ __all__ = [
     "OSSB",
     "OSUB",
     "UCB",
+    "Challenger",
     "CompiledPolicy",
     "EndOfOptimism",
     "History",

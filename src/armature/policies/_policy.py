@@ -118,8 +118,8 @@ class CompiledPolicy(Policy):
       `history`, or None where there is nothing to do.
 
     `saved` names the fields of the state that the next decisions depend on. `oracles` names those
-    that it calls through the model: "project", "alt_min", "nearest",
-    "cell_min". `stream` is a source of random numbers (`armature.streams`).
+    that it calls through the model: "project", "alt_min", "nearest", "cell_min",
+    "challengers". `stream` is a source of random numbers (`armature.streams`).
     """
 
     oracles: ClassVar[tuple[str, ...]] = ()

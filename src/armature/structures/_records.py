@@ -51,6 +51,11 @@ class Oracle(NamedTuple):
     * `nearest`: `not j`, the union of these, in one sweep where possible;
     * `cell_min`: one convex cell of `not j`.
 
+    `challengers` weighs all challengers to j at once: with query.first < 0 it writes to `lam` not a
+    minimiser but costs, for each i != j that of i's beating j and at j that of the projection, and
+    returns the latter; with query.first = i it is `alt_min`, or what the structure rather means by
+    i's beating j. Where it is None, `alt_min` answers for one challenger after the other.
+
     All have the same signature: to a policy, a structure is a pointer or two.
     """
 
@@ -58,6 +63,7 @@ class Oracle(NamedTuple):
     alt_min: Kernel[..., float]
     nearest: Kernel[..., float]
     cell_min: Kernel[..., float]
+    challengers: Kernel[..., float] | None = None
 
 
 class Fit(NamedTuple):

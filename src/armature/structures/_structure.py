@@ -65,6 +65,7 @@ class Structure(abc.ABC):
     """
 
     n_arms: int
+    convex: ClassVar[bool] = False  # say so if M is: `Challenger` then solves fewer problems
 
     @classmethod
     def examples(cls) -> tuple[Structure, ...]:
@@ -97,6 +98,20 @@ class Structure(abc.ABC):
             if challenger != best
         ]
         return min(fits, key=lambda fit: fit.cost)
+
+    def challenger_costs(
+        self, means: npt.ArrayLike, weights: npt.ArrayLike, best: int, family: Family
+    ) -> Floats:
+        """For each arm what it costs that it beats `best`; at `best`, what the projection costs."""
+        best = self.checked_arm(best, "best")
+        return np.array(
+            [
+                self.project(means, weights, family).cost
+                if k == best
+                else self.alt_min(means, weights, best, k, family).cost
+                for k in range(self.n_arms)
+            ]
+        )
 
     def cells(
         self,
@@ -237,6 +252,14 @@ class CompiledStructure(Structure):
     ) -> Fit:
         j = self.checked_arm(best, "best")
         return self._solve(self.oracle.nearest, means, weights, family, j, -1)
+
+    def challenger_costs(
+        self, means: npt.ArrayLike, weights: npt.ArrayLike, best: int, family: Family
+    ) -> Floats:
+        if self.oracle.challengers is None:
+            return super().challenger_costs(means, weights, best, family)
+        j = self.checked_arm(best, "best")
+        return self._solve(self.oracle.challengers, means, weights, family, j, -1).means
 
     def cell_min(
         self, means: npt.ArrayLike, weights: npt.ArrayLike, cell: Cell, family: Family

@@ -21,6 +21,7 @@ from armature.structures._separation import MERGED, PINNED, PLAIN, write_separat
 from armature.structures._sorting import argsort_descending
 from armature.structures._structure import CompiledStructure
 from armature.structures._vectors import copy
+from armature.structures.unconstrained import pair_cost
 
 # shape.integer = [n_categories, category of arm 0, ..., category of arm K-1].
 
@@ -46,12 +47,13 @@ def best_separation(
         costs[option] = math.inf
         if option < C:
             if j < 0 or category[j] != option:
-                costs[option] = screened_cost(family, mu, w, option, -1, -1, r, work)
+                costs[option] = screened_cost(family, mu, w, category, option, PLAIN, 0, 0, r, work)
         elif j >= 0:
             k = option - C
             if k != j and category[k] == category[j]:
-                merge = -1 if mu[k] >= mu[j] else k
-                costs[option] = screened_cost(family, mu, w, category[j], j, merge, r, work)
+                tie = PLAIN if mu[k] >= mu[j] else MERGED
+                own = category[j]
+                costs[option] = screened_cost(family, mu, w, category, own, tie, j, k, r, work)
         if first < 0 or costs[option] < costs[first]:
             first = option
     best_cost = math.inf
@@ -167,6 +169,55 @@ def cell_min(
     return write_separation(family, mu, w, shape.integer[1:], order, query.first, tie, j, k, lam)
 
 
+@kernel
+def challengers(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """`alt_min` for each challenger, from one sort: O(K log K), and more where C is large.
+
+    The costs are differences of sums, with the rounding errors of these: see `_screening`.
+    """
+    if query.first >= 0:
+        return alt_min(shape, family, mu, w, query, lam, work)
+    j = query.best
+    K = mu.size
+    C = shape.integer[0]
+    category = shape.integer[1:]
+    own = category[j]
+    r = sum_up(shape, family, mu, w, work)
+    tops = work.real[6 * K + 3 + 3 * C : 6 * K + 3 + 4 * C]  # what it costs that c is on top
+    base = math.inf
+    alone = True
+    for c in range(C):
+        tops[c] = screened_cost(family, mu, w, category, c, PLAIN, 0, 0, r, work)
+        base = min(base, tops[c])
+    for k in range(K):
+        alone = alone and (k == j or category[k] != own)
+    for k in range(K):
+        if k == j:
+            continue
+        tie = PLAIN if mu[k] >= mu[j] else MERGED
+        least = pair_cost(family, w[j], mu[j], w[k], mu[k])  # whatever is on top
+        if category[k] == own:
+            best = screened_cost(family, mu, w, category, own, tie, j, k, r, work)
+        else:
+            best = tops[category[k]]
+            if not alone and max(least, tops[own]) < best:
+                best = min(best, screened_cost(family, mu, w, category, own, PINNED, j, k, r, work))
+        for c in range(C):
+            if c != own and c != category[k] and max(least, tops[c]) < best:
+                best = min(best, screened_cost(family, mu, w, category, c, tie, j, k, r, work))
+        lam[k] = best
+    lam[j] = base
+    return base
+
+
 @dataclass(frozen=True, init=False, eq=False)
 class Categorised(CompiledStructure):
     """Each arm has a category; all arms of one category are at least as good as all other arms.
@@ -188,7 +239,7 @@ class Categorised(CompiledStructure):
     categories: tuple[Hashable, ...]
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min)
+    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min, challengers)
 
     @classmethod
     def examples(cls) -> tuple[Categorised, ...]:

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from armature.structures._least_squares import (
     write_tie,
 )
 from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
-from armature.structures._records import Cell, Floats, Oracle, Query, Shape, Work
+from armature.structures._records import Cell, Floats, Ints, Oracle, Query, Shape, Work
 from armature.structures._structure import CompiledStructure
 
 # shape.real = an orthonormal basis of the features' column space, (K, r) by rows, then for each
@@ -40,19 +40,20 @@ def twins(shape: Shape, K: int, j: int, k: int) -> bool:
     return bool(shape.real[at + j] == shape.real[at + k])
 
 
+class Solved(NamedTuple):
+    """A weighted least squares fit, and the factorisation that it comes from."""
+
+    basis: Floats
+    columns: Floats
+    theta: Floats
+    z: Floats
+    order: Ints
+    rank: int
+
+
 @kernel
-def least_squares(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    j: int,
-    k: int,
-    any_challenger: bool,
-    lam: Floats,
-    work: Work,
-) -> float:
-    """The Gaussian problems: the projection (j < 0), one challenger, or the cheapest one."""
+def least_squares(shape: Shape, mu: Floats, w: Floats, lam: Floats, work: Work) -> Solved:
+    """lam = the projection for Gaussian rewards."""
     K = mu.size
     r = shape.integer[0]
     basis = shape.real[: K * r].reshape(K, r)
@@ -66,27 +67,28 @@ def least_squares(
         theta[c] = right[c] if c < rank else 0.0
     back_substitute(columns, rank, theta)
     write_means(basis, order, theta, lam)
-    if any_challenger:
-        k = -1
-        least = math.inf
-        for i in range(K):
-            if i == j or twins(shape, K, i, j):
-                continue
-            gap = lam[j] - lam[i]
-            extra = 0.0
-            if gap > 0.0 and difference(basis, columns, order, rank, j, i, z) == 0.0:
-                seen = 0.0
-                for a in range(rank):
-                    seen += z[a] * z[a]
-                extra = gap * gap / seen
-            if extra < least:
-                least = extra
-                k = i
-    if k >= 0 and lam[k] < lam[j]:
-        write_tie(basis, columns, order, rank, j, k, lam[j] - lam[k], theta, z)
-        write_means(basis, order, theta, lam)
+    return Solved(basis, columns, theta, z, order, rank)
+
+
+@kernel
+def tie_cost(fit: Solved, j: int, k: int, gap: float) -> float:
+    """What it adds to the cost that k gains `gap` on j, up to the variance."""
+    if gap <= 0.0 or difference(fit.basis, fit.columns, fit.order, fit.rank, j, k, fit.z) > 0.0:
+        return 0.0
+    seen = 0.0
+    for a in range(fit.rank):
+        seen += fit.z[a] * fit.z[a]
+    return gap * gap / (2.0 * seen)
+
+
+@kernel
+def tie(fit: Solved, j: int, k: int, lam: Floats) -> None:
+    """Make k as good as j where it is not, at the least cost."""
+    gap = lam[j] - lam[k]
+    if gap > 0.0:
+        write_tie(fit.basis, fit.columns, fit.order, fit.rank, j, k, gap, fit.theta, fit.z)
+        write_means(fit.basis, fit.order, fit.theta, lam)
         lam[k] = max(lam[k], lam[j])  # equal but for rounding
-    return total_divergence(family, w, mu, lam)
 
 
 @kernel
@@ -120,7 +122,10 @@ def constrained(
     if k >= 0 and twins(shape, K, j, k):
         return fail(lam)
     if family.code == GAUSSIAN:
-        return least_squares(shape, family, mu, w, j, k, False, lam, work)
+        fit = least_squares(shape, mu, w, lam, work)
+        if k >= 0:
+            tie(fit, j, k, lam)
+        return total_divergence(family, w, mu, lam)
     r = shape.integer[0]
     basis = shape.real[: K * r].reshape(K, r)
     n_real, _ = state_size(r, K, 0)
@@ -144,7 +149,17 @@ def nearest(
     K = mu.size
     j = query.best
     if family.code == GAUSSIAN:
-        return least_squares(shape, family, mu, w, j, -1, True, lam, work)
+        fit = least_squares(shape, mu, w, lam, work)
+        nearest_k = -1
+        least = math.inf
+        for k in range(K):
+            if k != j and not twins(shape, K, k, j):
+                cost = tie_cost(fit, j, k, lam[j] - lam[k])
+                if cost < least:
+                    least = cost
+                    nearest_k = k
+        tie(fit, j, nearest_k, lam)
+        return total_divergence(family, w, mu, lam)
     r = shape.integer[0]
     basis = shape.real[: K * r].reshape(K, r)
     n_real, _ = state_size(r, K, 0)
@@ -164,6 +179,41 @@ def nearest(
         state_of(K, r, work, 1),
         work.real[2 * n_real + K :],
     )
+
+
+@kernel
+def challengers(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """One factorisation for all challengers if Gaussian: O(K r^2); else one after the other."""
+    if query.first >= 0:
+        return constrained(shape, family, mu, w, query, lam, work)
+    K = mu.size
+    j = query.best
+    r = shape.integer[0]
+    if family.code != GAUSSIAN:
+        n_real, _ = state_size(r, K, 0)
+        trial = work.real[2 * n_real + 3 * K + r + r * r :][:K]
+        for k in range(K):
+            own = Query(j, k if k != j else -1, -1, query.support)
+            lam[k] = constrained(shape, family, mu, w, own, trial, work)
+        return float(lam[j])
+    means = work.real[r * K + K + 2 * r : r * K + 2 * K + 2 * r]
+    fit = least_squares(shape, mu, w, means, work)
+    base = total_divergence(family, w, mu, means)
+    for k in range(K):
+        lam[k] = base
+        if k != j and twins(shape, K, k, j):
+            lam[k] = math.inf
+        elif k != j:
+            lam[k] += tie_cost(fit, j, k, means[j] - means[k]) / family.variance
+    return base
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -187,7 +237,8 @@ class Linear(CompiledStructure):
     features: Floats
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(constrained, constrained, nearest, constrained)
+    oracle: ClassVar[Oracle] = Oracle(constrained, constrained, nearest, constrained, challengers)
+    convex: ClassVar[bool] = True
     order_only: ClassVar[bool] = False
 
     @classmethod
@@ -233,7 +284,7 @@ class Linear(CompiledStructure):
     def work_size(self) -> tuple[int, int]:
         K, r = self.basis.shape
         n_real, n_integer = state_size.py_func(r, K, 0)
-        gaussian = r * K + K + 2 * r
+        gaussian = r * K + 2 * K + 2 * r
         others = 2 * n_real + 7 * K + r + r * r
         return max(gaussian, others), max(r, 2 * n_integer)
 

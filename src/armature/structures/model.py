@@ -1,4 +1,4 @@
-"""A structure and a reward family as policies and bounds see them: one record, four functions.
+"""A structure and a reward family as policies and bounds see them: one record, six functions.
 
 A `Model` holds the addresses of the oracles, so that what uses it is compiled once for all
 structures. A structure written in plain Python takes part too: its model's oracles call back.
@@ -27,10 +27,12 @@ class Model(NamedTuple):
     family: FamilyRecord
     work: Work
     support: Ints  # no support: all 0
+    joint: bool  # whether `challengers` weighs all of them in one call
     project: int
     alt_min: int
     nearest: int
     cell_min: int
+    challengers: int
 
 
 def oracle_at(address: int) -> Callable[..., float]:
@@ -82,6 +84,30 @@ def nearest_in_cell(model: Model, mu: Floats, w: Floats, query: Query, lam: Floa
 
 
 @kernel
+def nearest_challenger(
+    model: Model, mu: Floats, w: Floats, best: int, challenger: int, lam: Floats
+) -> float:
+    """lam = the nearest point of M in which a challenger beats `best`; its cost."""
+    query = Query(best, challenger, -1, model.support)
+    return oracle_at(model.challengers)(model.shape, model.family, mu, w, query, lam, model.work)
+
+
+@kernel
+def challenger_costs(
+    model: Model, mu: Floats, w: Floats, best: int, base: float, costs: Floats, lam: Floats
+) -> None:
+    """costs[i] = what it costs that i beats `best`; at `best`, `base`, the projection's cost."""
+    if model.joint:
+        query = Query(best, -1, -1, model.support)
+        oracle_at(model.challengers)(model.shape, model.family, mu, w, query, costs, model.work)
+    else:
+        for i in range(mu.size):
+            if i != best:
+                costs[i] = nearest_challenger(model, mu, w, best, i, lam)
+    costs[best] = base
+
+
+@kernel
 def unused(
     shape: Shape,
     family: FamilyRecord,
@@ -112,13 +138,14 @@ def make_model(
         work = Work(np.empty(0), np.empty(0, dtype=np.int64))
         kernels = _callbacks.ORACLE
     support = np.zeros(structure.n_arms, dtype=np.int64)
-    return Model(shape, family.record, work, support, *_addresses(kernels, tuple(oracles)))
+    joint = kernels.challengers is not None
+    return Model(shape, family.record, work, support, joint, *_addresses(kernels, tuple(oracles)))
 
 
 @functools.cache
 def _addresses(kernels: Oracle, oracles: tuple[str, ...]) -> tuple[int, ...]:
     signature = oracle_signature() if is_compiling() else None
     return tuple(
-        address_of(oracle if name in oracles else unused, signature)
+        address_of((oracle or kernels.alt_min) if name in oracles else unused, signature)
         for name, oracle in kernels._asdict().items()
     )

@@ -119,6 +119,7 @@ class PolyhedralStructure(CompiledStructure):
 
     oracle: ClassVar[Oracle] = Oracle(constrained, constrained, nearest, constrained)
     order_only: ClassVar[bool] = False
+    convex: ClassVar[bool] = True
 
     @property
     def constraints(self) -> tuple[Floats, Floats, Floats, Floats]:

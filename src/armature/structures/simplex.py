@@ -308,6 +308,7 @@ class Simplex(CompiledStructure):
 
     oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, alt_min)
     order_only: ClassVar[bool] = False
+    convex: ClassVar[bool] = True
 
     @classmethod
     def examples(cls) -> tuple[Simplex, ...]:

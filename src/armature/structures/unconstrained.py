@@ -89,6 +89,27 @@ def nearest(
     return write_pair(family, mu, w, j, best_k, lam)
 
 
+@kernel
+def challengers(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """Pool j with each challenger."""
+    if query.first >= 0:
+        return alt_min(shape, family, mu, w, query, lam, work)
+    j = query.best
+    top = mu[j]
+    weight = w[j]
+    for k in range(mu.size):
+        lam[k] = pair_cost(family, weight, top, w[k], mu[k])
+    return 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Unconstrained(CompiledStructure):
     """Every mean vector is possible: the classical bandit.
@@ -103,7 +124,8 @@ class Unconstrained(CompiledStructure):
 
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, alt_min)
+    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, alt_min, challengers)
+    convex: ClassVar[bool] = True
 
     @classmethod
     def examples(cls) -> tuple[Unconstrained, ...]:

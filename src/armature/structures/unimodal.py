@@ -13,6 +13,7 @@ from armature.families import FamilyRecord
 from armature.families.kernels import total_divergence
 from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._isotonic import isotonic_blocks, isotonic_costs, write_blocks
+from armature.structures._peaks import fit_prefixes, peak_cost, prefixes
 from armature.structures._pooling import pooled_mean
 from armature.structures._records import Floats, Oracle, Query, Shape, Work
 from armature.structures._structure import CompiledStructure
@@ -271,6 +272,32 @@ def alt_min(
     return cost
 
 
+@kernel
+def challengers(
+    shape: Shape,
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    query: Query,
+    lam: Floats,
+    work: Work,
+) -> float:
+    """A challenger beats j where the peak is at it: O(K) unless valleys are many."""
+    K = mu.size
+    if query.first >= 0:
+        return cell_min(shape, family, mu, w, query, lam, work)
+    left = prefixes(K, work, 0)
+    right = prefixes(K, work, 1)
+    fit_prefixes(family, mu, w, 0, 1, left)
+    fit_prefixes(family, mu, w, K - 1, -1, right)
+    base = math.inf
+    for i in range(K):
+        lam[i] = peak_cost(family, mu[i], w[i], left, i, right, K - 1 - i)
+        base = min(base, lam[i])
+    lam[query.best] = base
+    return base
+
+
 @dataclass(frozen=True, eq=False)
 class Unimodal(CompiledStructure):
     """One peak, arms in order: means[0] <= ... <= means[peak] >= ... >= means[-1]. Plateaus count.
@@ -288,7 +315,7 @@ class Unimodal(CompiledStructure):
 
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min)
+    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min, challengers)
 
     @classmethod
     def examples(cls) -> tuple[Unimodal, ...]:
@@ -299,7 +326,7 @@ class Unimodal(CompiledStructure):
 
     @property
     def work_size(self) -> tuple[int, int]:
-        return 10 * self.n_arms + 2, self.n_arms
+        return 10 * self.n_arms + 2, 2 * self.n_arms + 2
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         peak = int(means.argmax())
