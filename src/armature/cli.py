@@ -236,6 +236,33 @@ def reproduce(
     console.print(f"the figure: {folder / 'figure-1.png'}\nthe report: {folder / 'report.html'}")
 
 
+@app.command()
+def study(
+    policy: Annotated[str, typer.Argument(help="What to study: `challenger`.")],
+    out: Annotated[Path, typer.Option(help="A folder; finished runs are kept there.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A few short runs, to try it.")] = False,
+    workers: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
+) -> None:
+    """Challenger against all other policies: panels, random instances, ablations, failures.
+
+    Takes about two hours on two cores. Interrupted, it goes on where it was when it is run again.
+    """
+    from armature.errors import ArmatureError
+    from armature.experiments.study.run import FULL, QUICK, run_study
+
+    errors = Console(stderr=True)
+    try:
+        if policy != "challenger":
+            raise ArmatureError(f"there is no study of {policy!r}: the one there is, challenger.")
+        run_study(out, QUICK if quick else FULL, workers, errors)
+    except (ArmatureError, OSError) as error:
+        _fail(error)
+    except KeyboardInterrupt:
+        errors.print(f"interrupted: what is finished is kept in {out}")
+        raise typer.Exit(130) from None
+    console.print(f"the tables: {out / 'tables.md'}\nthe picture: {out / 'ratios.png'}")
+
+
 @app.command("list")
 def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -> None:
     """Names that can be used in a problem's file, and the problems that are shipped."""

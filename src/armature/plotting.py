@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,9 @@ from armature.bounds import LowerBound, lower_bound
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.structures import Unconstrained
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers and in print.
 BLACK, ORANGE, BLUE, GREEN = "#000000", "#E69F00", "#0072B2", "#009E73"
@@ -219,6 +222,38 @@ def draw_regret(
     axis.set_xlabel("round t")
     axis.grid(alpha=0.25, linewidth=0.6)
     axis.spines[["top", "right"]].set_visible(False)
+
+
+def plot_ratios(cases: pd.DataFrame, policy: str, path: str | Path) -> None:
+    """Draw, for each group of problems, other policies' mean regret over that of one policy."""
+    target = checked_picture(path)
+    means = cases.pivot(index="case", columns="policy", values="mean")
+    ratios = means.div(means[policy], axis=0).drop(columns=policy)
+    group = cases.drop_duplicates("case").set_index("case")["group"]
+    names = [n for n in STYLES if n in ratios.columns]
+    groups = list(dict.fromkeys(group))
+    figure, axis = _pyplot().subplots(figsize=(9.0, 1.6 + 0.3 * len(groups)), layout="constrained")
+    marks = "osD^v<>PX*hpd8"
+    for n, name in enumerate(names):
+        logs = np.log(ratios[name]).groupby(group).mean().reindex(groups)
+        colour = style_of(name, n)["color"]
+        axis.plot(
+            np.exp(logs), range(len(groups)), marks[n % len(marks)], color=colour, label=name,
+            markersize=5.5, alpha=0.9, linestyle="none",
+        )  # fmt: skip
+    axis.axvline(1.0, color=BLACK, linewidth=1.0)
+    axis.set_xscale("log")
+    ticks = [0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50]
+    axis.set_xticks(ticks, [f"{x:g}" for x in ticks])
+    axis.minorticks_off()
+    axis.set_xlim(0.6, min(60.0, 1.1 * float(np.nanmax(ratios.to_numpy()))))
+    axis.set_yticks(range(len(groups)), groups, fontsize=8)
+    axis.invert_yaxis()
+    axis.set_xlabel(f"mean regret over {policy}'s: to the right of 1, {policy} does better")
+    axis.grid(alpha=0.25)
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside right center", frameon=False, fontsize=8)
+    save(figure, [target])
 
 
 def style_of(policy: str, position: int) -> dict[str, Any]:

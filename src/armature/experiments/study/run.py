@@ -1,0 +1,84 @@
+"""Running the study: every case in a folder of its own, to go on after an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from armature.experiments.experiment import Experiment
+from armature.experiments.run import claim_folder, run_experiment
+from armature.experiments.study.ablations import ablation_cases, posterior_cases
+from armature.experiments.study.cases import Case, panel_cases, random_cases
+from armature.experiments.study.search import search
+from armature.experiments.study.tables import Study, write_tables
+from armature.policies import IMED, UCB, Challenger, ProjectedThompson, SPk
+from armature.simulation import Results
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything."""
+
+    horizon: int
+    panel_repetitions: int
+    per_group: int
+    repetitions: int
+    long_horizon: int
+    long_repetitions: int
+    generations: int
+
+
+FULL = Size(10_000, 200, 8, 25, 1_000_000, 50, 8)
+QUICK = Size(150, 3, 1, 2, 300, 2, 1)
+LONG = (Challenger(), SPk(), UCB(), IMED(), ProjectedThompson())
+
+
+def run_study(out: Path, size: Size, workers: int | None, console: Console) -> Study:
+    """Run what is missing and write the tables."""
+    claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
+    panels = panel_cases()
+    long = [Case(case.group, 0, case.instance, LONG) for case in panels]
+    ablations = ablation_cases(size.per_group)
+    randoms = random_cases(size.per_group)
+    with Progress(
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[now]}"),
+        console=console,
+    ) as progress:
+
+        def run(name: str, cases: Sequence[Case], horizon: int, R: int) -> dict[str, Results]:
+            bar = progress.add_task(name, total=len(cases), now="")
+            found = {}
+            for case in cases:
+                progress.update(bar, now=case.name)
+                experiment = Experiment(
+                    case.name, case.instance, case.policies, horizon, R, SEED, {}
+                )
+                folder = out / name / case.name
+                found[case.name] = run_experiment(
+                    experiment, folder, workers, console, quiet=True, picture=False
+                )
+                progress.advance(bar)
+            progress.update(bar, now="")
+            return found
+
+        study = Study(
+            panels=run("panels", panels, size.horizon, size.panel_repetitions),
+            random=run("random instances", randoms, size.horizon, size.repetitions),
+            ablations=run("ablations", ablations, size.horizon, size.repetitions * 4),
+            posterior=run("exact posterior", posterior_cases(), size.horizon, size.repetitions),
+            long=run("longer horizons", long, size.long_horizon, size.long_repetitions),
+            failures=search(out / "search", size, progress),
+            groups={case.name: case.group for case in randoms},
+        )
+    write_tables(study, out)
+    return study

@@ -1,0 +1,142 @@
+"""An optimiser over instances that looks for those on which the policy does worst.
+
+For each structure it keeps the worst instances found so far, changes their means (and features) at
+random, projects back onto M, and measures again; what is worst in the end is measured once more, on
+other rewards, for longer and more often. So what is reported was not selected for its luck.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.progress import Progress
+
+from armature.experiments.study.cases import G, Make, categorised, linear, sparse, unconstrained
+from armature.experiments.study.cases import unimodal as unimodal_means
+from armature.families import Gaussian
+from armature.instance import Instance
+from armature.policies import IMED, UCB, Challenger, Policy, ProjectedThompson, SPk
+from armature.simulation import Results, simulate
+from armature.structures import Linear, Structure
+from armature.structures._records import Floats
+
+if TYPE_CHECKING:
+    from armature.experiments.study.run import Size
+
+STARTS: dict[str, Make] = {
+    "unconstrained": unconstrained(5, 1.0, G),
+    "unimodal": unimodal_means(6, 1.0, G),
+    "categorised": categorised(6, 3, 1.0, G),
+    "sparse": sparse(6, 2, 0.0, 1.0, G),
+    "linear": linear(6, 2, G),
+}
+POPULATION, KEPT = 12, 4
+RIVALS: tuple[Policy, ...] = (UCB(), IMED(), ProjectedThompson(), SPk())
+LEAST_GAP = 0.03
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An instance that the search ended with, measured anew."""
+
+    kind: str
+    against: str  # "UCB" or "the best other"
+    means: list[float]
+    structure: str
+    ratio: float  # of mean regrets
+    error: float  # its standard error
+    stuck: float  # the share of runs that pulled the best arm less than half the time, later on
+    rival: str
+
+
+def search(out: Path, size: Size, progress: Progress) -> list[Failure]:
+    """The worst instances of each structure; what an earlier run has found is read from disk."""
+    out.mkdir(parents=True, exist_ok=True)
+    bar = progress.add_task("search for failures", total=2 * len(STARTS), now="")
+    found = []
+    for place, kind in enumerate(STARTS):
+        for against in ("UCB", "the best other"):
+            progress.update(bar, now=f"{kind} against {against}")
+            path = out / f"{kind}-{against.replace(' ', '-')}.json"
+            if path.is_file():
+                failure = Failure(**json.loads(path.read_text()))
+            else:
+                rng = np.random.default_rng([place, against == "UCB"])
+                failure = worst(kind, against, size, rng)
+                path.write_text(json.dumps(vars(failure), indent=1))
+            found.append(failure)
+            progress.advance(bar)
+    progress.update(bar, now="")
+    return found
+
+
+def worst(kind: str, against: str, size: Size, rng: np.random.Generator) -> Failure:
+    """Evolve instances of one structure towards the highest ratio of regrets."""
+    horizon, R = min(3000, size.horizon), min(40, size.panel_repetitions)
+    rivals = RIVALS[:1] if against == "UCB" else RIVALS
+
+    def measure(instance: Instance) -> float:
+        return ratio_of(simulate(instance, [Challenger(), *rivals], horizon, R))[0]
+
+    crowd = [STARTS[kind](rng) for _ in range(POPULATION)]
+    ranked = sorted(((measure(x), n, x) for n, x in enumerate(crowd)), reverse=True)
+    for generation in range(size.generations):
+        parents = [x for _, _, x in ranked[:KEPT]]
+        children = [changed(parents[n % len(parents)], rng) for n in range(POPULATION)]
+        fresh = [(measure(x), POPULATION * (generation + 1) + n, x) for n, x in enumerate(children)]
+        ranked = sorted(ranked[:KEPT] + fresh, reverse=True)
+    instance = ranked[0][2]
+    again = simulate(
+        instance, [Challenger(), *rivals], size.horizon, 2 * size.panel_repetitions, seed=1
+    )
+    ratio, error, rival = ratio_of(again)
+    stuck = share_stuck(again, "Challenger")
+    means = [float(m) for m in instance.means]
+    return Failure(kind, against, means, str(instance.structure), ratio, error, stuck, rival)
+
+
+def ratio_of(results: Results) -> tuple[float, float, str]:
+    """The first policy's mean regret over the least of the others', its error, and whose it is."""
+    mine, *others = results.names
+    rival = min(others, key=lambda name: results.regret(name)[:, -1].mean())
+    x, y = results.regret(mine)[:, -1], results.regret(rival)[:, -1]
+    ratio = x.mean() / y.mean()
+    error = float((x - ratio * y).std(ddof=1) / (y.mean() * np.sqrt(x.size)))
+    return float(ratio), error, rival
+
+
+def share_stuck(results: Results, policy: str) -> float:
+    """The share of runs that pulled the best arm less than half the time after a tenth of them."""
+    start = int(np.searchsorted(results.checkpoints, results.horizon / 10))
+    pulls = results.pulls(policy)[:, :, results.instance.best_arm]
+    later = pulls[:, -1] - pulls[:, start]
+    rounds = results.horizon - results.checkpoints[start]
+    return float((later < 0.5 * rounds).mean())
+
+
+def changed(instance: Instance, rng: np.random.Generator) -> Instance:
+    """A neighbour: the means move a little, or a few of them a lot."""
+    K = instance.n_arms
+    while True:
+        step = rng.choice([0.05, 0.2, 0.5])
+        move = step * rng.normal(size=K) * (rng.uniform(size=K) < rng.choice([0.3, 1.0]))
+        structure, means = moved(instance.structure, instance.means, move, rng)
+        ranked = np.sort(means)
+        if ranked[-1] - ranked[-2] > LEAST_GAP:
+            return Instance(structure, means, instance.family)
+
+
+def moved(
+    structure: Structure, means: Floats, move: Floats, rng: np.random.Generator
+) -> tuple[Structure, Floats]:
+    """Means of M near `means + move`; a linear structure's features move as well."""
+    if isinstance(structure, Linear):
+        features = np.asarray(structure.features)
+        features = features + 0.3 * rng.normal(size=features.shape) * (move != 0.0)[:, None]
+        structure = Linear(features)
+    fit: Any = structure.project(means + move, np.ones(means.size), Gaussian(1.0))
+    return structure, np.asarray(fit.means)

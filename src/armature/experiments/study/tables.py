@@ -1,0 +1,258 @@
+"""What the study found, as tables in Markdown and CSV, and pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from armature.bounds import lower_bound
+from armature.experiments.study.search import Failure, share_stuck
+from armature.plotting import plot_ratios
+from armature.simulation import Results
+
+MINE = "Challenger"
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """All results of a study."""
+
+    panels: dict[str, Results]
+    random: dict[str, Results]
+    ablations: dict[str, Results]
+    posterior: dict[str, Results]
+    long: dict[str, Results]
+    failures: list[Failure]
+    groups: dict[str, str]  # of each random case
+
+
+def markdown(titles: list[str], rows: list[list[str]]) -> str:
+    """A table."""
+    lines = ["| " + " | ".join(row) + " |" for row in [titles, *rows]]
+    return "\n".join([lines[0], "|---" * len(titles) + "|", *lines[1:]]) + "\n"
+
+
+def final(results: Results, policy: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Final regrets."""
+    return np.asarray(results.regret(policy)[:, -1])
+
+
+def best_other(results: Results) -> str:
+    """The policy with the least mean regret, but for ours."""
+    others = [name for name in results.names if name != MINE]
+    return min(others, key=lambda name: final(results, name).mean())
+
+
+def reference(results: Results) -> str:
+    """UCB, or KLUCB where the rewards are not for UCB."""
+    return "UCB" if "UCB" in results.names else "KLUCB"
+
+
+def panel_table(study: Study) -> str:
+    """Mean regret on the panels, a row for each policy."""
+    panels = {name.rpartition("-")[0]: results for name, results in study.panels.items()}
+    names = list(dict.fromkeys(n for results in panels.values() for n in results.names))
+    rows = []
+    for policy in names:
+        cells = []
+        for results in panels.values():
+            if policy not in results.names:
+                cells.append("")
+                continue
+            values = final(results, policy)
+            cells.append(f"{values.mean():.1f} ± {values.std(ddof=1) / np.sqrt(values.size):.1f}")
+        rows.append([policy, *cells])
+    return markdown(["policy", *panels], rows)
+
+
+def panel_differences(study: Study) -> str:
+    """On each panel, against the best other policy: the paired difference and the tails."""
+    rows = []
+    for name, results in study.panels.items():
+        rival = best_other(results)
+        paired = results.paired(MINE, rival)
+        mine = final(results, MINE)
+        rows.append(
+            [
+                name.rpartition("-")[0],
+                f"{mine.mean():.1f}",
+                f"{rival}, {final(results, rival).mean():.1f}",
+                f"{paired.difference:+.1f} ({paired.low:+.1f} to {paired.high:+.1f})",
+                "yes" if paired.low <= 0.0 else "**no**",
+                f"{np.median(mine):.1f}",
+                f"{np.quantile(mine, 0.95):.0f}",
+                f"{np.quantile(mine, 0.99):.0f}",
+                f"{np.quantile(final(results, 'SPk'), 0.99):.0f}",
+            ]
+        )
+    titles = ["panel", MINE, "best other", "difference (95 %)", "at or below", "median", "95 %"]
+    return markdown([*titles, "99 %", "SPk's 99 %"], rows)
+
+
+def group_table(study: Study) -> str:
+    """For each group of random instances: ratios to the best other policy and to UCB, and tails."""
+    rows = []
+    everything = []
+    for group in dict.fromkeys(study.groups.values()):
+        cases = [study.random[name] for name, g in study.groups.items() if g == group]
+        to_best = [final(r, MINE).mean() / final(r, best_other(r)).mean() for r in cases]
+        to_ucb = [final(r, MINE).mean() / final(r, reference(r)).mean() for r in cases]
+        everything += to_best
+        mine = np.concatenate([final(r, MINE) for r in cases])
+        spk = np.concatenate([final(r, "SPk") for r in cases])
+        rivals = [best_other(r) for r in cases]
+        rows.append(
+            [
+                group,
+                f"{np.exp(np.mean(np.log(to_best))):.2f}",
+                f"{max(to_best):.2f}",
+                max(set(rivals), key=rivals.count),
+                f"{np.exp(np.mean(np.log(to_ucb))):.2f}",
+                f"{max(to_ucb):.2f}",
+                f"{mine.mean():.0f}",
+                f"{np.median(mine):.0f}",
+                f"{np.quantile(mine, 0.95):.0f}",
+                f"{np.quantile(mine, 0.99):.0f}",
+                f"{np.quantile(spk, 0.99):.0f}",
+                f"{np.mean([share_stuck(r, MINE) for r in cases]):.1%}",
+            ]
+        )
+    rows.append(["**all**", f"**{np.exp(np.mean(np.log(everything))):.2f}**", *[""] * 10])
+    titles = ["group", "to the best other", "worst", "most often", "to UCB", "worst", "mean"]
+    return markdown([*titles, "median", "95 %", "99 %", "SPk's 99 %", "stuck"], rows)
+
+
+def rival_table(study: Study) -> str:
+    """Against each policy alone: the geometric mean, over all cases, of the ratio of regrets."""
+    names = [n for n in dict.fromkeys(n for r in study.random.values() for n in r.names)]
+    rows = []
+    for policy in names:
+        if policy == MINE:
+            continue
+        cases = [r for r in study.random.values() if policy in r.names]
+        ratios = np.array([final(r, MINE).mean() / final(r, policy).mean() for r in cases])
+        better = np.mean([r.paired(MINE, policy).high < 0.0 for r in cases])
+        worse = np.mean([r.paired(MINE, policy).low > 0.0 for r in cases])
+        cells = [f"{np.exp(np.log(ratios).mean()):.2f}", f"{ratios.max():.2f}"]
+        rows.append([policy, str(len(cases)), *cells, f"{better:.0%}", f"{worse:.0%}"])
+    titles = ["other policy", "instances", "ratio", "largest", "clearly better", "clearly worse"]
+    return markdown(titles, rows)
+
+
+def growth_table(study: Study) -> str:
+    """Regret at each power of ten, and growth per decade over V ln 10."""
+    rows = []
+    for name, results in study.long.items():
+        value = lower_bound(results.instance).value
+        marks = [10**p for p in range(3, 10) if 10**p <= results.horizon]
+        at = [int(np.searchsorted(results.checkpoints, t)) for t in marks]
+        for policy in (MINE, "SPk", "UCB"):
+            curve = results.regret(policy).mean(axis=0)
+            grown = np.diff(curve[at]) / (value * np.log(10.0)) if value > 0.0 else []
+            cells = [f"{curve[i]:.1f}" for i in at]
+            cells += [f"{g:.2f}" for g in grown] or ["" for _ in at[1:]]
+            rows.append([name.rpartition("-")[0], policy, *cells])
+    powers = [f"10^{len(str(t)) - 1}" for t in marks]
+    return markdown(["panel", "policy", *powers, *(f"growth to {p}" for p in powers[1:])], rows)
+
+
+def ablation_table(cases: dict[str, Results]) -> str:
+    """Each variant's mean regret over that of the policy as it is, by group."""
+    groups = list(dict.fromkeys(name.rpartition("-")[0] for name in cases))
+    variants = list(next(iter(cases.values())).names)
+    rows = []
+    for group in groups:
+        members = [r for name, r in cases.items() if name.rpartition("-")[0] == group]
+        cells = []
+        for variant in variants:
+            ratios = [final(r, variant).mean() / final(r, variants[0]).mean() for r in members]
+            tails = [np.quantile(final(r, variant), 0.99) for r in members]
+            cells.append(f"{np.exp(np.mean(np.log(ratios))):.2f} / {np.mean(tails):.0f}")
+        rows.append([group, *cells])
+    return markdown(["problem", *(f"`{v}`" for v in variants)], rows)
+
+
+def failure_table(study: Study) -> str:
+    """What the search ended with."""
+    rows = [
+        [
+            f.kind,
+            f.against,
+            f"{f.ratio:.2f} ± {1.96 * f.error:.2f}",
+            f.rival,
+            f"{f.stuck:.1%}",
+            ", ".join(f"{m:.2f}" for m in f.means),
+        ]
+        for f in study.failures
+    ]
+    return markdown(["structure", "against", "ratio (95 %)", "rival", "stuck", "means"], rows)
+
+
+def verdicts(study: Study) -> str:
+    """Each aim, and whether it was reached."""
+    panels = [r.paired(MINE, best_other(r)).low <= 0.0 for r in study.panels.values()]
+    ratios = [final(r, MINE).mean() / final(r, best_other(r)).mean() for r in study.random.values()]
+    every = [*study.panels.values(), *study.random.values()]
+    to_ucb = [final(r, MINE).mean() / final(r, reference(r)).mean() for r in every]
+    to_ucb += [f.ratio for f in study.failures if f.rival == "UCB"]
+    tails = []
+    for group in dict.fromkeys(study.groups.values()):
+        cases = [study.random[name] for name, g in study.groups.items() if g == group]
+        mine, spk = (
+            np.quantile(np.concatenate([final(r, p) for r in cases]), 0.99) for p in (MINE, "SPk")
+        )
+        tails.append(mine <= spk)
+    rows = [
+        ["panels on which it is at or below every other policy", f"{sum(panels)} of {len(panels)}"],
+        [
+            "geometric mean of its regret over the best other policy's",
+            f"{np.exp(np.mean(np.log(ratios))):.3f}",
+        ],
+        ["largest ratio to UCB on any instance, the search's included", f"{max(to_ucb):.2f}"],
+        [
+            "random groups in which its 99th percentile is no worse than SPk's",
+            f"{sum(tails)} of {len(tails)}",
+        ],
+    ]
+    return markdown(["aim", "measured"], rows)
+
+
+def write_tables(study: Study, out: Path) -> None:
+    """tables.md with all tables, cases.csv with all numbers, and pictures."""
+    sections = {
+        "aims": verdicts(study),
+        "panels": panel_table(study),
+        "panel-differences": panel_differences(study),
+        "growth": growth_table(study),
+        "groups": group_table(study),
+        "rivals": rival_table(study),
+        "ablations": ablation_table(study.ablations),
+        "posterior": ablation_table(study.posterior),
+        "failures": failure_table(study),
+    }
+    text = "\n".join(
+        f"<!-- {name} -->\n\n{table}\n<!-- end -->\n" for name, table in sections.items()
+    )
+    (out / "tables.md").write_text(text)
+    rows = []
+    for name, results in {**study.panels, **study.random}.items():
+        for policy in results.names:
+            values = final(results, policy)
+            rows.append(
+                {
+                    "case": name,
+                    "group": study.groups.get(name, "panels"),
+                    "policy": policy,
+                    "mean": values.mean(),
+                    "standard_error": values.std(ddof=1) / np.sqrt(values.size),
+                    "median": np.median(values),
+                    "q95": np.quantile(values, 0.95),
+                    "q99": np.quantile(values, 0.99),
+                }
+            )
+    frame = pd.DataFrame(rows)
+    frame.to_csv(out / "cases.csv", index=False)
+    plot_ratios(frame, MINE, out / "ratios.png")
