@@ -16,11 +16,14 @@ import numpy as np
 from rich.console import Console
 
 import armature as am
+from armature.experiments import load_instance
 from armature.experiments.figure import PANELS
 from armature.experiments.reproduce import default_folder, reproduce
 
 ROOT = Path(__file__).parent.parent
-RUNS = {10**4: 200, 10**5: 200, 10**6: 50}  # repetitions at each horizon
+RUNS = {10**4: 200, 10**5: 200, 10**6: 20}  # repetitions at each horizon
+RAW = {10**4: 200, 10**5: 100}  # the same for the paper's own exploit test
+
 Runs = dict[int, dict[str, am.Results]]
 
 
@@ -180,6 +183,24 @@ def pulls_like_ucb(runs: Runs) -> str:
     return table(titles, rows)
 
 
+def raw_test(runs: Runs) -> str:
+    """SPk and SPLambda with the paper's exploit test: regret over UCB's, growth over V."""
+    policies = (am.SPk(test="raw"), am.SPLambda(test="raw"), am.UCB())
+    names = [policy.name for policy in policies[:2]]
+    rows = []
+    for panel in PANELS:
+        cells = []
+        for T, R in RAW.items():
+            results = am.simulate(load_instance(panel), policies, T, R)
+            for name in names:
+                grown = "" if panel == "sparse-1" else f"; {growth(results, name):.1f}"
+                cells.append(ratio(results, name, "UCB") + grown)
+        rows.append([panel, *cells])
+    return table(
+        ["panel", *(f"{p.partition('(')[0]}, {power(T)}" for T in RAW for p in names)], rows
+    )
+
+
 def settings(runs: Runs) -> str:
     """How often each horizon was run."""
     rows = [[power(T), str(next(iter(r.values())).repetitions)] for T, r in runs.items()]
@@ -195,6 +216,7 @@ SECTIONS = {
     "ossb-start": ossb_start,
     "follow-the-leader": follow_the_leader,
     "pulls-like-ucb": pulls_like_ucb,
+    "raw-test": raw_test,
 }
 
 
