@@ -63,18 +63,31 @@ def row(name: str, time_: float, target: float | None = None) -> None:
     print(f"{name:<44}{time_:>10.3f}{goal}")
 
 
-def main() -> None:
-    """Measure and print."""
-    gaussian, K = am.Gaussian(), 10
+def growth(policy: am.Policy, structures: list[am.Structure]) -> float:
+    """Print the times for structures of growing size; the exponent that they grow with."""
+    sizes = [structure.n_arms for structure in structures]
+    times = [per_round(policy, spread(structure, am.Gaussian()), 2000) for structure in structures]
+    for size, time_ in zip(sizes, times, strict=True):
+        row(f"K = {size}", time_)
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def make_structures(K: int) -> dict[str, am.Structure]:
+    """One of each kind that goes with many arms."""
     angles = np.linspace(0.1, 3.0, K)
-    structures = {
+    return {
         "unconstrained": am.Unconstrained(K),
         "unimodal": am.Unimodal(K),
         "categorised (3)": am.Categorised([i % 3 for i in range(K)]),
         "sparse (3)": am.Sparse(K, 3, 0.2),
         "linear (d = 2)": am.Linear(np.column_stack([np.cos(angles), np.sin(angles)])),
     }
-    instances = {name: spread(structure, gaussian) for name, structure in structures.items()}
+
+
+def main() -> None:
+    """Measure and print."""
+    gaussian, K = am.Gaussian(), 10
+    instances = {name: spread(kind, gaussian) for name, kind in make_structures(K).items()}
     nothing = instances["unconstrained"]
     print("Microseconds per round, one thread, 10 arms, reward included\n")
     print(f"{'policy and structure':<44}{'measured':>10}{'target':>10}")
@@ -84,22 +97,30 @@ def main() -> None:
     row("KLUCB, unconstrained, Bernoulli", per_round(am.KLUCB(), coins), 2.0)
     row("ThompsonSampling, unconstrained", per_round(am.ThompsonSampling(), nothing), 0.3)
     targets = {"unconstrained": 1.0, "linear (d = 2)": 5.0}
-    for policy, limit in ((am.ProjectedThompson(), {}), (am.SPk(), targets), (am.SPLambda(), {})):
+    for policy, limit in (
+        (am.ProjectedThompson(), {}),
+        (am.Challenger(), {"unconstrained": 1.0, "linear (d = 2)": 6.0}),
+        (am.SPk(), targets),
+        (am.SPLambda(), {}),
+    ):
         for name, instance in instances.items():
-            usual = {"ProjectedThompson": 1.5, "SPk": 5.0, "SPLambda": 10.0}[policy.name]
+            usual = {"ProjectedThompson": 1.5, "Challenger": 3.0, "SPk": 5.0, "SPLambda": 10.0}[
+                policy.name
+            ]
             row(f"{policy.name}, {name}", per_round(policy, instance), limit.get(name, usual))
     for name, instance in instances.items():
         row(f"OSSB, {name}", per_round(am.OSSB(), instance))
     for policy in (am.StructuredUCB(), am.MINTS()):
         for name, instance in instances.items():
             row(f"{policy.name}, {name}", per_round(policy, instance, 2000))
-    print("\nSPk on a unimodal structure: growth with the number of arms\n")
     sizes = (10, 30, 100, 300, 1000)
-    times = [per_round(am.SPk(), spread(am.Unimodal(size), gaussian), 2000) for size in sizes]
-    for size, time_ in zip(sizes, times, strict=True):
-        row(f"K = {size}", time_)
-    growth = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    print(f"time grows like K^{growth:.2f} (target: 1.2 at most)")
+    print("\nSPk on a unimodal structure: growth with the number of arms\n")
+    exponent = growth(am.SPk(), [am.Unimodal(size) for size in sizes])
+    print(f"time grows like K^{exponent:.2f} (target: 1.2 at most)")
+    for name in list(instances)[:4]:
+        print(f"\nChallenger, {name}: growth with the number of arms\n")
+        exponent = growth(am.Challenger(), [make_structures(size)[name] for size in sizes])
+        print(f"time grows like K^{exponent:.2f} (target: 1.3 at most)")
     print("\nMicroseconds for ask + tell from Python\n")
     row("UCB", ask_and_tell(am.UCB(), nothing), 20.0)
     for name, instance in instances.items():

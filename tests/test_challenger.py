@@ -8,7 +8,7 @@ from random_structures import FAMILIES, KINDS, random_structure
 from scipy.special import erfc
 from scipy.stats import chi2
 from test_policy_twins import CASES, DisagreementError, compare
-from twins import ChallengerTwin, Twin
+from twins import ChallengerTwin, Twin, rival
 
 import armature as am
 from armature.decisions import make_decisions
@@ -22,10 +22,8 @@ def one_by_one(structure: am.Structure, mu, w, best: int, family: am.Family) -> 
     for i in range(structure.n_arms):
         if i == best:
             costs[i] = structure.project(mu, w, family).cost
-        elif isinstance(structure, am.Unimodal):
-            costs[i] = structure.cell_min(mu, w, am.Cell(best, i), family).cost
         else:
-            costs[i] = structure.alt_min(mu, w, best, i, family).cost
+            costs[i] = rival(structure, mu, w, best, i, family).cost
     return costs
 
 

@@ -171,7 +171,8 @@ class Challenger(CompiledPolicy):
     the most d(pr_k, lam^i_k) / max(pr_j - pr_k, sd / sqrt(N_j + 1)), where sd is the standard
     deviation of rewards of mean pr_j; where lam^i leaves i where it was, pull i.
 
-    In the unimodal structure, "i beats j" reads "the peak is at i".
+    "i beats j" reads lam_i >= lam_j, but in the unimodal structure "the peak is at i", and in the
+    categorised one "i's category is on top", besides.
 
     The options are there to see what each part is worth:
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import math
 
-from armature._compile import inlined, kernel
+from armature._compile import kernel
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, weighted_divergence
 from armature.structures._pooling import pooled_mean
-from armature.structures._records import Floats, Ints, Shape, Work
-from armature.structures._separation import MERGED, PINNED, PLAIN
+from armature.structures._records import Floats, Shape, Work
 from armature.structures._sorting import argsort_descending
 
 
@@ -98,41 +97,28 @@ def moved_sum(work: Work, K: int, c: int, p: int, a: int, part: int) -> float:
     return float((work.real[3 * p + part] - above) + (work.real[base + 3 * size] - above))
 
 
-@inlined
-def is_moved(mu: float, inside: bool, v: float) -> bool:
-    """Whether an arm is moved when c lies above v and all else below, inside of c or not."""
-    return mu <= v if inside else mu > v
-
-
 @kernel
 def screened_cost(
     family: FamilyRecord,
     mu: Floats,
     w: Floats,
-    category: Ints,
     c: int,
-    tie: int,
     j: int,
     k: int,
     r: float,
     work: Work,
 ) -> float:
-    """The cost of `write_separation`, up to cancellation."""
+    """The cost of making c dominate, with j and k of c merged unless k < 0, up to cancellation."""
     K = mu.size
     order = work.integer
-    j_inside = bool(category[j] == c)
-    k_inside = bool(category[k] == c)
     merged = 0.0
     both = 0.0
     pooling = 0.0
-    if tie == MERGED:
+    if k >= 0:
         merged = pooled_mean(w[j], mu[j], w[k], mu[k])
         both = w[j] + w[k]
         pooling = weighted_divergence(family, w[j], mu[j], merged)
         pooling += weighted_divergence(family, w[k], mu[k], merged)
-    # What is to be added to the sums over the moved arms: a pinned arm is moved, one of a merged
-    # pair is not by itself.
-    sign = 1.0 if tie == PINNED else -1.0
     first = 0
     last = K - 1
     weight = 0.0
@@ -143,17 +129,17 @@ def screened_cost(
         a = better_than(work, K, c, middle)
         weight = moved_sum(work, K, c, middle, a, 0)
         moment = moved_sum(work, K, c, middle, a, 1)
-        if tie != PLAIN:
-            if is_moved(mu[j], j_inside, v) == (tie == MERGED):
-                weight += sign * w[j]
-                moment += sign * w[j] * (mu[j] - r)
-            if is_moved(mu[k], k_inside, v) == (tie == MERGED):
-                weight += sign * w[k]
-                moment += sign * w[k] * (mu[k] - r)
+        if k >= 0:
+            if mu[j] <= v:
+                weight -= w[j]
+                moment -= w[j] * (mu[j] - r)
+            if mu[k] <= v:
+                weight -= w[k]
+                moment -= w[k] * (mu[k] - r)
         if first == last:
             break
         total = weight * (v - r) - moment
-        if tie == MERGED and (merged < v if j_inside else merged > v):
+        if k >= 0 and merged < v:
             total += both * (v - merged)
         if total <= 0.0:
             last = middle
@@ -163,12 +149,12 @@ def screened_cost(
     high = mu[order[first - 1]] if first > 0 else math.inf
     v = min(max(r + moment / weight, low), high) if weight > 0.0 else low
     cost = moved_sum(work, K, c, first, better_than(work, K, c, first), 2)
-    if tie != PLAIN:
-        if is_moved(mu[j], j_inside, low) == (tie == MERGED):
-            cost += sign * weighted_divergence(family, w[j], mu[j], r)
-        if is_moved(mu[k], k_inside, low) == (tie == MERGED):
-            cost += sign * weighted_divergence(family, w[k], mu[k], r)
-        if tie == MERGED and both > 0.0 and (merged < v if j_inside else merged > v):
+    if k >= 0:
+        if mu[j] <= low:
+            cost -= weighted_divergence(family, w[j], mu[j], r)
+        if mu[k] <= low:
+            cost -= weighted_divergence(family, w[k], mu[k], r)
+        if merged < v and both > 0.0:
             cost += both * divergence(family, merged, r)
             moment += both * (merged - r)
             weight += both

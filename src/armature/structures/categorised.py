@@ -21,7 +21,6 @@ from armature.structures._separation import MERGED, PINNED, PLAIN, write_separat
 from armature.structures._sorting import argsort_descending
 from armature.structures._structure import CompiledStructure
 from armature.structures._vectors import copy
-from armature.structures.unconstrained import pair_cost
 
 # shape.integer = [n_categories, category of arm 0, ..., category of arm K-1].
 
@@ -47,13 +46,12 @@ def best_separation(
         costs[option] = math.inf
         if option < C:
             if j < 0 or category[j] != option:
-                costs[option] = screened_cost(family, mu, w, category, option, PLAIN, 0, 0, r, work)
+                costs[option] = screened_cost(family, mu, w, option, -1, -1, r, work)
         elif j >= 0:
             k = option - C
             if k != j and category[k] == category[j]:
-                tie = PLAIN if mu[k] >= mu[j] else MERGED
-                own = category[j]
-                costs[option] = screened_cost(family, mu, w, category, own, tie, j, k, r, work)
+                merge = -1 if mu[k] >= mu[j] else k
+                costs[option] = screened_cost(family, mu, w, category[j], j, merge, r, work)
         if first < 0 or costs[option] < costs[first]:
             first = option
     best_cost = math.inf
@@ -179,43 +177,31 @@ def challengers(
     lam: Floats,
     work: Work,
 ) -> float:
-    """`alt_min` for each challenger, from one sort: O(K log K), and more where C is large.
+    """A challenger beats j where its category is on top and it is at least as good as j.
 
-    The costs are differences of sums, with the rounding errors of these: see `_screening`.
+    One sort for all: O(K log K). The costs are differences of sums: see `_screening`.
     """
-    if query.first >= 0:
-        return alt_min(shape, family, mu, w, query, lam, work)
     j = query.best
+    i = query.first
     K = mu.size
     C = shape.integer[0]
     category = shape.integer[1:]
-    own = category[j]
+    if i >= 0:
+        second = i if category[i] == category[j] else -1
+        cell = Query(j, category[i], second, query.support)
+        return cell_min(shape, family, mu, w, cell, lam, work)
     r = sum_up(shape, family, mu, w, work)
     tops = work.real[6 * K + 3 + 3 * C : 6 * K + 3 + 4 * C]  # what it costs that c is on top
     base = math.inf
-    alone = True
     for c in range(C):
-        tops[c] = screened_cost(family, mu, w, category, c, PLAIN, 0, 0, r, work)
+        tops[c] = screened_cost(family, mu, w, c, -1, -1, r, work)
         base = min(base, tops[c])
     for k in range(K):
-        alone = alone and (k == j or category[k] != own)
-    for k in range(K):
-        if k == j:
-            continue
-        tie = PLAIN if mu[k] >= mu[j] else MERGED
-        least = pair_cost(family, w[j], mu[j], w[k], mu[k])  # whatever is on top
-        if category[k] == own:
-            best = screened_cost(family, mu, w, category, own, tie, j, k, r, work)
-        else:
-            best = tops[category[k]]
-            if not alone and max(least, tops[own]) < best:
-                best = min(best, screened_cost(family, mu, w, category, own, PINNED, j, k, r, work))
-        for c in range(C):
-            if c != own and c != category[k] and max(least, tops[c]) < best:
-                best = min(best, screened_cost(family, mu, w, category, c, tie, j, k, r, work))
-        lam[k] = best
+        lam[k] = tops[category[k]]
+        if category[k] == category[j] and mu[k] < mu[j]:
+            lam[k] = screened_cost(family, mu, w, category[j], j, k, r, work)
     lam[j] = base
-    return base
+    return float(base)
 
 
 @dataclass(frozen=True, init=False, eq=False)
