@@ -103,12 +103,12 @@ def in_structure(structure: Structure, draws: Floats) -> np.ndarray[Any, Any]:
     return inside
 
 
-def ablation_cases(per_group: int) -> list[Case]:
-    """The panels and some random groups."""
+def ablation_cases() -> list[Case]:
+    """The panels and two instances of some random groups."""
     cases = [dataclasses.replace(case, policies=VARIANTS) for case in panel_cases()]
     for group in ABLATED:
         place = list(GROUPS).index(group)
-        for number in range(per_group):
+        for number in range(2):
             instance = GROUPS[group](np.random.default_rng([place, number]))
             cases.append(Case(group, number, instance, VARIANTS))
     return cases

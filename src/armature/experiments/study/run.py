@@ -12,10 +12,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from armature.experiments.experiment import Experiment
 from armature.experiments.run import claim_folder, run_experiment
 from armature.experiments.study.ablations import ablation_cases, posterior_cases
-from armature.experiments.study.cases import Case, panel_cases, random_cases
+from armature.experiments.study.cases import Case, mints_cases, panel_cases, random_cases
 from armature.experiments.study.search import search
 from armature.experiments.study.tables import Study, write_tables
-from armature.policies import IMED, UCB, Challenger, ProjectedThompson, SPk
+from armature.policies import UCB, Challenger
 from armature.simulation import Results
 
 SEED = 0
@@ -27,16 +27,18 @@ class Size:
 
     horizon: int
     panel_repetitions: int
+    few_repetitions: int  # of what is slow
     per_group: int
-    repetitions: int
+    repetitions: int  # of each instance of a group
     long_horizon: int
     long_repetitions: int
-    generations: int
+    generations: int  # of the search
+    every: int  # n: only each nth problem
 
 
-FULL = Size(10_000, 200, 8, 25, 1_000_000, 50, 8)
-QUICK = Size(150, 3, 1, 2, 300, 2, 1)
-LONG = (Challenger(), SPk(), UCB(), IMED(), ProjectedThompson())
+FULL = Size(10_000, 200, 50, 8, 25, 1_000_000, 20, 6, 1)
+QUICK = Size(150, 3, 2, 1, 2, 300, 2, 1, 5)
+LONG = (Challenger(), UCB())
 
 
 def run_study(out: Path, size: Size, workers: int | None, console: Console) -> Study:
@@ -44,7 +46,6 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
     panels = panel_cases()
     long = [Case(case.group, 0, case.instance, LONG) for case in panels]
-    ablations = ablation_cases(size.per_group)
     randoms = random_cases(size.per_group)
     with Progress(
         TextColumn("{task.description:<28}"),
@@ -56,9 +57,10 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
     ) as progress:
 
         def run(name: str, cases: Sequence[Case], horizon: int, R: int) -> dict[str, Results]:
-            bar = progress.add_task(name, total=len(cases), now="")
+            chosen = cases[:: size.every]
+            bar = progress.add_task(name, total=len(chosen), now="")
             found = {}
-            for case in cases:
+            for case in chosen:
                 progress.update(bar, now=case.name)
                 experiment = Experiment(
                     case.name, case.instance, case.policies, horizon, R, SEED, {}
@@ -73,9 +75,10 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
 
         study = Study(
             panels=run("panels", panels, size.horizon, size.panel_repetitions),
+            mints=run("mints", mints_cases(), size.horizon, size.few_repetitions),
             random=run("random instances", randoms, size.horizon, size.repetitions),
-            ablations=run("ablations", ablations, size.horizon, size.repetitions * 4),
-            posterior=run("exact posterior", posterior_cases(), size.horizon, size.repetitions),
+            ablations=run("ablations", ablation_cases(), size.horizon, size.panel_repetitions // 2),
+            posterior=run("posterior", posterior_cases(), size.horizon, size.few_repetitions),
             long=run("longer horizons", long, size.long_horizon, size.long_repetitions),
             failures=search(out / "search", size, progress),
             groups={case.name: case.group for case in randoms},

@@ -56,9 +56,10 @@ class Failure:
 def search(out: Path, size: Size, progress: Progress) -> list[Failure]:
     """The worst instances of each structure; what an earlier run has found is read from disk."""
     out.mkdir(parents=True, exist_ok=True)
-    bar = progress.add_task("search for failures", total=2 * len(STARTS), now="")
+    kinds = list(STARTS)[:: size.every]
+    bar = progress.add_task("search for failures", total=2 * len(kinds), now="")
     found = []
-    for place, kind in enumerate(STARTS):
+    for place, kind in enumerate(kinds):
         for against in ("UCB", "the best other"):
             progress.update(bar, now=f"{kind} against {against}")
             path = out / f"{kind}-{against.replace(' ', '-')}.json"

@@ -21,6 +21,7 @@ class Study:
     """All results of a study."""
 
     panels: dict[str, Results]
+    mints: dict[str, Results]
     random: dict[str, Results]
     ablations: dict[str, Results]
     posterior: dict[str, Results]
@@ -49,6 +50,14 @@ def best_other(results: Results) -> str:
 def reference(results: Results) -> str:
     """UCB, or KLUCB where the rewards are not for UCB."""
     return "UCB" if "UCB" in results.names else "KLUCB"
+
+
+def grouped(study: Study) -> dict[str, list[Results]]:
+    """The random cases of each group."""
+    groups: dict[str, list[Results]] = {}
+    for name, results in study.random.items():
+        groups.setdefault(study.groups[name], []).append(results)
+    return groups
 
 
 def panel_table(study: Study) -> str:
@@ -96,8 +105,7 @@ def group_table(study: Study) -> str:
     """For each group of random instances: ratios to the best other policy and to UCB, and tails."""
     rows = []
     everything = []
-    for group in dict.fromkeys(study.groups.values()):
-        cases = [study.random[name] for name, g in study.groups.items() if g == group]
+    for group, cases in grouped(study).items():
         to_best = [final(r, MINE).mean() / final(r, best_other(r)).mean() for r in cases]
         to_ucb = [final(r, MINE).mean() / final(r, reference(r)).mean() for r in cases]
         everything += to_best
@@ -149,7 +157,7 @@ def growth_table(study: Study) -> str:
         value = lower_bound(results.instance).value
         marks = [10**p for p in range(3, 10) if 10**p <= results.horizon]
         at = [int(np.searchsorted(results.checkpoints, t)) for t in marks]
-        for policy in (MINE, "SPk", "UCB"):
+        for policy in results.names:
             curve = results.regret(policy).mean(axis=0)
             grown = np.diff(curve[at]) / (value * np.log(10.0)) if value > 0.0 else []
             cells = [f"{curve[i]:.1f}" for i in at]
@@ -199,8 +207,7 @@ def verdicts(study: Study) -> str:
     to_ucb = [final(r, MINE).mean() / final(r, reference(r)).mean() for r in every]
     to_ucb += [f.ratio for f in study.failures if f.rival == "UCB"]
     tails = []
-    for group in dict.fromkeys(study.groups.values()):
-        cases = [study.random[name] for name, g in study.groups.items() if g == group]
+    for cases in grouped(study).values():
         mine, spk = (
             np.quantile(np.concatenate([final(r, p) for r in cases]), 0.99) for p in (MINE, "SPk")
         )
@@ -226,6 +233,7 @@ def write_tables(study: Study, out: Path) -> None:
         "aims": verdicts(study),
         "panels": panel_table(study),
         "panel-differences": panel_differences(study),
+        "mints": ablation_table(study.mints),
         "growth": growth_table(study),
         "groups": group_table(study),
         "rivals": rival_table(study),

@@ -1,0 +1,158 @@
+"""`armature study`: its problems, its statistics, its search, and that it goes on where it was."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_run import invoke
+
+import armature as am
+from armature.descriptions import POLICIES
+from armature.experiments.study import search as searching
+from armature.experiments.study.ablations import in_structure, sample
+from armature.experiments.study.cases import GROUPS, mints_cases, panel_cases, random_cases
+from armature.experiments.study.run import QUICK
+from armature.simulation.results import PolicyRuns
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study") / "out"
+    code, output = invoke("study", "challenger", "--quick", "--out", str(folder))
+    assert code == 0, output
+    return folder
+
+
+def results_of(regret: dict[str, list[float]], pulls_of_best: dict[str, list[float]]) -> am.Results:
+    """Two arms, arm 1 the best; two checkpoints, at rounds 10 and 100."""
+    instance = am.Instance(am.Unconstrained(2), [0.0, 1.0])
+    runs = {}
+    for name, values in regret.items():
+        R = len(values)
+        pulls = np.zeros((R, 2, 2))
+        pulls[:, 1, 1] = pulls_of_best.get(name, [90.0] * R)
+        final = np.stack([np.zeros(R), np.array(values)], axis=1)
+        runs[name] = PolicyRuns(final, pulls, np.zeros((R, 2)), np.zeros(R))
+    return am.Results(instance, (), 100, 0, np.array([10, 100]), runs)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_random_instances_fit_their_structure(group: str) -> None:
+    for number in range(3):
+        instance = GROUPS[group](np.random.default_rng(number))
+        assert instance.structure.violation_of(instance.means) is None
+        assert np.sort(instance.gaps)[1] > 0.05
+        again = GROUPS[group](np.random.default_rng(number))
+        assert np.array_equal(instance.means, again.means)
+
+
+def test_what_the_groups_are_called_is_what_they_are() -> None:
+    cases = {case.group: case for case in random_cases(1)}
+    for group, case in cases.items():
+        kind, arms = group.split("-")[:2]
+        assert type(case.instance.structure).__name__.lower() == kind
+        assert case.instance.n_arms == int(arms)
+        family = group.split("-")[-1] if group.endswith(("bernoulli", "poisson")) else "gaussian"
+        assert type(case.instance.family).__name__.lower() == family
+    assert cases["unimodal-20-edge"].instance.best_arm == 0
+    assert len(np.unique(cases["unimodal-20-plateau"].instance.means)) <= 4
+    tied = np.sort(cases["unimodal-20-tied"].instance.gaps)
+    assert tied[1] == pytest.approx(0.06)
+    features = np.asarray(cases["linear-20-4-stretched"].instance.structure.features)
+    assert np.linalg.cond(features) > 30
+
+
+def test_every_policy_takes_part_in_the_panels() -> None:
+    names = {policy.name for case in panel_cases() for policy in case.policies}
+    assert names == {cls.__name__ for cls in POLICIES.values()} - {"MINTS"}
+    assert all(case.policies[1].name == "MINTS" for case in mints_cases())
+
+
+def test_ratio_and_stuck_by_hand() -> None:
+    results = results_of(
+        {"Challenger": [2.0, 4.0], "UCB": [3.0, 3.0], "IMED": [1.0, 5.0]},
+        {"Challenger": [44.0, 46.0]},  # of 90 rounds after the tenth
+    )
+    ratio, error, rival = searching.ratio_of(results)
+    assert rival in ("UCB", "IMED")
+    assert ratio == pytest.approx(1.0)
+    assert error == pytest.approx(np.std([-1.0, 1.0], ddof=1) / (3.0 * math.sqrt(2)))
+    assert searching.share_stuck(results, "Challenger") == 0.5
+
+
+def test_the_search_finds_a_planted_weakness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy that loses where the means are high: the search must drive them up."""
+
+    def simulate(instance: am.Instance, policies: object, *rest: object, **more: object) -> object:
+        ours = 1.0 + float(instance.means.max())
+        return results_of({"Challenger": [ours, ours], "UCB": [1.0, 1.0]}, {})
+
+    monkeypatch.setattr(searching, "simulate", simulate)
+    size = QUICK.__class__(**{**vars(QUICK), "generations": 10})
+    found = searching.worst("unconstrained", "UCB", size, np.random.default_rng(0))
+    assert max(found.means) > 2.0  # the starting instances have means below 1
+    assert found.ratio == pytest.approx(1.0 + max(found.means))
+
+
+def test_the_tables_hold_what_the_runs_gave(out: Path) -> None:
+    frame = pd.read_csv(out / "cases.csv")
+    text = (out / "tables.md").read_text()
+    means = frame.pivot(index="case", columns="policy", values="mean")
+    others = means.drop(columns="Challenger").min(axis=1)
+    groups = frame.drop_duplicates("case").set_index("case")["group"]
+    random = groups[groups != "panels"].index
+    expected = np.exp(np.log(means["Challenger"] / others)[random].mean())
+    said = re.search(r"over the best other policy's \| ([\d.]+) \|", text)
+    assert said is not None
+    assert float(said[1]) == pytest.approx(expected, abs=6e-4)
+    for case in means.index:
+        folder = out / ("random instances" if case in random else "panels") / case
+        results = am.Results.load(folder / "results.parquet")
+        final = results.regret("SPk")[:, -1]
+        assert means.loc[case, "SPk"] == pytest.approx(final.mean())
+    assert (out / "ratios.png").stat().st_size > 10_000
+
+
+def test_it_goes_on_where_it_was(out: Path) -> None:
+    before = (out / "tables.md").read_bytes()
+    lost = next((out / "random instances").iterdir())
+    for path in lost.iterdir():
+        path.unlink()
+    (out / "tables.md").unlink()
+    code, output = invoke("study", "challenger", "--quick", "--out", str(out))
+    assert code == 0, output
+    assert (out / "tables.md").read_bytes() == before
+
+
+def test_another_size_is_not_mixed_in(out: Path) -> None:
+    code, output = invoke("study", "challenger", "--out", str(out))
+    assert code == 2
+    assert "holds another" in " ".join(output.split())
+    code, output = invoke("study", "ucb", "--out", str(out))
+    assert code == 2
+    assert "challenger" in output
+
+
+def test_which_samples_are_in_the_structure(rng: np.random.Generator) -> None:
+    for structure in (am.Unimodal(4), am.Categorised([0, 0, 1, 2]), am.Unconstrained(4)):
+        draws = rng.normal(size=(300, 4))
+        inside = in_structure(structure, draws)
+        assert inside.tolist() == [structure.contains(draw) for draw in draws]
+        assert inside.any()
+
+
+def test_posterior_samples_of_a_linear_structure(rng: np.random.Generator) -> None:
+    features = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    N, mu = np.array([4.0, 1.0, 2.0]), np.array([0.3, 0.5, 1.0])
+    draws = np.array([sample(am.Linear(features), mu, N, 2.0, rng) for _ in range(4000)])
+    covariance = 4.0 * np.linalg.inv(features.T @ np.diag(N) @ features)
+    centre = np.linalg.lstsq(np.sqrt(N)[:, None] * features, np.sqrt(N) * mu, rcond=None)[0]
+    expected = features @ covariance @ features.T
+    error = np.sqrt(np.diag(expected) / 4000)
+    assert np.all(np.abs(draws.mean(axis=0) - features @ centre) < 4.5 * error)  # 1 in 50,000
+    assert np.cov(draws.T) == pytest.approx(expected, rel=0.12, abs=0.12 * expected.max())
