@@ -198,6 +198,36 @@ def test_a_mistake_shows(mistake: str) -> None:
         compare(am.Challenger(), make_twin(name, LOUD, kind), name, CASES[name][1], rounds=500)
 
 
+class Smooth(am.Structure):
+    """A convex structure in plain Python, which counts what it is asked."""
+
+    convex = True
+
+    def __init__(self) -> None:
+        self.model, self.asked = CASES["Lipschitz"][0], 0
+        self.n_arms = self.model.n_arms
+
+    def project(self, means, weights, family):
+        return self.model.project(means, weights, family)
+
+    def alt_min(self, means, weights, best, challenger, family):
+        self.asked += 1
+        return self.model.alt_min(means, weights, best, challenger, family)
+
+
+def test_a_convex_structure_in_plain_python() -> None:
+    """It decides as the compiled one, and asks for fewer than all challengers."""
+    rounds, smooth = 300, Smooth()
+    rewards = np.random.default_rng(0).normal(CASES["Lipschitz"][1], 1.0, (rounds, 5))
+    plain, compiled = am.Bandit(am.Challenger(), smooth), am.Bandit(am.Challenger(), smooth.model)
+    for t in range(rounds):
+        arm = plain.ask()
+        assert arm == compiled.ask()
+        plain.tell(arm, rewards[t, arm])
+        compiled.tell(arm, rewards[t, arm])
+    assert 0 < smooth.asked < 0.6 * 4 * rounds
+
+
 def test_options_are_checked() -> None:
     with pytest.raises(am.ArmatureError, match="draw must be 'tail' or 'exp'; got 'normal'"):
         am.Challenger(draw="normal")
