@@ -42,6 +42,10 @@ class PosteriorChallenger(PythonPolicy):
 
     share: float = 0.5
 
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        return ()  # a part of the study, not a policy to be used
+
     def _objection(self, structure: Structure, family: Family) -> str | None:
         known = (Unconstrained, Unimodal, Categorised, Linear)
         if not isinstance(structure, known) or not isinstance(family, Gaussian):

@@ -7,7 +7,6 @@ other rewards, for longer and more often. So what is reported was not selected f
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,14 +45,13 @@ class Failure:
     kind: str
     against: str  # "UCB" or "the best other"
     means: list[float]
-    structure: str
     ratio: float  # of mean regrets
     error: float  # its standard error
     stuck: float  # the share of runs that pulled the best arm less than half the time, later on
     rival: str
 
 
-def search(out: Path, size: Size, progress: Progress) -> list[Failure]:
+def search(out: Path, size: Size, progress: Progress) -> list[tuple[Failure, Results]]:
     """The worst instances of each structure; what an earlier run has found is read from disk."""
     out.mkdir(parents=True, exist_ok=True)
     kinds = list(STARTS)[:: size.every]
@@ -62,21 +60,19 @@ def search(out: Path, size: Size, progress: Progress) -> list[Failure]:
     for place, kind in enumerate(kinds):
         for against in ("UCB", "the best other"):
             progress.update(bar, now=f"{kind} against {against}")
-            path = out / f"{kind}-{against.replace(' ', '-')}.json"
-            if path.is_file():
-                failure = Failure(**json.loads(path.read_text()))
-            else:
+            path = out / f"{kind}-{against.replace(' ', '-')}.parquet"
+            if not path.is_file():
                 rng = np.random.default_rng([place, against == "UCB"])
-                failure = worst(kind, against, size, rng)
-                path.write_text(json.dumps(vars(failure), indent=1))
-            found.append(failure)
+                worst(kind, against, size, rng).save(path)
+            results = Results.load(path)
+            found.append((describe_failure(kind, against, results), results))
             progress.advance(bar)
     progress.update(bar, now="")
     return found
 
 
-def worst(kind: str, against: str, size: Size, rng: np.random.Generator) -> Failure:
-    """Evolve instances of one structure towards the highest ratio of regrets."""
+def worst(kind: str, against: str, size: Size, rng: np.random.Generator) -> Results:
+    """Evolve instances of one structure towards the highest ratio; the last one's new runs."""
     horizon, R = min(3000, size.horizon), min(40, size.panel_repetitions)
     rivals = RIVALS[:1] if against == "UCB" else RIVALS
 
@@ -91,13 +87,16 @@ def worst(kind: str, against: str, size: Size, rng: np.random.Generator) -> Fail
         fresh = [(measure(x), POPULATION * (generation + 1) + n, x) for n, x in enumerate(children)]
         ranked = sorted(ranked[:KEPT] + fresh, reverse=True)
     instance = ranked[0][2]
-    again = simulate(
+    return simulate(
         instance, [Challenger(), *rivals], size.horizon, 2 * size.panel_repetitions, seed=1
     )
-    ratio, error, rival = ratio_of(again)
-    stuck = share_stuck(again, "Challenger")
-    means = [float(m) for m in instance.means]
-    return Failure(kind, against, means, str(instance.structure), ratio, error, stuck, rival)
+
+
+def describe_failure(kind: str, against: str, results: Results) -> Failure:
+    """What the new runs of an instance show."""
+    ratio, error, rival = ratio_of(results)
+    means = [float(m) for m in results.instance.means]
+    return Failure(kind, against, means, ratio, error, share_stuck(results, "Challenger"), rival)
 
 
 def ratio_of(results: Results) -> tuple[float, float, str]:

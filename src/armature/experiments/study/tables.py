@@ -10,7 +10,7 @@ import pandas as pd
 
 from armature.bounds import lower_bound
 from armature.experiments.study.search import Failure, share_stuck
-from armature.plotting import plot_ratios
+from armature.plotting import Panel, plot_panels, plot_ratios
 from armature.simulation import Results
 
 MINE = "Challenger"
@@ -26,7 +26,7 @@ class Study:
     ablations: dict[str, Results]
     posterior: dict[str, Results]
     long: dict[str, Results]
-    failures: list[Failure]
+    failures: list[tuple[Failure, Results]]
     groups: dict[str, str]  # of each random case
 
 
@@ -194,7 +194,7 @@ def failure_table(study: Study) -> str:
             f"{f.stuck:.1%}",
             ", ".join(f"{m:.2f}" for m in f.means),
         ]
-        for f in study.failures
+        for f, _ in study.failures
     ]
     return markdown(["structure", "against", "ratio (95 %)", "rival", "stuck", "means"], rows)
 
@@ -205,7 +205,7 @@ def verdicts(study: Study) -> str:
     ratios = [final(r, MINE).mean() / final(r, best_other(r)).mean() for r in study.random.values()]
     every = [*study.panels.values(), *study.random.values()]
     to_ucb = [final(r, MINE).mean() / final(r, reference(r)).mean() for r in every]
-    to_ucb += [f.ratio for f in study.failures if f.rival == "UCB"]
+    to_ucb += [f.ratio for f, _ in study.failures if f.against == "UCB"]
     tails = []
     for cases in grouped(study).values():
         mine, spk = (
@@ -264,3 +264,13 @@ def write_tables(study: Study, out: Path) -> None:
     frame = pd.DataFrame(rows)
     frame.to_csv(out / "cases.csv", index=False)
     plot_ratios(frame, MINE, out / "ratios.png")
+    panels = [
+        Panel(
+            f"{f.kind}, against {f.against}",
+            results.instance,
+            results.checkpoints,
+            {name: results.regret(name) for name in results.names},
+        )
+        for f, results in study.failures
+    ]
+    plot_panels(panels, [out / "failures.png"], band=2.0)
