@@ -1,4 +1,4 @@
-"""Write the tables and the picture of docs/challenger.md from the folder of a study.
+"""Write the tables and pictures of docs/challenger.md and docs/choosing.md from a study's folder.
 
 armature study challenger --out study      # about an hour on two cores; can be interrupted
 python benchmarks/challenger.py study
@@ -11,18 +11,44 @@ import shutil
 import sys
 from pathlib import Path
 
-from claims import ROOT, fill_in
+import numpy as np
+import pandas as pd
+from claims import ROOT, fill_in, table
 
 SECTION = re.compile(r"<!-- ([\w-]+) -->\n\n(.*?)\n<!-- end -->", re.DOTALL)
 
 
+POLICIES = (
+    "Challenger", "ProjectedThompson", "StructuredUCB", "SPk", "IMED", "ThompsonSampling", "KLUCB",
+)  # fmt: skip
+SPECIALISED = ("OSUB", "CATSE", "SparseUCB", "LinUCB", "EndOfOptimism")
+
+
+def by_structure(cases: pd.DataFrame) -> str:
+    """Mean regret over KLUCB's, a geometric mean over the random instances of each structure."""
+    cases = cases[cases["group"] != "panels"]
+    kind = cases["group"].str.partition("-")[0]
+    means = cases.pivot(index="case", columns="policy", values="mean")
+    kinds = kind.groupby(cases["case"]).first()
+    ratios = np.log(means.div(means["KLUCB"], axis=0)).groupby(kinds, sort=False).mean()
+    rows = []
+    for name, row in np.exp(ratios).iterrows():
+        own = [f"{p} {row[p]:.2f}" for p in SPECIALISED if p in row and not np.isnan(row[p])]
+        cells = ["" if np.isnan(row[p]) else f"{row[p]:.2f}" for p in POLICIES]
+        rows.append([str(name), *cells, ", ".join(own)])
+    return table(["structure", *POLICIES, "made for it"], rows)
+
+
 def main(folder: Path) -> None:
-    """Fill in the document."""
+    """Fill in the documents."""
     sections = {
         name: text.strip() for name, text in SECTION.findall((folder / "tables.md").read_text())
     }
     path = ROOT / "docs" / "challenger.md"
     path.write_text(fill_in(path.read_text(), sections))
+    path = ROOT / "docs" / "choosing.md"
+    summary = by_structure(pd.read_csv(folder / "cases.csv"))
+    path.write_text(fill_in(path.read_text(), {"by-structure": summary}))
     for name in ("ratios.png", "failures.png"):
         shutil.copyfile(folder / name, ROOT / "docs" / "figures" / f"challenger-{name}")
 

@@ -143,7 +143,7 @@ def plot_regret(
 def plot_panels(panels: Sequence[Panel], paths: Sequence[str | Path], band: float) -> None:
     """Draw several problems in one picture, three in a row, with one legend for all."""
     targets = [checked_picture(path) for path in paths]
-    columns = min(3, len(panels))
+    columns = min(3, len(panels) + 1)
     rows = -(-(len(panels) + 1) // columns)  # the legend takes a place
     figure, grid = _pyplot().subplots(
         rows,
