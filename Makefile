@@ -1,11 +1,12 @@
 # make reproduce        Figure 1 of the paper, into out/
 # make test             everything: lint, format, types, import contract, doctests, tests
 # make test-exhaustive  the same with ten times as many random problems
+# make docs             the documentation as a site, into site/
 # make benchmarks       how fast oracles, bounds, policies and the engine are
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install reproduce test test-exhaustive check benchmarks clean
+.PHONY: install reproduce test test-exhaustive check docs benchmarks clean
 
 install: .venv/installed-test
 
@@ -36,6 +37,9 @@ test: check
 
 test-exhaustive: check
 	$(BIN)/python -m pytest -n 2 --exhaustive
+
+docs: .venv/installed-test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 benchmarks: .venv/installed-bench
 	$(BIN)/python benchmarks/oracles.py

@@ -37,17 +37,17 @@ def main() -> None:
     print(f"Whoever knows the themes must lose at least {bound.value:.1f} ln T clicks in the end,")
     print(f"whoever does not, {bound.unconstrained:.1f} ln T.")
 
-    policies = [am.ProjectedThompson(), am.SPk(), am.ThompsonSampling(), am.IMED(), am.KLUCB()]
+    policies = [am.Challenger(), am.SPk(), am.ThompsonSampling(), am.IMED(), am.KLUCB()]
     results = am.simulate(campaign, policies, options.horizon, options.repetitions)
     print(f"\nClicks lost in {options.horizon} views, over {options.repetitions} campaigns:")
     print(results.summary()[["regret", "standard_error", "q50%", "q95%"]].round(1))
-    saved = results.paired("ThompsonSampling", "ProjectedThompson")
+    saved = results.paired("ThompsonSampling", "Challenger")
     share = saved.difference / results.regret("ThompsonSampling")[:, -1].mean()
-    print(f"\nKnowing the themes saves Thompson sampling {share:.0%} of its regret:")
+    print(f"\nKnowing the themes saves {share:.0%} of the regret of Thompson sampling:")
     print(f"{saved.difference:.1f} clicks (95 % interval {saved.low:.1f} to {saved.high:.1f}).")
 
     print("\nViews on each theme, of a hundred:")
-    for name in ("ProjectedThompson", "ThompsonSampling"):
+    for name in ("Challenger", "ThompsonSampling"):
         views = results.pulls(name)[:, -1].mean(axis=0) / options.horizon
         on = {theme: sum(views[i] for i, t in enumerate(THEMES) if t == theme) for theme in THEMES}
         print(f"{name:>18}: " + ", ".join(f"{theme} {100 * v:.1f}" for theme, v in on.items()))

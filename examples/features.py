@@ -42,17 +42,17 @@ def main() -> None:
     print(f"the average one for {site.means.mean():.1f}.")
 
     policies = [
-        am.ProjectedThompson(), am.LinUCB(), am.SPk(), am.ThompsonSampling(), am.IMED(), am.UCB(),
+        am.Challenger(), am.LinUCB(), am.SPk(), am.ThompsonSampling(), am.IMED(), am.UCB(),
     ]  # fmt: skip
     results = am.simulate(site, policies, options.horizon, options.repetitions)
     print(f"\nMinutes lost with {options.horizon} visitors, over {options.repetitions} sites:")
     print(results.summary()[["regret", "standard_error", "q50%", "q95%"]].round().astype(int))
-    saved = results.paired("ThompsonSampling", "ProjectedThompson")
+    saved = results.paired("ThompsonSampling", "Challenger")
     share = saved.difference / results.regret("ThompsonSampling")[:, -1].mean()
-    print(f"\nKnowing the features saves Thompson sampling {share:.0%} of its regret:")
+    print(f"\nKnowing the features saves {share:.0%} of the regret of Thompson sampling:")
     print(f"{saved.difference:.0f} minutes (95 % interval {saved.low:.0f} to {saved.high:.0f}).")
-    worst = results.regret("ProjectedThompson")[:, -1].max()
-    print(f"A mean hides bad luck: in its worst run ProjectedThompson lost {worst:.0f}.")
+    worst = results.regret("Challenger")[:, -1].max()
+    print(f"A mean hides bad luck: in its worst run Challenger lost {worst:.0f}.")
     results.plot(options.out)
 
 

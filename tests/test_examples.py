@@ -39,9 +39,9 @@ def regret(output: str, policy: str) -> float:
 
 def check_savings(output: str, rounding: float) -> None:
     """The saving is the difference of the table's rows, and the interval lies around it."""
-    without, known = regret(output, "ThompsonSampling"), regret(output, "ProjectedThompson")
+    without, known = regret(output, "ThompsonSampling"), regret(output, "Challenger")
     found = re.search(
-        r"saves Thompson sampling (\S+)% of its regret:\n"
+        r"saves (\S+)% of the regret of Thompson sampling:\n"
         r"(\S+) \w+ \(95 % interval (\S+) to (\S+)\)\.",
         output,
     )
@@ -61,7 +61,7 @@ def check_picture(path: Path, width: int, height: int) -> None:
 
 def test_pricing(tmp_path: Path) -> None:
     output = run("pricing", tmp_path, "--horizon", "400", "--repetitions", "4")
-    assert output.startswith("One shop after 400 batches:\nProjectedThompson weighs")
+    assert output.startswith("One shop after 400 batches:\nChallenger pulls arm")
     pulls = re.findall(r"^ +\d+\.0 +(\d+) ", output, re.MULTILINE)
     assert len(pulls) == 12
     assert sum(map(int, pulls)) == 400
@@ -80,7 +80,7 @@ def test_creatives(tmp_path: Path) -> None:
     value = sum((0.041 - r / 1000) / divergence(r / 1000, 0.041) for r in rates)
     assert f"whoever does not, {value:.1f} ln T." in output
     check_savings(output, rounding=0.1)
-    for name in ("ProjectedThompson", "ThompsonSampling"):
+    for name in ("Challenger", "ThompsonSampling"):
         row = re.search(rf"^ *{name}: (.*)$", output, re.MULTILINE)
         assert row is not None
         assert sum(float(n) for n in re.findall(r"[\d.]+", row[1])) == pytest.approx(100, abs=0.21)
@@ -92,7 +92,7 @@ def test_features(tmp_path: Path) -> None:
     output = run("features", tmp_path, "--horizon", "200", "--repetitions", "3")
     assert "The best of 30 flats" in output
     check_savings(output, rounding=1.0)
-    worst = re.search(r"in its worst run ProjectedThompson lost (\d+)\.", output)
+    worst = re.search(r"in its worst run Challenger lost (\d+)\.", output)
     assert worst is not None
-    assert float(worst[1]) >= regret(output, "ProjectedThompson")
+    assert float(worst[1]) >= regret(output, "Challenger")
     check_picture(tmp_path / "features.png", 1650, 690)
