@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from random_structures import FAMILIES, KINDS, random_structure
@@ -97,7 +99,7 @@ PULLS = [3, 9, 12, 4, 2]
 
 def far_from_drawn(structure: am.Structure, draw: str, q: np.ndarray) -> float:
     """The chi-square statistic of the arms drawn after given rewards, against weights q."""
-    policy = am.Challenger(draw=draw, share=1.0)
+    policy = am.Challenger(draw=draw, share=1.0, patience=50.0)
     decisions = make_decisions(policy, structure, am.Gaussian(), seed=3)
     for arm, (mean, pulls) in enumerate(zip(SEEN, PULLS, strict=True)):
         for _ in range(pulls):
@@ -131,6 +133,8 @@ OPTIONS = (
     {"floor": False, "share": 0.0},
     {"leader": True, "share": 0.1},
     {"projected": False, "share": 0.0},
+    {"patience": 0.0},
+    {"patience": 50.0},
 )
 MATCHES = [(name, LOUD, {}) for name in CASES]
 MATCHES += [(name, am.Bernoulli(), {}) for name in CASES if name != "Linear"]
@@ -149,6 +153,8 @@ def test_every_decision(name: str, family: am.Family, options: dict) -> None:
     gave_way = compare(am.Challenger(**options), twin, name, CASES[name][1], rounds=500)
     assert gave_way <= 5
     assert twin.explorations >= 10
+    if "patience" in options:
+        assert (twin.late > 0) == (options["patience"] == 0.0)
 
 
 class Empirical(ChallengerTwin):
@@ -166,6 +172,13 @@ class Raw(ChallengerTwin):
 
     def draw(self, mu: np.ndarray, pr: np.ndarray, j: int, base: float) -> int:
         return super().draw(mu, pr, j, 0.0)
+
+
+class Hasty(ChallengerTwin):
+    """Nobody waits longer than for IMED's rule."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        super().__init__(*arguments, **{**options, "patience": 0.0})
 
 
 class Unpriced(ChallengerTwin):
@@ -187,6 +200,7 @@ MISTAKES = {
     "leader": ("Unimodal", Empirical),
     "evidence": ("Unimodal", Raw),
     "price": ("Sparse", Unpriced),
+    "date": ("Unimodal", Hasty),
     "rejection": ("Lipschitz", Careless),
 }
 
@@ -233,6 +247,8 @@ def test_options_are_checked() -> None:
         am.Challenger(draw="normal")
     with pytest.raises(am.ArmatureError, match="share must be a probability"):
         am.Challenger(share=1.5)
+    with pytest.raises(am.ArmatureError, match="patience must be a number, at least 0"):
+        am.Challenger(patience=-1.0)
 
 
 def test_explanation_names_the_leader_and_who_may_replace_it() -> None:
@@ -243,3 +259,17 @@ def test_explanation_names_the_leader_and_who_may_replace_it() -> None:
         "Challenger pulls arm 'blue' with probability 0.81, as it leads; else it looks into a "
         "challenger, most likely arm 'red' (0.19)."
     )
+
+
+def test_who_is_overdue_goes_first() -> None:
+    """Means 1 and 0, N = (n, 1): G = n / (n + 1) / 2, and its date is past once G + 1 < ln n."""
+    for n, overdue in ((4, False), (5, True)):
+        assert (n / (n + 1) / 2 + 1.0 < math.log(n)) == overdue
+        asked = []
+        for seed in range(40):
+            bandit = am.Bandit(am.Challenger(), am.Unconstrained(2), seed=seed)
+            bandit.tell([0] * n + [1], [1.0] * n + [0.0])
+            assert ("arm 1, which is overdue" in bandit.explain().summary) == overdue
+            asked.append(bandit.ask())
+        assert (set(asked) == {1}) == overdue
+        assert 1 in asked

@@ -266,7 +266,7 @@ class ChallengerTwin(Twin):
         **options: object,
     ) -> None:
         super().__init__(structure, family)
-        self.units, self.bounded = units, bounded
+        self.units, self.bounded, self.late = units, bounded, 0
         self.options = am.Challenger(**options)
 
     def rival(self, mu: np.ndarray, j: int, i: int) -> am.Fit:
@@ -285,9 +285,18 @@ class ChallengerTwin(Twin):
         q, known = np.ones(self.K), np.full(self.K, not self.bounded)
         others = [i for i in range(self.K) if i != j]
         known[j] = True
+        date = math.log(self.N[j]) - self.options.patience
+        overdue: dict[int, float] = {}
         for i in others:
             G = self.least_cost(pr, j, i) if self.bounded else self.rival(mu, j, i).cost - base
+            if max(G, 0.0) + math.log(self.N[i]) < date:
+                G, known[i] = self.rival(mu, j, i).cost - base, True
+                if max(G, 0.0) + math.log(self.N[i]) < date:
+                    overdue[i] = max(G, 0.0) + math.log(self.N[i])
             q[i] = self.weight(G)
+        if overdue:
+            self.late += 1
+            return min(overdue, key=lambda i: overdue[i])
         while True:
             u, v = self.units()
             edges = np.cumsum(q[[j, *others]])

@@ -31,6 +31,7 @@ class ChallengerOptions(NamedTuple):
 
     tail: bool
     share: float
+    patience: float
     floor: bool
     leader: bool
     projected: bool
@@ -72,16 +73,34 @@ def drawn(weights: Floats, j: int, u: float) -> int:
     return j
 
 
+@inlined
+def waited(G: float, pulls: float) -> float:
+    """The logarithm of how many pulls of the leader a challenger has to wait for (as in IMED)."""
+    return max(G, 0.0) + math.log(max(pulls, 1.0))
+
+
 @kernel
 def draw(
     state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
 ) -> int:
-    """The leader or a challenger, from the costs of all."""
+    """The leader or a challenger, from the costs of all: the one most overdue, or any at random."""
+    N = history.pulls
     q = state.weights
-    challenger_costs(model, history.means, history.pulls, j, base, q, state.lam)
+    challenger_costs(model, history.means, N, j, base, q, state.lam)
+    overdue = j
+    least = waited(0.0, N[j]) - state.options.patience
     for i in range(q.size):
-        q[i] = weight(state.options.tail, q[i] - base) if i != j else 1.0
-    return drawn(q, j, next_unit(stream))
+        if i == j:
+            q[i] = 1.0
+            continue
+        G = q[i] - base
+        if G < least:  # noqa: SIM300 (the letters are the paper's)
+            wait = waited(G, N[i])
+            if wait < least:
+                least = wait
+                overdue = i
+        q[i] = weight(state.options.tail, G)
+    return overdue if overdue != j else drawn(q, j, next_unit(stream))
 
 
 @kernel
@@ -94,17 +113,27 @@ def draw_by_bounds(
     sum_k N_k (lam_k - pr_k)^2 / (2 sigma^2) further than pr is; and if i beats j in lam, that is at
     least (pr_j - pr_i)^2 / (2 sigma^2 (1 / N_i + 1 / N_j)). So draw from the weights of these
     bounds, which are too large, and keep what is drawn with the probability that makes up for it;
-    else draw again.
+    else draw again. Who may be overdue by its bound is solved.
     """
     N = history.pulls
     pr = state.projected
     q = state.weights
     tail = state.options.tail
+    overdue = j
+    least = waited(0.0, N[j]) - state.options.patience
     for i in range(q.size):
         gap = max(0.0, pr[j] - pr[i])
-        bound = gap * gap / (2.0 * model.family.variance * (1.0 / N[i] + 1.0 / N[j]))
-        q[i] = weight(tail, bound) if i != j else 1.0
+        G = gap * gap / (2.0 * model.family.variance * (1.0 / N[i] + 1.0 / N[j]))
         state.solved[i] = 0.0
+        if i != j and waited(G, N[i]) < least:
+            G = nearest_challenger(model, history.means, N, j, i, state.lam) - base
+            state.solved[i] = 1.0
+            if waited(G, N[i]) < least:
+                least = waited(G, N[i])
+                overdue = i
+        q[i] = weight(tail, G) if i != j else 1.0
+    if overdue != j:
+        return overdue
     state.solved[j] = 1.0
     while True:
         u, v = next_units(stream)
@@ -167,9 +196,13 @@ class Challenger(CompiledPolicy):
     The paper's game with other players. Let pr be the projection of the means onto M, with weights
     N, and j its best arm. The opponent is drawn as posterior sampling would: if it costs G_i more
     than pr that i beats j, at the mean vector lam^i, then i has weight erfc(sqrt(G_i)) / 2, and j
-    has 1. If j is drawn, pull it. Else pull i with probability `share`, or else the arm k != j with
-    the most d(pr_k, lam^i_k) / max(pr_j - pr_k, sd / sqrt(N_j + 1)), where sd is the standard
-    deviation of rewards of mean pr_j; where lam^i leaves i where it was, pull i.
+    has 1. A draw leaves it to chance when an arm that had bad luck is looked at again, so there is
+    a date as well: if G_i + ln N_i + `patience` < ln N_j for some i, the i with the least left side
+    is taken without a draw (with patience 0 this is IMED's rule).
+
+    If j is drawn, pull it. Else pull i with probability `share`, or else the arm k != j with the
+    most d(pr_k, lam^i_k) / max(pr_j - pr_k, sd / sqrt(N_j + 1)), where sd is the standard deviation
+    of rewards of mean pr_j; where lam^i leaves i where it was, pull i.
 
     "i beats j" reads lam_i >= lam_j, but in the unimodal structure "the peak is at i", and in the
     categorised one "i's category is on top", besides.
@@ -178,6 +211,7 @@ class Challenger(CompiledPolicy):
 
     draw: "tail" as above; "exp" has weights exp(-G_i).
     share: how often a drawn challenger is pulled itself.
+    patience: how long a challenger may wait; a large number leaves all to the draw.
     floor: False leaves out the least regret sd / sqrt(N_j + 1).
     leader: True lets the leader be the best response.
     projected: False measures information from the empirical means instead of pr.
@@ -187,6 +221,7 @@ class Challenger(CompiledPolicy):
 
     draw: str = "tail"
     share: float = 0.5
+    patience: float = 1.0
     floor: bool = True
     leader: bool = False
     projected: bool = True
@@ -200,15 +235,30 @@ class Challenger(CompiledPolicy):
             raise ArmatureError(f"draw must be 'tail' or 'exp'; got {self.draw!r}.")
         if not 0.0 <= self.share <= 1.0:
             raise ArmatureError(f"share must be a probability; got {self.share!r}.")
+        if not 0.0 <= self.patience < math.inf:
+            raise ArmatureError(f"patience must be a number, at least 0; got {self.patience!r}.")
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:
-        return cls(), cls(draw="exp", share=0.2, floor=False), cls(leader=True, projected=False)
+        return (
+            cls(),
+            cls(draw="exp", share=0.2, floor=False, patience=0.0),
+            cls(leader=True, projected=False, patience=50.0),
+        )
 
     def explain(self, belief: Belief) -> str:
         j = belief.leader
         costs = belief.structure.challenger_costs(belief.means, belief.pulls, j, belief.family)
-        q = np.array([weight.py_func(self.draw == "tail", G) for G in costs - belief.misfit])
+        G = np.maximum(costs - belief.misfit, 0.0)
+        wait = G + np.log(np.maximum(belief.pulls, 1.0))
+        wait[j] -= self.patience
+        i = int(np.argmin(wait))
+        if i != j:
+            return (
+                f"{self.name} looks into arm {i}, which is overdue: {belief.pulls[i]:.0f} pulls, and "
+                f"evidence of no more than {G[i]:.2f} against it."
+            )
+        q = np.array([weight.py_func(self.draw == "tail", g) for g in G])
         q[j] = 1.0
         q /= q.sum()
         rivals = [int(i) for i in np.argsort(-q, kind="stable") if i != j and q[i] >= 0.005][:3]
@@ -229,6 +279,7 @@ class Challenger(CompiledPolicy):
             ChallengerOptions(
                 self.draw == "tail",
                 float(self.share),
+                float(self.patience),
                 bool(self.floor),
                 bool(self.leader),
                 bool(self.projected),

@@ -18,6 +18,8 @@ from armature.structures._records import Floats
 VARIANTS: tuple[Policy, ...] = (
     Challenger(),
     Challenger(draw="exp"),
+    Challenger(patience=0.0),
+    Challenger(patience=50.0),
     Challenger(share=0.0),
     Challenger(share=0.25),
     Challenger(share=0.75),
