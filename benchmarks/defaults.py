@@ -1,14 +1,11 @@
-"""What the policies' options are worth: regret on panels and on random instances.
+"""What the saddle-point policies' options are worth: regret on panels and on random instances.
 
-    python benchmarks/defaults.py               # of SPk and SPLambda
-    python benchmarks/defaults.py challenger
+    python benchmarks/defaults.py
 
-The tables in docs/defaults.md are what this prints.
+The table in docs/defaults.md is what this prints.
 """
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 
@@ -16,7 +13,7 @@ import armature as am
 from armature.experiments.spec import load_instance
 
 HORIZON = 10_000
-SADDLE_POINT = [
+VARIANTS = [
     am.UCB(),
     am.SPk(),
     am.SPk(test="raw"),
@@ -27,16 +24,6 @@ SADDLE_POINT = [
     am.SPLambda(),
     am.SPLambda(test="raw"),
     am.SPLambda(decay=0.5),
-]
-CHALLENGER = [
-    am.ProjectedThompson(),
-    am.Challenger(),
-    am.Challenger(draw="exp"),
-    am.Challenger(share=0.25),
-    am.Challenger(share=1.0),
-    am.Challenger(floor=False),
-    am.Challenger(leader=True),
-    am.Challenger(projected=False),
 ]
 
 
@@ -69,8 +56,7 @@ def print_row(name: str, regrets: dict[str, np.ndarray]) -> None:
 
 def main() -> None:
     """Measure and print a table in Markdown."""
-    variants = CHALLENGER if sys.argv[1:] == ["challenger"] else SADDLE_POINT
-    names = [policy.name for policy in variants]
+    names = [policy.name for policy in VARIANTS]
     print("| problem | " + " | ".join(names) + " |")
     print("|---" * (len(names) + 1) + "|")
     panels = (
@@ -78,7 +64,7 @@ def main() -> None:
         "sparse-1", "sparse-2",
     )  # fmt: skip
     for panel in panels:
-        results = am.simulate(load_instance(panel), variants, HORIZON, 100)
+        results = am.simulate(load_instance(panel), VARIANTS, HORIZON, 100)
         print_row(panel, {name: results.regret(name)[:, -1] for name in names})
     for kind in (
         "unimodal, 20 arms",
@@ -86,7 +72,7 @@ def main() -> None:
         "sparse (4), 20 arms",
         "linear (4), 20 arms",
     ):
-        runs = [am.simulate(i, variants, HORIZON, 10) for i in random_instances(kind, 10)]
+        runs = [am.simulate(i, VARIANTS, HORIZON, 10) for i in random_instances(kind, 10)]
         print_row(kind, {n: np.concatenate([r.regret(n)[:, -1] for r in runs]) for n in names})
 
 

@@ -255,8 +255,8 @@ class Challenger(CompiledPolicy):
         i = int(np.argmin(wait))
         if i != j:
             return (
-                f"{self.name} looks into arm {i}, which is overdue: {belief.pulls[i]:.0f} pulls, and "
-                f"evidence of no more than {G[i]:.2f} against it."
+                f"{self.name} looks into arm {i}, which is overdue: {belief.pulls[i]:.0f} pulls, "
+                f"and evidence of no more than {G[i]:.2f} against it."
             )
         q = np.array([weight.py_func(self.draw == "tail", g) for g in G])
         q[j] = 1.0
