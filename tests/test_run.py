@@ -202,14 +202,15 @@ def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_a_damaged_part_is_run_again(spec: Path, tmp_path: Path) -> None:
-    from armature.experiments.run import claim_folder
+    from armature.experiments.run import WRITTEN, claim_folder, description_of
     from armature.simulation.parts import Parts
 
     out = tmp_path / "out"
     instance = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
     results = am.simulate(instance, [am.UCB()], 300, 25, seed=5)
     policies = [am.UCB(), am.SPk(test="raw")]
-    claim_folder(out, parse_experiments(SPEC)[0], policies)
+    text = description_of(parse_experiments(SPEC)[0], policies)
+    claim_folder(out, "experiment.json", text, WRITTEN)
     parts = Parts(out / "parts", instance, 300, 5)
     parts.save(am.UCB(), results.runs["UCB"], list(range(10)))
     (path,) = out.glob("parts/*.npz")
