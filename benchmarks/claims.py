@@ -1,8 +1,8 @@
 """Measure what the paper claims in its experiments, and write the tables of docs/reproduction.md.
 
-    python benchmarks/claims.py            # hours on two cores; goes on where it was interrupted
+    python benchmarks/claims.py            # half an hour on two cores; can be interrupted
 
-It runs Figure 1 at three horizons (into the folders that `armature reproduce` would use) and fills
+It runs Figure 1 at two horizons (into the folders that `armature reproduce` would use) and fills
 in the parts of the document between `<!-- name -->` and `<!-- end -->`: no number there is typed.
 """
 
@@ -18,6 +18,7 @@ from rich.console import Console
 import armature as am
 from armature.experiments import load_instance
 from armature.experiments.figure import PANELS
+from armature.experiments.markdown import markdown_table
 from armature.experiments.reproduce import default_folder, reproduce
 
 ROOT = Path(__file__).parent.parent
@@ -33,9 +34,8 @@ def power(horizon: int) -> str:
 
 
 def table(titles: list[str], rows: list[list[str]]) -> str:
-    """In Markdown."""
-    lines = ["| " + " | ".join(row) + " |" for row in [titles, *rows]]
-    return "\n".join([lines[0], "|---" * len(titles) + "|", *lines[1:]])
+    """In Markdown, without the last line break."""
+    return markdown_table(titles, rows).rstrip()
 
 
 def ratio(results: am.Results, a: str, b: str) -> str:

@@ -245,7 +245,7 @@ def study(
 ) -> None:
     """Challenger against all other policies: panels, random instances, ablations, failures.
 
-    Takes about two hours on two cores. Interrupted, it goes on where it was when it is run again.
+    Takes about an hour on two cores. Interrupted, it goes on where it was when it is run again.
     """
     from armature.errors import ArmatureError
     from armature.experiments.study.run import FULL, QUICK, run_study

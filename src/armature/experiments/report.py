@@ -67,7 +67,7 @@ rewards. Bands are one standard error of the mean to either side.</p>
 <h2 id="table">Final regret</h2>
 <p class="note">Mean and its standard error. The last rows are the constants of the lower bounds:
 regret grows at least like V ln T.</p>
-<div class="scroll">{_overview(table)}</div>
+<div class="scroll">{_html_table(*overview(table))}</div>
 <h2 id="settings">Settings and how to run it again</h2>
 <p>{settings}. A run depends on nothing but the problem, the policy, the seed and the number of the
 repetition: the same command gives the same numbers on any number of cores.</p>
@@ -126,7 +126,8 @@ is the share of rounds in which a policy that tells exploration apart explored.<
 """
 
 
-def _overview(table: pd.DataFrame) -> str:
+def overview(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Final regret, a row for each policy and a column for each panel: titles and rows."""
     panels = list(dict.fromkeys(table["panel"]))
     rows = []
     for policy, part in table.groupby("policy", sort=False):
@@ -139,11 +140,9 @@ def _overview(table: pd.DataFrame) -> str:
         ]
         rows.append([str(policy), *cells])
     bounds = table.drop_duplicates("panel").set_index("panel")
-    rows.append(["V", *(f"{bounds.loc[p, 'V']:.4g}" for p in panels)])
-    rows.append(
-        ["V without the structure", *(f"{bounds.loc[p, 'unconstrained']:.4g}" for p in panels)]
-    )
-    return _html_table(["policy", *panels], rows)
+    for label, column in (("V", "V"), ("V without the structure", "unconstrained")):
+        rows.append([label, *(f"{bounds.loc[p, column]:.4g}" for p in panels)])
+    return ["policy", *panels], rows
 
 
 def _versions() -> str:

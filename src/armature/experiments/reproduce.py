@@ -14,7 +14,8 @@ from rich.console import Console
 from armature.bounds import lower_bound
 from armature.experiments.experiment import Experiment
 from armature.experiments.figure import HORIZON, PANELS, REPETITIONS, panel_experiments
-from armature.experiments.report import command, write_report
+from armature.experiments.markdown import markdown_table
+from armature.experiments.report import command, overview, write_report
 from armature.experiments.run import claim_folder, run_experiment
 from armature.plotting import Panel, plot_panels, plot_regret
 from armature.simulation import Results
@@ -125,7 +126,7 @@ def write_all(
     plot_panels(panels, [out / f"figure-1.{suffix}" for suffix in ("png", "svg", "pdf")], BAND)
     table = make_table(results)
     table.to_csv(out / "table.csv", index=False)
-    (out / "table.md").write_text(markdown_table(table))
+    (out / "table.md").write_text(markdown_table(*overview(table)))
     write_report(out / "report.html", experiments, results, table, again)
 
 
@@ -138,23 +139,3 @@ def make_table(results: dict[str, Results]) -> pd.DataFrame:
         summary["unconstrained"] = lower_bound(result.instance).unconstrained
         frames.append(summary)
     return pd.concat(frames, ignore_index=True)
-
-
-def markdown_table(table: pd.DataFrame) -> str:
-    """Final regret, a row for each policy and a column for each panel."""
-    panels = list(dict.fromkeys(table["panel"]))
-    lines = ["| policy | " + " | ".join(panels) + " |", "|---" * (len(panels) + 1) + "|"]
-    bounds = table.drop_duplicates("panel").set_index("panel")
-    for policy in dict.fromkeys(table["policy"]):
-        rows = table[table["policy"] == policy].set_index("panel")
-        cells = [
-            f"{rows.loc[p, 'regret']:.1f} ± {rows.loc[p, 'standard_error']:.1f}"
-            if p in rows.index
-            else ""
-            for p in panels
-        ]
-        lines.append(f"| {policy} | " + " | ".join(cells) + " |")
-    for label, column in (("V", "V"), ("V without the structure", "unconstrained")):
-        cells = [f"{bounds.loc[p, column]:.4g}" for p in panels]
-        lines.append(f"| *{label}* | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from armature.bounds import lower_bound
+from armature.experiments.markdown import markdown_table
 from armature.experiments.study.search import Failure, share_stuck
 from armature.plotting import Panel, plot_panels, plot_ratios
 from armature.simulation import Results
@@ -28,12 +29,6 @@ class Study:
     long: dict[str, Results]
     failures: list[tuple[Failure, Results]]
     groups: dict[str, str]  # of each random case
-
-
-def markdown(titles: list[str], rows: list[list[str]]) -> str:
-    """A table."""
-    lines = ["| " + " | ".join(row) + " |" for row in [titles, *rows]]
-    return "\n".join([lines[0], "|---" * len(titles) + "|", *lines[1:]]) + "\n"
 
 
 def final(results: Results, policy: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -74,7 +69,7 @@ def panel_table(study: Study) -> str:
             values = final(results, policy)
             cells.append(f"{values.mean():.1f} ± {values.std(ddof=1) / np.sqrt(values.size):.1f}")
         rows.append([policy, *cells])
-    return markdown(["policy", *panels], rows)
+    return markdown_table(["policy", *panels], rows)
 
 
 def panel_differences(study: Study) -> str:
@@ -98,7 +93,7 @@ def panel_differences(study: Study) -> str:
             ]
         )
     titles = ["panel", MINE, "best other", "difference (95 %)", "at or below", "median", "95 %"]
-    return markdown([*titles, "99 %", "SPk's 99 %"], rows)
+    return markdown_table([*titles, "99 %", "SPk's 99 %"], rows)
 
 
 def group_table(study: Study) -> str:
@@ -130,7 +125,7 @@ def group_table(study: Study) -> str:
         )
     rows.append(["**all**", f"**{np.exp(np.mean(np.log(everything))):.2f}**", *[""] * 10])
     titles = ["group", "to the best other", "worst", "most often", "to UCB", "worst", "mean"]
-    return markdown([*titles, "median", "95 %", "99 %", "SPk's 99 %", "stuck"], rows)
+    return markdown_table([*titles, "median", "95 %", "99 %", "SPk's 99 %", "stuck"], rows)
 
 
 def rival_table(study: Study) -> str:
@@ -147,7 +142,7 @@ def rival_table(study: Study) -> str:
         cells = [f"{np.exp(np.log(ratios).mean()):.2f}", f"{ratios.max():.2f}"]
         rows.append([policy, str(len(cases)), *cells, f"{better:.0%}", f"{worse:.0%}"])
     titles = ["other policy", "instances", "ratio", "largest", "clearly better", "clearly worse"]
-    return markdown(titles, rows)
+    return markdown_table(titles, rows)
 
 
 def growth_table(study: Study) -> str:
@@ -164,7 +159,9 @@ def growth_table(study: Study) -> str:
             cells += [f"{g:.2f}" for g in grown] or ["" for _ in at[1:]]
             rows.append([name.rpartition("-")[0], policy, *cells])
     powers = [f"10^{len(str(t)) - 1}" for t in marks]
-    return markdown(["panel", "policy", *powers, *(f"growth to {p}" for p in powers[1:])], rows)
+    return markdown_table(
+        ["panel", "policy", *powers, *(f"growth to {p}" for p in powers[1:])], rows
+    )
 
 
 def ablation_table(cases: dict[str, Results]) -> str:
@@ -180,7 +177,7 @@ def ablation_table(cases: dict[str, Results]) -> str:
             tails = [np.quantile(final(r, variant), 0.99) for r in members]
             cells.append(f"{np.exp(np.mean(np.log(ratios))):.2f} / {np.mean(tails):.0f}")
         rows.append([group, *cells])
-    return markdown(["problem", *(f"`{v}`" for v in variants)], rows)
+    return markdown_table(["problem", *(f"`{v}`" for v in variants)], rows)
 
 
 def failure_table(study: Study) -> str:
@@ -196,7 +193,7 @@ def failure_table(study: Study) -> str:
         ]
         for f, _ in study.failures
     ]
-    return markdown(["structure", "against", "ratio (95 %)", "rival", "stuck", "means"], rows)
+    return markdown_table(["structure", "against", "ratio (95 %)", "rival", "stuck", "means"], rows)
 
 
 def verdicts(study: Study) -> str:
@@ -224,7 +221,7 @@ def verdicts(study: Study) -> str:
             f"{sum(tails)} of {len(tails)}",
         ],
     ]
-    return markdown(["aim", "measured"], rows)
+    return markdown_table(["aim", "measured"], rows)
 
 
 def write_tables(study: Study, out: Path) -> None:
