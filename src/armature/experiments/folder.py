@@ -122,11 +122,7 @@ class ExperimentFolder:
         elif any((self._path / name).exists() for name in (RESULTS, TABLE, PICTURE)):
             if not path.exists():
                 raise another(self._path)
-            raise ArmatureError(
-                f"{str(path)!r} is damaged, and without it nothing tells what the folder is for: "
-                f"choose another folder for --out, or delete that file and {RESULTS}, {TABLE} and "
-                f"{PICTURE} beside it (finished runs in its folder of parts are still used)."
-            )
+            raise damaged(path, (RESULTS, TABLE, PICTURE))
         if path.exists():
             self._say(f"{str(path)!r} was damaged: it is written anew.")
         return {}
@@ -142,7 +138,7 @@ class ExperimentFolder:
 
 
 def claim_folder(out: Path, note: str, text: str, written: Sequence[str]) -> None:
-    """Leave word in a folder, in a file called `note`, what it is for: a text of whole lines.
+    """Leave word in a folder, in a file called `note`, what it is for: a line, or JSON.
 
     A folder that is for something else is refused, and so is one without that word that has files
     which would be `written`. A word that was cut off is completed.
@@ -151,12 +147,29 @@ def claim_folder(out: Path, note: str, text: str, written: Sequence[str]) -> Non
     found = read_text(path) if path.is_file() else None
     if found is None and any((out / name).exists() for name in written):
         found = "other results\n"
-    if found is not None and found != text and (found.endswith("\n") or not text.startswith(found)):
-        raise another(out)
+    if found is not None and not text.startswith(found):
+        raise damaged(path, written) if _is_broken_json(path, found) else another(out)
     out.mkdir(parents=True, exist_ok=True)
     remove_leftovers(out)
     if found != text:
         write_text(path, text)
+
+
+def _is_broken_json(path: Path, text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return path.suffix == ".json" and path.is_file()
+    return False
+
+
+def damaged(note: Path, beside: Sequence[str]) -> ArmatureError:
+    """An error for a folder of which nothing tells any more what it is for."""
+    return ArmatureError(
+        f"{str(note)!r} is damaged, and without it nothing tells what the folder is for: choose "
+        f"another folder for --out, or delete that file and, beside it, {', '.join(beside)} "
+        "(finished runs, in the folder of parts, are still used)."
+    )
 
 
 def as_read(value: dict[str, Any]) -> dict[str, Any]:

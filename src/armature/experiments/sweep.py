@@ -68,7 +68,7 @@ def point_folder(point: dict[str, Any]) -> str:
     """The name of a point's folder: its values, and a hash that tells apart what looks the same.
 
     >>> point_folder({"family.sigma": 0.5, "policies.spk.epsilon": 1.0})
-    'family.sigma=0.5,policies.spk.epsilon=1.0-8b1c1b'
+    'family.sigma=0.5,policies.spk.epsilon=1.0-2cd233'
     """
     text = json.dumps(point, default=str)
     readable = ",".join(f"{key}={value}" for key, value in point.items())
@@ -79,16 +79,19 @@ def point_folder(point: dict[str, Any]) -> str:
 def write_sweep(experiments: Sequence[Experiment], results: Sequence[Results], out: Path) -> None:
     """The index, the table and the picture of a sweep."""
     points = [{key: cell(value) for key, value in e.point.items()} for e in experiments]
-    index = [
-        {"folder": point_folder(e.point), **p} for e, p in zip(experiments, points, strict=True)
-    ]
-    write_text(out / "index.csv", pd.DataFrame(index).to_csv(index=False, lineterminator="\n"))
+    index = pd.DataFrame(points)
+    index.insert(0, "folder", [point_folder(e.point) for e in experiments])
+    write_text(out / "index.csv", index.to_csv(index=False, lineterminator="\n"))
     table = sweep_table(points, results)
     write_text(out / "table.csv", table.to_csv(index=False, lineterminator="\n"))
     titles = [*points[0], "policy", "regret", "q50%", "V"]
-    rows = [[readable(row[title]) for title in titles] for row in table.to_dict("records")]
-    for row, (mean, error) in zip(rows, zip(table["regret"], table["standard_error"]), strict=True):
-        row[len(points[0]) + 1] = f"{mean:.4g} ± {error:.2g}"
+    shown = table.assign(
+        regret=[
+            f"{mean:.4g} ± {error:.2g}"
+            for mean, error in zip(table["regret"], table["standard_error"], strict=True)
+        ]
+    )
+    rows = [[readable(row[title]) for title in titles] for row in shown.to_dict("records")]
     write_text(out / "table.md", markdown_table(titles, rows))
     plot_sweep(table, list(points[0]), out / "regret.png")
 

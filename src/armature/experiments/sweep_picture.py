@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 
@@ -14,7 +15,8 @@ MOST_PANELS = 12
 LOGARITHMIC = 20.0  # a range of values wider than this factor gets a logarithmic axis
 
 
-class Curve(NamedTuple):
+@dataclass(frozen=True)
+class Curve:
     """Mean regret of a policy and its standard error over the values of the swept key."""
 
     policy: str
@@ -23,14 +25,16 @@ class Curve(NamedTuple):
     error: list[float]
 
 
-class SweepPanel(NamedTuple):
+@dataclass(frozen=True)
+class SweepPanel:
     """The curves with all other keys fixed."""
 
     title: str
     curves: list[Curve]
 
 
-class SweepPicture(NamedTuple):
+@dataclass(frozen=True)
+class SweepPicture:
     """What is drawn: a panel for each combination of the other keys, on the same axis."""
 
     key: str
