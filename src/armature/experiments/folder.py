@@ -113,7 +113,7 @@ class ExperimentFolder:
         path = self._path / NOTE
         note = self._read_note(path)
         if note is not None:
-            if any(note[key] != as_read(description)[key] for key in PROBLEM):
+            if any(note.get(key) != as_read(description)[key] for key in PROBLEM):
                 raise another(self._path)
             return dict(note.get("made", {}))
         if self._stored is not None:
@@ -133,7 +133,7 @@ class ExperimentFolder:
             note = json.loads(read_text(path))
         except (FileNotFoundError, ValueError, RecursionError):
             return None
-        whole = isinstance(note, dict) and all(key in note for key in PROBLEM)
+        whole = isinstance(note, dict) and ("sweep" in note or all(key in note for key in PROBLEM))
         return note if whole and isinstance(note.get("made", {}), dict) else None
 
 
