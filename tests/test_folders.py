@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
@@ -12,76 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import SPEC, Runner, changed, content
 from rich.console import Console
 
 import armature as am
 from armature.experiments import run as running
 from armature.experiments.experiment import parse_experiments
-from armature.experiments.sweep import run_all
-from armature.files import write_text
-from armature.simulation import engine, versions
+from armature.simulation import versions
 
-SPEC = """
-title = "three arms"
-means = [0.2, 0.9, 0.4]
-horizon = 80
-repetitions = 12
-seed = 5
-policies = ["ucb", { kind = "ucb", width = 0.5 }]
-
-[structure]
-kind = "unconstrained"
-"""
 FILES = ["experiment.json", "parts", "regret.png", "results.parquet", "summary.csv"]
-
-
-def draw_quickly(results: am.Results, path: Path) -> None:
-    """A file in place of the picture, which is other for other results."""
-    write_text(path, str({name: results.regret(name).sum() for name in results.names}))
-
-
-class Runner:
-    """Runs a spec into a folder; knows what was said, and which repetitions were played.
-
-    Pictures are only hinted at: drawing takes most of the time.
-    """
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.played: list[tuple[str, int]] = []
-        play = engine.run_repetition
-
-        def run_repetition(policy, instance, seed, repetition, *rest):
-            self.played.append((policy.name, repetition))
-            return play(policy, instance, seed, repetition, *rest)
-
-        monkeypatch.setattr(engine, "run_repetition", run_repetition)
-        monkeypatch.setattr(am.Results, "plot", draw_quickly)
-
-    def __call__(self, out: Path, spec: str = SPEC) -> str:
-        self.played.clear()
-        said = io.StringIO()
-        console = Console(file=said, width=10_000)
-        run_all(parse_experiments(spec), out, 2, console, quiet=True)
-        return said.getvalue()
 
 
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> Runner:
     return Runner(monkeypatch)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    """All files but for the parts and what a killed program has left."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.suffix != ".part" and not path.name.startswith(".armature-")
-    }
-
-
-def changed(spec: str, old: str, new: str) -> str:
-    assert old in spec
-    return spec.replace(old, new)
 
 
 def test_a_finished_folder_is_read_and_not_written(runner: Runner, tmp_path: Path) -> None:
@@ -274,7 +217,6 @@ import os, signal, sys
 from pathlib import Path
 from rich.console import Console
 from armature.experiments.experiment import parse_experiments
-from armature.experiments.sweep import run_all
 
 last, rename, count = int(sys.argv[3]), os.replace, 0
 

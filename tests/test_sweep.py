@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from folders import SPEC, Runner, changed, content
 from matplotlib.image import imread
-from test_folders import SPEC, Runner, changed, content
 
 import armature as am
 from armature.experiments.experiment import parse_experiments
