@@ -110,6 +110,17 @@ def test_what_can_not_be_a_file_gets_a_sentence(tmp_path: Path) -> None:
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
+def test_a_protected_file_is_left_alone(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "mine.txt"
+    write_text(path, "mine")
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda path, how: False)  # which root always has
+    with pytest.raises(am.ArmatureError, match=r"mine\.txt' is write-protected"):
+        write_text(path, "yours")
+    assert path.read_text() == "mine"
+    assert os.listdir(tmp_path) == ["mine.txt"]
+
+
 def test_text_is_utf_8_in_every_locale(tmp_path: Path) -> None:
     script = (
         "import sys; from armature.files import *; write_text(sys.argv[1], 'prix: 3 \\u20ac\\n'); "

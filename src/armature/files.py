@@ -95,7 +95,7 @@ def remove_leftovers(folder: Path, older_than: float = DAY) -> None:
 
 
 def _status(target: Path, path: StrPath) -> os.stat_result | None:
-    """What is at the target, or None; refused where it is no ordinary file."""
+    """What is at the target, or None; refused where it is no ordinary file, or protected."""
     try:
         found = target.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -103,6 +103,8 @@ def _status(target: Path, path: StrPath) -> os.stat_result | None:
     if not stat.S_ISREG(found.st_mode):
         kind = "a folder" if stat.S_ISDIR(found.st_mode) else "no ordinary file"
         raise ArmatureError(f"{os.fspath(path)!r} is {kind}: give the name of a file.")
+    if not os.access(target, os.W_OK):  # renaming would not ask
+        raise ArmatureError(f"{os.fspath(path)!r} is write-protected: give another name.")
     return found
 
 
