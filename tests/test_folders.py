@@ -17,6 +17,7 @@ from rich.console import Console
 import armature as am
 from armature.experiments import run as running
 from armature.experiments.experiment import parse_experiments
+from armature.experiments.folder import claim_folder
 from armature.simulation import versions
 
 FILES = ["experiment.json", "parts", "regret.png", "results.parquet", "summary.csv"]
@@ -210,6 +211,24 @@ def test_a_note_that_is_gone(runner: Runner, tmp_path: Path) -> None:
     (tmp_path / "experiment.json").unlink()
     with pytest.raises(am.ArmatureError, match="holds another experiment"):
         runner(tmp_path, changed(SPEC, "seed = 5", "seed = 6"))
+
+
+def test_a_line_that_was_cut_off_is_completed(tmp_path: Path) -> None:
+    """The word that `reproduce` leaves in its folder."""
+    word, path = "armature reproduce linear --horizon 300\n", tmp_path / "command.txt"
+    for found in (None, word, word[:-5], ""):
+        if found is not None:
+            path.write_text(found)
+        claim_folder(tmp_path, "command.txt", word, ("table.csv",))
+        assert path.read_text() == word
+        (tmp_path / "table.csv").write_text("mine")
+    path.write_text("armature reproduce\n")
+    with pytest.raises(am.ArmatureError, match="holds another experiment"):
+        claim_folder(tmp_path, "command.txt", word, ("table.csv",))
+    path.unlink()
+    with pytest.raises(am.ArmatureError, match="holds another experiment"):
+        claim_folder(tmp_path, "command.txt", word, ("table.csv",))
+    assert os.listdir(tmp_path) == ["table.csv"]
 
 
 CHILD = """

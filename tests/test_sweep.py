@@ -12,7 +12,7 @@ from matplotlib.image import imread
 
 import armature as am
 from armature.experiments.experiment import parse_experiments
-from armature.experiments.sweep import point_folder
+from armature.experiments.sweep import curve_names, point_folder
 from armature.experiments.sweep_picture import MOST_PANELS, sweep_picture
 
 SWEEP = changed(SPEC, "repetitions = 12", "repetitions = 3") + (
@@ -136,9 +136,18 @@ def test_points_have_folders_of_their_own() -> None:
         assert len(name) < 80
 
 
+def test_a_policy_whose_option_is_swept_is_one_curve() -> None:
+    instance = am.Instance(am.Unconstrained(2), [0.0, 1.0])
+    results = [
+        am.simulate(instance, [am.UCB(width=x), am.KLUCB(), am.UCB(width=2.0)], 10, 2)
+        for x in (0.5, 1.0)
+    ]
+    assert curve_names(results) == ["UCB", "KLUCB", "UCB(width=2.0)"]
+
+
 def table_of(points: list[dict[str, object]], policies: list[str]) -> pd.DataFrame:
     rows = [
-        {**point, "policy": policy, "regret": 10.0 * n + m, "standard_error": 1.0}
+        {**point, "curve": policy, "regret": 10.0 * n + m, "standard_error": 1.0}
         for n, point in enumerate(points)
         for m, policy in enumerate(policies)
     ]

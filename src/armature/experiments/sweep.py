@@ -93,7 +93,8 @@ def write_sweep(experiments: Sequence[Experiment], results: Sequence[Results], o
     )
     rows = [[readable(row[title]) for title in titles] for row in shown.to_dict("records")]
     write_text(out / "table.md", markdown_table(titles, rows))
-    plot_sweep(table, list(points[0]), out / "regret.png")
+    curves = curve_names(results) * len(points)
+    plot_sweep(table.assign(curve=curves), list(points[0]), out / "regret.png")
 
 
 def sweep_table(points: Sequence[dict[str, Any]], results: Sequence[Results]) -> pd.DataFrame:
@@ -105,6 +106,16 @@ def sweep_table(points: Sequence[dict[str, Any]], results: Sequence[Results]) ->
             summary.insert(place, key, [value] * len(summary))
         frames.append(summary.assign(repetitions=result.repetitions, horizon=result.horizon))
     return pd.concat(frames, ignore_index=True)
+
+
+def curve_names(results: Sequence[Results]) -> list[str]:
+    """What each policy of the file is called at all points: without the options that are swept."""
+    names: list[str] = []
+    for place, policies in enumerate(zip(*(result.policies for result in results), strict=True)):
+        found = {policy.name for policy in policies}
+        name = found.pop() if len(found) == 1 else type(policies[0]).__name__
+        names.append(name if name not in names else f"{name}, policy {place + 1}")
+    return names
 
 
 def cell(value: Any) -> Any:

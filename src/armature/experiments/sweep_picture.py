@@ -45,7 +45,7 @@ class SweepPicture:
 
 
 def sweep_picture(table: pd.DataFrame, keys: Sequence[str]) -> SweepPicture:
-    """The curves of a table with a row for each point and policy.
+    """The curves of a table with a row for each point and policy; `curve` says whose they are.
 
     Along the axis goes the key with the most values, numbers first.
     """
@@ -59,7 +59,7 @@ def sweep_picture(table: pd.DataFrame, keys: Sequence[str]) -> SweepPicture:
     for fixed, rows in groups[:MOST_PANELS]:
         title = ", ".join(f"{k} = {v}" for k, v in zip(others, fixed, strict=True))
         panels.append(SweepPanel(title, [_curve(name, part, key, place) for name, part in
-                                         rows.groupby("policy", sort=False)]))  # fmt: skip
+                                         rows.groupby("curve", sort=False)]))  # fmt: skip
     low, high = min(place.values()), max(place.values())
     return SweepPicture(
         key,
