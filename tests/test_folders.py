@@ -236,6 +236,7 @@ import os, signal, sys
 from pathlib import Path
 from rich.console import Console
 from armature.experiments.experiment import parse_experiments
+from armature.experiments.sweep import run_all
 
 last, rename, count = int(sys.argv[3]), os.replace, 0
 
