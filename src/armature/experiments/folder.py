@@ -103,10 +103,11 @@ class ExperimentFolder:
         if not (self._path / RESULTS).is_file():
             return None
         try:
-            return read_file(self._path / RESULTS)
+            about, frame = read_file(self._path / RESULTS)
         except ArmatureError as error:
             self._say(f"{error} It is made again from the finished runs that are there.")
             return None
+        return {key: value for key, value in about.items() if key != "version"}, frame
 
     def _claim(self, description: dict[str, Any]) -> dict[str, str]:
         """Check that the folder is free or this experiment's; what was made, from which results."""

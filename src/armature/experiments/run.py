@@ -16,6 +16,7 @@ import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from armature.arrays import Ints
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, describe
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import ExperimentFolder
@@ -29,7 +30,6 @@ from armature.simulation.engine import (
 from armature.simulation.parts import BLOCK, Parts
 from armature.simulation.results import Origin, PolicyRuns, Results, about_runs
 from armature.simulation.versions import package_version
-from armature.structures._records import Ints
 
 
 class Bars:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armature.arrays import Floats, Ints
 from armature.bounds import lower_bound
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, unknown
 from armature.instance import Instance
@@ -17,7 +18,6 @@ from armature.policies import Policy
 from armature.simulation.play import Record
 from armature.simulation.results_file import read_file, write_file
 from armature.simulation.versions import package_version, run_key, spelled_out
-from armature.structures._records import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd

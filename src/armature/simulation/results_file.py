@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = "armature results"
 VERSION = 1
+READABLE = (1,)  # versions of the format
 
 
 def write_file(path: str | os.PathLike[str], about: dict[str, Any], frame: pd.DataFrame) -> None:
@@ -38,7 +39,10 @@ def write_file(path: str | os.PathLike[str], about: dict[str, Any], frame: pd.Da
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:
-    """What a file is about and its table, both as they were written; refused if they are not."""
+    """What a file is about and its table, both as they were written; refused if they are not.
+
+    `version` in what it is about is that of the format.
+    """
     import pyarrow.parquet as pq
 
     name = os.fspath(path)
@@ -56,16 +60,16 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFram
         raise _damaged(name, f"it can't be read ({' '.join(str(error).split())[:200]})") from None
     if note is None:
         raise ArmatureError(f"{name!r} is not a file of results.")
-    if note.get("version") != VERSION:
+    if note.get("version") not in READABLE:
         raise ArmatureError(
             f"{name!r} has version {note.get('version')!r} of the format; this release of "
-            f"Armature reads version {VERSION}."
+            f"Armature reads {' and '.join(map(str, READABLE))}."
         )
     if not _has_the_columns(note, frame):
         raise _damaged(name, "its columns are not those that were written")
     if note.pop("checksum", None) != _checksum(note, frame):
         raise _damaged(name, "its checksum does not match")
-    return {key: note[key] for key in note if key not in ("format", "version")}, frame
+    return {key: note[key] for key in note if key != "format"}, frame
 
 
 def _damaged(name: str, why: str) -> ArmatureError:
