@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from armature.bounds import LowerBound, lower_bound
 from armature.errors import ArmatureError
+from armature.files import replacing
 from armature.instance import Instance
 from armature.structures import Unconstrained
 
@@ -276,12 +277,8 @@ def save(figure: Any, paths: Sequence[Path]) -> None:
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # which has done its slow work
     for path in paths:
-        partial = path.with_name(f".{path.name}.partial{path.suffix}")
-        try:
-            figure.savefig(partial, dpi=150)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with replacing(path) as beside:
+            figure.savefig(beside, dpi=150)
     _pyplot().close(figure)
 
 
