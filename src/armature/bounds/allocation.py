@@ -146,7 +146,8 @@ def write_column(model: Model, task: Task, tableau: Tableau) -> None:
     lam = tableau.vectors[2]
     column = tableau.vectors[3]
     for k in range(task.mu.size):
-        column[k] = min(divergence(model.family, task.mu[k], lam[k]), INFINITE)
+        told = divergence(model.family, task.mu[k], lam[k]) / tableau.unit[0]
+        column[k] = min(told, INFINITE)
     if task.gaps[task.best] == 0.0:
         column[task.best] = 0.0
         lam[task.best] = task.mu[task.best]
@@ -213,7 +214,9 @@ def raise_bounds(task: Task, value: float, solution: Solution) -> bool:
         for k in range(gaps.size):
             solution.pulls[k] = w[k] / value if gaps[k] > 0.0 or k != task.best else 0.0
     bounds[0] = max(bounds[0], lower_value(solution.tableau, gaps, task.best))
-    return bounds[1] < math.inf and abs(bounds[1] - bounds[0]) <= task.tolerance * bounds[1]
+    lower = bounds[0]
+    upper = bounds[1]
+    return bool(upper < math.inf and abs(upper - lower) <= task.tolerance * upper)
 
 
 @kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +28,7 @@ Floats = npt.NDArray[np.float64]
 TOLERANCE = 1e-6
 STEPS = 100_000
 HEAVY = (1e10, 1e12)  # two weights at which to see how the others follow the best arm
+UNITS = 20  # the unit of divergence is two to some multiple of this
 AT_END = 1e-9  # so near to an end of the domain counts as there
 
 
@@ -71,6 +74,20 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
 
     The value is certified to a relative 1e-6, or an `ArmatureError` says that it could not be.
 
+    V = 0 where no alternative at a finite distance keeps the best arm's mean (whose pulls are
+    free, so that a move of it is noticed). Either there is none in M: with one arm above the level
+    of a `Sparse(n, 1, level)`, or a share above a half in a `Simplex`. Or all are infinitely far
+    at some arm, so that any pulls of it tell them apart, however few per ln T: V is then an
+    infimum, and `pulls` are its limit.
+
+    * Bernoulli means of which the best is 1: another arm would need the mean 1 too, and
+      d(x, 1) is infinite for x < 1.
+    * Poisson or Bernoulli shares of which the best is 1/2: a second 1/2 leaves nothing for the
+      others, and d(x, 0) is infinite for x > 0.
+
+    If that is so for some challengers alone, these are left out and the others decide. A mean
+    within 1e-9 of an end of the domain counts as there.
+
     >>> from armature.structures import Unimodal
     >>> bound = lower_bound(Instance(Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1]))
     >>> round(bound.value, 6), round(bound.unconstrained, 3)
@@ -91,11 +108,23 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
     return LowerBound(bound.value, bound.pulls, bound.alternatives, bound.gap, unconstrained)
 
 
+def bound_or_none(instance: Instance) -> LowerBound | None:
+    """The lower bound, or None and a warning where it can't be computed.
+
+    For tables and pictures of results, which are worth having without it.
+    """
+    try:
+        return lower_bound(instance)
+    except ArmatureError as error:
+        warnings.warn(f"no lower bound is shown: {error}", stacklevel=2)
+        return None
+
+
 def _solve(structure: Structure, instance: Instance, gaps: Floats) -> LowerBound:
     free = gaps[instance.best_arm] == 0.0
     if free and instance.means[instance.best_arm] == instance.family.domain.high:
         return _no_regret(instance.n_arms)  # what beats it is infinitely unlike the truth
-    solution = make_solution(instance.n_arms)
+    solution = make_solution(instance)
     outcome = run_allocate(structure, instance, gaps, solution)
     if outcome == UNCERTIFIED or (outcome == NO_ALTERNATIVE and free):
         # Where a challenger can't bind, or all at once are too many: one at a time.
@@ -103,7 +132,7 @@ def _solve(structure: Structure, instance: Instance, gaps: Floats) -> LowerBound
         closed[instance.best_arm] = True
         if closed.all():
             return _no_regret(instance.n_arms)
-        solution = make_solution(instance.n_arms, closed)
+        solution = make_solution(instance, closed)
         outcome = run_allocate(structure, instance, gaps, solution)
     if outcome == NO_ALTERNATIVE:
         return _no_regret(instance.n_arms)
@@ -124,10 +153,10 @@ def _no_regret(K: int) -> LowerBound:
 def _alternatives(solution: Solution) -> tuple[Alternative, ...]:
     """Those in the basis, heaviest first."""
     tableau = solution.tableau
-    used = (tableau.is_slack == 0) & (tableau.amounts > 1e-12 * solution.bounds[1])
+    weights = tableau.amounts / tableau.unit[0]
+    used = (tableau.is_slack == 0) & (weights > 1e-12 * solution.bounds[1])
     found = [
-        Alternative(tableau.alternatives[r].copy(), float(tableau.amounts[r]))
-        for r in np.flatnonzero(used)
+        Alternative(tableau.alternatives[r].copy(), float(weights[r])) for r in np.flatnonzero(used)
     ]
     return tuple(sorted(found, key=lambda a: -a.weight))
 
@@ -165,9 +194,14 @@ def closed_challengers(structure: Structure, instance: Instance) -> npt.NDArray[
     return closed
 
 
-def make_solution(K: int, closed: npt.NDArray[np.bool_] | None = None) -> Solution:
+def make_solution(instance: Instance, closed: npt.NDArray[np.bool_] | None = None) -> Solution:
     """Room for the answer of `run_allocate`, and which challengers it leaves out."""
-    tableau = make_tableau(K)
+    mu, K = instance.means, instance.n_arms
+    others = np.delete(mu, instance.best_arm)
+    half_way = 0.5 * others + 0.5 * mu.max()  # where no divergence is infinite
+    least = float(np.min(instance.family.divergence(others, half_way)))
+    power = round(math.log2(least) / UNITS) if least > 0.0 else 0
+    tableau = make_tableau(K, unit=2.0 ** (UNITS * power))
     if closed is not None:
         tableau.closed[:] = closed
     return Solution(pulls=np.zeros(K), bounds=np.zeros(2), tableau=tableau)

@@ -29,19 +29,25 @@ class Tableau(NamedTuple):
     alternatives: Floats  # (K, K): row r is the alternative behind it
     amounts: Floats  # (K,): the basic variables, q or slacks
     is_slack: Ints  # (K,): 1 where place r holds a slack
+    unit: Floats  # (1,): of divergence; columns are divided by it, amounts are multiplied
     closed: Ints  # (K,): 1 for a challenger that is left out; see `nearest_open`
     vectors: Floats  # (6, K): scratch
     scratch: Floats  # (K, K)
 
 
-def make_tableau(K: int) -> Tableau:
-    """An empty tableau for K arms."""
+def make_tableau(K: int, unit: float = 1.0) -> Tableau:
+    """An empty tableau for K arms.
+
+    Slacks are of the size of gaps, the other amounts of gaps over divergences: a unit of the size
+    of the divergences keeps them comparable.
+    """
     return Tableau(
         inverse=np.zeros((K, K)),
         columns=np.zeros((K, K)),
         alternatives=np.zeros((K, K)),
         amounts=np.zeros(K),
         is_slack=np.zeros(K, dtype=np.int64),
+        unit=np.full(1, unit),
         closed=np.zeros(K, dtype=np.int64),
         vectors=np.zeros((6, K)),
         scratch=np.zeros((K, K)),
@@ -170,7 +176,7 @@ def lower_value(tableau: Tableau, gaps: Floats, best: int) -> float:
     for r in range(K):
         if tableau.is_slack[r] == 0:
             total += tableau.amounts[r]
-    return total / excess
+    return float(total / excess / tableau.unit[0])
 
 
 @kernel
