@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
+from armature.limits import check_size, checked_scale
 from armature.structures._records import Floats, Ints
 
 
@@ -50,12 +50,13 @@ def checked_array(values: npt.ArrayLike, name: str) -> Floats:
     """A new contiguous array of finite numbers, or an error that names the first that is not."""
     try:
         array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArmatureError(f"{name} must be numbers; got {values!r}.") from None
     if not np.isfinite(array).all():
         at = np.argwhere(~np.isfinite(array))[0]
         where = "".join(f"[{i}]" for i in at)
         raise ArmatureError(f"{name}{where} = {array[tuple(at)]}: every number must be finite.")
+    check_size(array, name)
     return array
 
 
@@ -87,6 +88,4 @@ def checked_order(order: Sequence[int], n_arms: int) -> Ints:
 
 def checked_positive(value: float, name: str) -> float:
     """A positive finite number, or an error."""
-    if not isinstance(value, (int, float, np.number)) or not (math.isfinite(value) and value > 0):
-        raise ArmatureError(f"{name} must be a positive finite number; got {value!r}.")
-    return float(value)
+    return checked_scale(value, name)
