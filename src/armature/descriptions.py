@@ -199,10 +199,13 @@ def from_version_1(description: Any) -> Any:
         return description
     table = {k: value for k, value in description.items() if k not in ("C", "d") or value != []}
     if isinstance(table.get("categories"), list):
-        table["categories"] = [
-            {"tuple": label} if isinstance(label, list) else label for label in table["categories"]
-        ]
+        table["categories"] = [tuple_of(label) for label in table["categories"]]
     return table
+
+
+def tuple_of(label: Any) -> Any:
+    """A label of version 1 as it is written now: a list was a tuple, for a list is no label."""
+    return {"tuple": [tuple_of(part) for part in label]} if isinstance(label, list) else label
 
 
 def describe_any(value: Any) -> dict[str, Any] | None:

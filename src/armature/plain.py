@@ -72,7 +72,9 @@ def decoded(value: Any, table: Decode | None = None) -> Any:
         except ArmatureError:
             raise
         except (TypeError, ValueError, KeyError):
-            raise ArmatureError(f"{value!r} is not a {tag} as it is written to files.") from None
+            raise ArmatureError(
+                f"{value!r} can't be read as a value of type {tag}, as it is written to files."
+            ) from None
     if table is not None:
         return table(value)
     return {key: decoded(item) for key, item in value.items()}

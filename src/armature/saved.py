@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from armature.descriptions import from_version_1
+from armature.descriptions import from_version_1, tuple_of
 from armature.errors import ArmatureError
 
 FORMAT = "armature bandit"
@@ -59,10 +59,5 @@ def _migrated(content: dict[str, Any]) -> dict[str, Any]:
         **content,
         "horizon": None,
         "structure": from_version_1(content.get("structure")),
-        "labels": None if labels is None else [_hashable(label) for label in labels],
+        "labels": None if labels is None else [tuple_of(label) for label in labels],
     }
-
-
-def _hashable(label: Any) -> Any:
-    """A list was a tuple, for a list is no label."""
-    return {"tuple": [_hashable(part) for part in label]} if isinstance(label, list) else label
