@@ -107,8 +107,9 @@ def test_a_spec_runs_no_command(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def some_results(policies=(am.UCB(),), structure=None) -> am.Results:
+def some_results(policies=None, structure=None) -> am.Results:
     """Results of no runs at all."""
+    policies = policies or [am.UCB()]
     structure = structure or am.Unimodal(3)
     instance = am.Instance(structure, [0.1, 0.9, 0.5])
     checkpoints = np.array([1, 10, 100])
@@ -229,7 +230,9 @@ def test_descriptions_nest(own: str) -> None:
     assert instance.structure.parts == (am.Unimodal(3), am.Lipschitz(3, 0.5))
     table = {"kind": f"{own}:Last", "inner": {"kind": f"{own}:Last"}}
     assert build(POLICIES, "policy", table, allow=[own]).inner.inner == am.UCB()
-    with pytest.raises(am.ArmatureError, match="policy.inner.kind 'ubc' is unknown: did you mean"):
+    with pytest.raises(
+        am.ArmatureError, match=r"policy\.inner\.kind 'ubc' is unknown: did you mean"
+    ):
         build(POLICIES, "policy", {**table, "inner": {"kind": "ubc"}}, allow=[own])
     with pytest.raises(am.ArmatureError, match="is not a reward family, structure or policy"):
         build(POLICIES, "policy", {**table, "inner": {"kind": f"{own}:NotAPolicy"}}, allow=[own])

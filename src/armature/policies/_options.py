@@ -65,6 +65,7 @@ def check_choice(policy: Any, name: str, choices: Sequence[str]) -> None:
     value = getattr(policy, name)
     if not (isinstance(value, str) and value in choices):
         raise ArmatureError(f"{name} must be {' or '.join(map(repr, choices))}; got {value!r}.")
+    object.__setattr__(policy, name, str(value))
 
 
 def check_flag(policy: Any, name: str) -> None:
