@@ -11,9 +11,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import json
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from armature.limits import LARGEST, SMALLEST
 from armature.policies import Policy
 from armature.structures import Structure
 from armature.testing._discovery import discover
+from armature.testing._policies import resumed_from
 from armature.testing._structures import supported_families
 
 ROUNDS = 30
@@ -46,11 +47,17 @@ class Finding:
     error: str
 
 
-def fuzz_bandits(cases: int, seed: int = 0, first: int = 0) -> list[Finding]:
-    """Play `cases` cases, numbered from `first` on; what went wrong."""
+def fuzz_bandits(
+    cases: int, seed: int = 0, first: int = 0, policies: Sequence[Policy] | None = None
+) -> list[Finding]:
+    """Play `cases` cases, numbered from `first` on; what went wrong.
+
+    Give policies of your own to put them through it; by default it is all of the library's.
+    """
+    pairs = _pairs(tuple(_all_policies() if policies is None else policies))
     findings = []
     for number in range(first, first + cases):
-        policy, structure, family, rng = random_case(seed, number)
+        policy, structure, family, rng = random_case(pairs, seed, number)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", RuntimeWarning)
@@ -61,10 +68,11 @@ def fuzz_bandits(cases: int, seed: int = 0, first: int = 0) -> list[Finding]:
     return findings
 
 
-def random_case(seed: int, number: int) -> tuple[Policy, Structure, Family, np.random.Generator]:
+def random_case(
+    pairs: list[tuple[Policy, Structure]], seed: int, number: int
+) -> tuple[Policy, Structure, Family, np.random.Generator]:
     """The case of a number: what plays on what, and a generator for the rest."""
     rng = np.random.default_rng([seed, number])
-    pairs = _pairs()
     policy, structure = pairs[int(rng.integers(len(pairs)))]
     policy = _with_random_option(policy, rng)
     families = [f for f in supported_families(structure) if policy.supports(structure, f)]
@@ -75,9 +83,12 @@ def random_case(seed: int, number: int) -> tuple[Policy, Structure, Family, np.r
     return policy, structure, family, rng
 
 
+def _all_policies() -> list[Policy]:
+    return [p for cls in discover(Policy, armature) for p in cls.examples()]  # type: ignore[type-abstract]
+
+
 @functools.cache
-def _pairs() -> list[tuple[Policy, Structure]]:
-    policies = [p for cls in discover(Policy, armature) for p in cls.examples()]  # type: ignore[type-abstract]
+def _pairs(policies: tuple[Policy, ...]) -> list[tuple[Policy, Structure]]:
     structures = [s for cls in discover(Structure, armature) for s in cls.examples()]  # type: ignore[type-abstract]
     return [
         (policy, structure)
@@ -157,8 +168,7 @@ def play_case(
 
 def _resumed(bandit: Bandit) -> Bandit:
     text = bandit.to_json()
-    json.loads(text)
-    resumed = Bandit.from_json(text)
+    resumed = resumed_from(bandit, text)
     _require(resumed.to_json() == text, "what was saved is not what was read")
     return resumed
 
