@@ -47,6 +47,8 @@ def clipped_level(values: Floats, radius: float) -> float:
             excess = max(0.0, values[i] - nu)
             square += excess * excess
             total += excess
+        if total == 0.0:
+            return nu  # next to the values, the radius is nothing
         step = (square - radius * radius) / (2.0 * total)
         if not step > 1e-13 * (abs(nu) + radius):
             return nu
