@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -27,6 +29,15 @@ console = Console()
 MOST_ALTERNATIVES = 10
 
 
+ALLOW = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A module or package, of the current folder or installed, from which the file may "
+        "name classes as module:Class. Importing it runs its code."
+    ),
+]
+
+
 class Listing(StrEnum):
     """What `armature list` can list."""
 
@@ -42,6 +53,14 @@ def _fail(error: Exception) -> NoReturn:
     raise typer.Exit(2)
 
 
+def _allowed(allow: list[str] | None) -> tuple[str, ...]:
+    """The modules that may be imported, those of the current folder too."""
+    here = os.getcwd()
+    if allow and here not in sys.path and "" not in sys.path:
+        sys.path.append(here)  # at the end: what is installed is not hidden by a file's name
+    return tuple(allow or ())
+
+
 @app.command()
 def bound(
     spec: Annotated[str, typer.Argument(help="A TOML file, or the name of a shipped problem.")],
@@ -50,6 +69,7 @@ def bound(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
+    allow: ALLOW = None,
 ) -> None:
     """The lower bound V of a problem, the optimal pulls and the instances that they tell apart."""
     from armature.bounds import lower_bound
@@ -58,7 +78,7 @@ def bound(
 
     try:
         with Console(stderr=True).status("working (a first run compiles, for up to half a minute)"):
-            instance = load_instance(spec)
+            instance = load_instance(spec, _allowed(allow))
             answer = lower_bound(instance, epsilon)
             if plot is not None:
                 from armature.plotting import plot_bound
@@ -143,6 +163,7 @@ def run(
     jobs: Annotated[int | None, typer.Option(help="Threads; all cores unless given.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    allow: ALLOW = None,
 ) -> None:
     """Run an experiment: every policy, on the same rewards, with the regret in the end.
 
@@ -156,7 +177,7 @@ def run(
 
     errors = Console(stderr=True)
     try:
-        experiments = load_experiments(spec)
+        experiments = load_experiments(spec, _allowed(allow))
         results = run_all(experiments, out, jobs, errors, quiet)
     except (ArmatureError, OSError) as error:
         _fail(error)

@@ -25,7 +25,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armature.descriptions import FAMILIES, STRUCTURES, build, unknown
+from armature.descriptions import (
+    FAMILIES,
+    STRUCTURES,
+    Allowed,
+    as_table,
+    build,
+    class_named,
+    unknown,
+)
 from armature.errors import ArmatureError
 from armature.instance import Instance
 
@@ -40,13 +48,15 @@ def shipped_specs(kind: Literal["panels", "examples"]) -> dict[str, str]:
     return {entry.name.removesuffix(".toml"): entry.read_text() for entry in files}
 
 
-def load_instance(spec: str | Path) -> Instance:
+def load_instance(spec: str | Path, allow: Allowed = ()) -> Instance:
     """The instance that a TOML file describes; `spec` is its path, or a shipped problem's name.
+
+    `allow` names the modules and packages from which the file may name classes, as "module:Class".
 
     >>> load_instance("unimodal-1").means.tolist()
     [0.2, 0.4, 0.9, 0.7, 0.1]
     """
-    return parse_instance(read_spec(spec))
+    return parse_instance(read_spec(spec), allow)
 
 
 def read_spec(spec: str | Path) -> str:
@@ -62,7 +72,7 @@ def read_spec(spec: str | Path) -> str:
     raise unknown("the problem", str(spec), shipped)
 
 
-def parse_instance(text: str) -> Instance:
+def parse_instance(text: str, allow: Allowed = ()) -> Instance:
     """The instance that the text of a TOML file describes."""
     try:
         table = tomllib.loads(text)
@@ -71,15 +81,15 @@ def parse_instance(text: str) -> Instance:
     for key in table:
         if key not in KEYS and key not in EXPERIMENT_KEYS:
             raise unknown("the key", key, KEYS)
-    return parse_instance_table(table)
+    return parse_instance_table(table, allow)
 
 
-def parse_instance_table(table: dict[str, Any]) -> Instance:
+def parse_instance_table(table: dict[str, Any], allow: Allowed = ()) -> Instance:
     """The instance that a table describes."""
     if "structure" not in table:
         raise ArmatureError("there is no [structure]: give one, such as kind = 'unimodal'.")
-    arguments = dict(table["structure"])
-    family = build(FAMILIES, "family", dict(table.get("family", {"kind": "gaussian"})))
+    arguments = as_table(STRUCTURES, "structure", table["structure"])
+    family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
     means = table.get("means")
     if means is None and "theta" in table and "features" in arguments:
         try:
@@ -90,10 +100,27 @@ def parse_instance_table(table: dict[str, Any]) -> Instance:
         means = one_good_arm(**_checked_keys(means))
     if means is None:
         raise ArmatureError("there are no means: give means = [...], one for each arm.")
-    accepted = STRUCTURES.get(str(arguments.get("kind", "")).lower())
-    if accepted is not None and "n_arms" in inspect.signature(accepted).parameters:
-        arguments.setdefault("n_arms", len(means))
-    return Instance(build(STRUCTURES, "structure", arguments), means, family)
+    if not isinstance(means, (list, np.ndarray)):
+        raise ArmatureError(f"means must be a list of numbers; got {means!r}.")
+    arguments = _with_arms(arguments, len(means), "structure", allow)
+    return Instance(build(STRUCTURES, "structure", arguments, allow), means, family)
+
+
+def _with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
+    """A structure's table with the number of arms, and those of the structures inside of it."""
+
+    def fill(key: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [fill(key, item) for item in value]
+        if isinstance(value, dict) and "kind" in value:
+            return _with_arms(value, n_arms, f"{section}.{key}", allow)
+        return value
+
+    filled = {key: fill(key, value) for key, value in table.items()}
+    cls = class_named(STRUCTURES, section, table["kind"], allow)
+    if "n_arms" in inspect.signature(cls).parameters:
+        filled.setdefault("n_arms", n_arms)
+    return filled
 
 
 def one_good_arm(n_arms: int, best: float, gap: float) -> list[float]:

@@ -263,6 +263,8 @@ class Categorised(Structure):
         return cls("ab"), cls("abbb"), cls([1, 2, 2, 1, 3]), cls("aaaa")
 
     def __init__(self, categories: Sequence[Hashable]) -> None:
+        if not isinstance(categories, Iterable):
+            raise ArmatureError(f"categories must be a list, one for each arm; got {categories!r}.")
         labels = tuple(_plain(label) for label in categories)
         for i, label in enumerate(labels):
             if label is None or label != label:
