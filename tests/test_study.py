@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_run import invoke
-
-import armature as am
-from armature.descriptions import POLICIES
 from armature.experiments.study import search as searching
 from armature.experiments.study.ablations import in_structure, sample
 from armature.experiments.study.cases import GROUPS, mints_cases, panel_cases, random_cases
 from armature.experiments.study.run import QUICK
+from test_run import invoke
+
+import armature as am
+from armature.descriptions import POLICIES
 from armature.simulation.results import PolicyRuns
 
 

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from armature.experiments.spec import (
     EXPERIMENT_KEYS,
     KEYS,
     parse_instance_table,
+    parse_table,
     read_spec,
 )
 from armature.instance import Instance
@@ -61,13 +61,7 @@ def load_experiments(spec: str | Path) -> list[Experiment]:
 
 def parse_experiments(text: str) -> list[Experiment]:
     """The same from the text of the file."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ArmatureError(f"this is not TOML: {error}.") from None
-    for key in table:
-        if key not in ALL_KEYS:
-            raise unknown("the key", key, ALL_KEYS)
+    table = parse_table(text)
     sweep = table.pop("sweep", {})
     if not isinstance(sweep, dict) or not all(isinstance(v, list) and v for v in sweep.values()):
         raise ArmatureError('[sweep] must have a list for each key, as in "family.sigma" = [1, 2].')

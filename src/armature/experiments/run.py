@@ -24,6 +24,7 @@ from armature.simulation.engine import (
 )
 from armature.simulation.parts import BLOCK, Parts
 from armature.simulation.results import PolicyRuns, Results
+from armature.terminal import visible
 
 WRITTEN = ("results.parquet", "summary.csv", "regret.png", "parts")
 
@@ -33,7 +34,7 @@ class Bars:
 
     def __init__(self, console: Console, quiet: bool) -> None:
         self._progress = Progress(
-            TextColumn("{task.description:<24}"),
+            TextColumn("{task.description:<24}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>4.0f}%"),
             TextColumn("{task.fields[speed]:>14}"),
@@ -58,7 +59,7 @@ class Bars:
 
     def add(self, policy: str, total: int, done: int) -> None:
         """A bar that starts where an earlier run has ended."""
-        task = self._progress.add_task(policy, total=total, completed=done, speed="")
+        task = self._progress.add_task(visible(policy), total=total, completed=done, speed="")
         self._tasks[policy] = task
 
     def report(self, policy: str, repetition: int, rounds: int) -> None:

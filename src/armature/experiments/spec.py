@@ -12,7 +12,8 @@
 `means` may be left out for a linear structure with `theta`, or say { n_arms = 10, best = 1.0,
 gap = 0.5 }: one arm in the middle is better than all others by a gap. The number of arms follows
 from the means; the other keys of a structure are the arguments of its class. Without a family,
-rewards are Gaussian with sigma 1.
+rewards are Gaussian with sigma 1. What makes an experiment of it (`experiment.py`) is written above
+the first section or in a section [experiment] anywhere. The file is UTF-8 on every machine.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def shipped_specs(kind: Literal["panels", "examples"]) -> dict[str, str]:
     """The problems that come with the package, by name: the paper's panels, and an example each."""
     folder = resources.files("armature.experiments") / kind
     files = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    return {entry.name.removesuffix(".toml"): entry.read_text() for entry in files}
+    return {entry.name.removesuffix(".toml"): entry.read_text("utf-8") for entry in files}
 
 
 def load_instance(spec: str | Path) -> Instance:
@@ -52,48 +53,99 @@ def load_instance(spec: str | Path) -> Instance:
 def read_spec(spec: str | Path) -> str:
     """The text of a file, or of a shipped problem."""
     path = Path(spec)
-    if path.is_file():
-        return path.read_text()
     shipped = shipped_specs("panels") | shipped_specs("examples")
-    if str(spec) in shipped:
+    if str(spec) in shipped and not path.is_file():
         return shipped[str(spec)]
-    if path.suffix == ".toml":
-        raise ArmatureError(f"there is no file {str(spec)!r}.")
-    raise unknown("the problem", str(spec), shipped)
+    if path.is_dir():
+        raise ArmatureError(f"{str(spec)!r} is a folder: give the path of a TOML file.")
+    if not path.exists():
+        if path.suffix == ".toml" or path.name != str(spec):
+            raise ArmatureError(f"there is no file {str(spec)!r}.")
+        raise unknown("the problem", str(spec), shipped)
+    try:
+        return path.read_text("utf-8-sig")  # some editors begin a file with a mark
+    except UnicodeDecodeError as error:
+        raise ArmatureError(f"{str(spec)!r} is not a text in UTF-8: {error}.") from None
 
 
-def parse_instance(text: str) -> Instance:
-    """The instance that the text of a TOML file describes."""
+def parse_table(text: str) -> dict[str, Any]:
+    """What a TOML file says; the entries of [experiment] count as if they stood at its top."""
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ArmatureError(f"this is not TOML: {error}.") from None
+    experiment = section_of(table, "experiment", {})
+    table.pop("experiment", None)
+    for key, value in experiment.items():
+        if key not in EXPERIMENT_KEYS:
+            raise unknown(f"experiment.{key}: the key", key, EXPERIMENT_KEYS)
+        if key in table:
+            raise ArmatureError(f"{key} is given twice: at the top and in [experiment].")
+        table[key] = value
     for key in table:
         if key not in KEYS and key not in EXPERIMENT_KEYS:
-            raise unknown("the key", key, KEYS)
-    return parse_instance_table(table)
+            raise unknown("the key", key, (*KEYS, *EXPERIMENT_KEYS))
+    return table
+
+
+def parse_instance(text: str) -> Instance:
+    """The instance that the text of a TOML file describes."""
+    return parse_instance_table(parse_table(text))
 
 
 def parse_instance_table(table: dict[str, Any]) -> Instance:
     """The instance that a table describes."""
     if "structure" not in table:
         raise ArmatureError("there is no [structure]: give one, such as kind = 'unimodal'.")
-    arguments = dict(table["structure"])
-    family = build(FAMILIES, "family", dict(table.get("family", {"kind": "gaussian"})))
-    means = table.get("means")
-    if means is None and "theta" in table and "features" in arguments:
-        try:
-            means = np.asarray(arguments["features"], float) @ np.asarray(table["theta"], float)
-        except (TypeError, ValueError):
-            raise ArmatureError("theta must have one number for each feature.") from None
-    if isinstance(means, dict):
-        means = one_good_arm(**_checked_keys(means))
-    if means is None:
-        raise ArmatureError("there are no means: give means = [...], one for each arm.")
+    arguments = section_of(table, "structure", {})
+    family = build(FAMILIES, "family", section_of(table, "family", {"kind": "gaussian"}))
+    means = _means(table, arguments)
     accepted = STRUCTURES.get(str(arguments.get("kind", "")).lower())
     if accepted is not None and "n_arms" in inspect.signature(accepted).parameters:
         arguments.setdefault("n_arms", len(means))
     return Instance(build(STRUCTURES, "structure", arguments), means, family)
+
+
+def section_of(table: dict[str, Any], name: str, default: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a section; anything else under its name is refused, and so are misplaced keys."""
+    section = table.get(name, default)
+    if not isinstance(section, dict):
+        below = f"kind = {section!r}" if isinstance(section, str) else "its keys"
+        raise ArmatureError(
+            f"{name} must be a section: write [{name}] on a line of its own, and below it {below}."
+        )
+    if name != "experiment" and ":" not in str(section.get("kind", ":")):  # no class of one's own
+        for key in section:
+            if key in KEYS or key in EXPERIMENT_KEYS:
+                raise misplaced(name, key)
+    return dict(section)
+
+
+def misplaced(section: str, key: str) -> ArmatureError:
+    """An error for a key of the file's top that stands below a section's name."""
+    places = "above the first section of the file"
+    if key in EXPERIMENT_KEYS:
+        places += ", or below [experiment]"
+    return ArmatureError(f"{section}.{key}: {key!r} is no part of [{section}]. Write it {places}.")
+
+
+def _means(table: dict[str, Any], structure: dict[str, Any]) -> list[float]:
+    means = table.get("means")
+    if means is None and "theta" in table and "features" in structure:
+        try:
+            features, theta = (
+                np.asarray(x, float) for x in (structure["features"], table["theta"])
+            )
+            return list((features @ theta).tolist())
+        except (TypeError, ValueError):
+            raise ArmatureError("theta must have one number for each feature.") from None
+    if isinstance(means, dict):
+        return one_good_arm(**_checked_keys(means))
+    if means is None:
+        raise ArmatureError("there are no means: give means = [...], one for each arm.")
+    if not isinstance(means, list) or not all(_is_number(mean) for mean in means):
+        raise ArmatureError(f"means must be a list of numbers, one for each arm; got {means!r}.")
+    return means
 
 
 def one_good_arm(n_arms: int, best: float, gap: float) -> list[float]:
@@ -104,7 +156,14 @@ def one_good_arm(n_arms: int, best: float, gap: float) -> list[float]:
     """
     if isinstance(n_arms, bool) or not isinstance(n_arms, int) or n_arms < 2:
         raise ArmatureError(f"means.n_arms must be a whole number, at least 2; got {n_arms!r}.")
+    for name, value in (("best", best), ("gap", gap)):
+        if not _is_number(value):
+            raise ArmatureError(f"means.{name} must be a number; got {value!r}.")
     return [best if k == n_arms // 2 else best - gap for k in range(n_arms)]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _checked_keys(means: dict[str, Any]) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature.bounds import lower_bound
+from armature import Results, lower_bound
 from armature.experiments.markdown import markdown_table
-from armature.experiments.study.search import Failure, share_stuck
-from armature.plotting import Panel, plot_panels, plot_ratios
-from armature.simulation import Results
+from armature.plotting import Panel, plot_panels
+from studies.challenger.picture import plot_ratios
+from studies.challenger.search import Failure, share_stuck
 
 MINE = "Challenger"
 
@@ -241,7 +241,7 @@ def write_tables(study: Study, out: Path) -> None:
     text = "\n".join(
         f"<!-- {name} -->\n\n{table}\n<!-- end -->\n" for name, table in sections.items()
     )
-    (out / "tables.md").write_text(text)
+    (out / "tables.md").write_text(text, encoding="utf-8")
     rows = []
     for name, results in {**study.panels, **study.random}.items():
         for policy in results.names:

@@ -3,41 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from armature import UCB, Challenger, Results
 from armature.experiments.experiment import Experiment
 from armature.experiments.run import claim_folder, run_experiment
-from armature.experiments.study.ablations import ablation_cases, posterior_cases
-from armature.experiments.study.cases import Case, mints_cases, panel_cases, random_cases
-from armature.experiments.study.search import search
-from armature.experiments.study.tables import Study, write_tables
-from armature.policies import UCB, Challenger
-from armature.simulation import Results
+from studies.challenger.ablations import ablation_cases, posterior_cases
+from studies.challenger.cases import Case, mints_cases, panel_cases, random_cases
+from studies.challenger.search import search
+from studies.challenger.size import Size
+from studies.challenger.tables import Study, write_tables
 
 SEED = 0
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much of everything."""
-
-    horizon: int
-    panel_repetitions: int
-    few_repetitions: int  # of what is slow
-    per_group: int
-    repetitions: int  # of each instance of a group
-    long_horizon: int
-    long_repetitions: int
-    generations: int  # of the search
-    every: int  # n: only each nth problem
-
-
-FULL = Size(10_000, 200, 50, 8, 25, 1_000_000, 20, 6, 1)
-QUICK = Size(150, 3, 2, 1, 2, 300, 2, 1, 5)
 LONG = (Challenger(), UCB())
 
 
@@ -80,7 +60,7 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
             ablations=run("ablations", ablation_cases(), size.horizon, size.panel_repetitions // 2),
             posterior=run("posterior", posterior_cases(), size.horizon, size.few_repetitions),
             long=run("longer horizons", long, size.long_horizon, size.long_repetitions),
-            failures=search(out / "search", size, progress),
+            failures=search(out / "search", size, workers, progress),
             groups={case.name: case.group for case in randoms},
         )
     write_tables(study, out)
