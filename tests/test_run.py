@@ -58,7 +58,7 @@ def test_a_run_is_what_simulate_gives(spec: Path, tmp_path: Path) -> None:
     same = am.simulate(instance, [am.UCB(), am.SPk(test="raw")], 300, 25, seed=5)
     for name in same.names:
         assert np.array_equal(results.regret(name), same.regret(name))
-    code, output = invoke("run", str(spec), "--json", "--quiet", "--jobs", "1")
+    code, output = invoke("run", str(spec), "--json", "--quiet", "--workers", "1")
     assert code == 0
     regret = json.loads(output)["results"][0]["policies"]["UCB"]["regret"]
     assert regret == pytest.approx(same.regret("UCB")[:, -1].mean())
@@ -160,7 +160,7 @@ def test_policies_and_structures_of_ones_own(tmp_path: Path, monkeypatch) -> Non
 
 def start(spec: Path, out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "armature", "run", str(spec), "--out", str(out), "--jobs", "1"],
+        [sys.executable, "-m", "armature", "run", str(spec), "--out", str(out), "--workers", "1"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

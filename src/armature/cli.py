@@ -63,7 +63,10 @@ def bound(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
 ) -> None:
-    """The lower bound V of a problem, the optimal pulls and the instances that they tell apart."""
+    """What regret can't be avoided: the lower bound of a problem.
+
+    With the optimal pulls of each arm and the instances that they tell apart.
+    """
     from armature.bounds import lower_bound
     from armature.experiments import load_instance
     from armature.printing import print_bound
@@ -108,17 +111,17 @@ def run(
     spec: Annotated[str, typer.Argument(help=SPEC)],
     out: Annotated[
         Path | None,
-        typer.Option(help="A folder for results; finished runs are kept there.", file_okay=False),
+        typer.Option(help="A folder for results, from which a run goes on.", file_okay=False),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
-    """Run an experiment: every policy, on the same rewards, with the regret in the end.
+    """Run an experiment: its policies, all on the same rewards.
 
-    Interrupted with Ctrl-C or killed, it goes on from what is finished when it is run again with
+    Prints the regret in the end. Interrupted with Ctrl-C or killed, it goes on from what is finished when it is run again with
     the same --out, and ends with the same results.
     """
     from armature.experiments.experiment import load_experiments
@@ -157,7 +160,7 @@ def reproduce(
     panels: Annotated[
         list[str] | None, typer.Argument(help="Panels, as `armature list panels` has them; or all.")
     ] = None,
-    horizon: Annotated[int, typer.Option(help="Rounds.", min=10)] = 10_000,
+    horizon: Annotated[int, typer.Option(help="Rounds of each run.", min=10)] = 10_000,
     repetitions: Annotated[int, typer.Option(help="Runs of each policy.", min=2)] = 200,
     extended: Annotated[
         bool, typer.Option("--extended", help="With the policies that the paper does not have.")
@@ -170,9 +173,9 @@ def reproduce(
         typer.Option(help="A folder; without it, `out` for the whole figure.", file_okay=False),
     ] = None,
 ) -> None:
-    """Figure 1 of the paper: eight problems, 200 runs of each policy, pictures and a report.
+    """Run Figure 1 of the paper again: pictures and a report.
 
-    Interrupted, it goes on where it was when it is run again.
+    Eight problems, with 200 runs of each policy unless you say otherwise. Interrupted, it goes on where it was when it is run again.
     """
     from armature.experiments.figure import PANELS
     from armature.experiments.reproduce import default_folder
@@ -188,7 +191,11 @@ def reproduce(
 
 @app.command("list")
 def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -> None:
-    """Names that can be used in a problem's file, and the problems that are shipped."""
+    """List names to be used in files, or problems to be run.
+
+    Policies, structures and families are named in a problem's file; panels and examples are
+    problems that are shipped, whose names `bound` and `run` take in place of a file.
+    """
     import tomllib
 
     from armature.descriptions import FAMILIES, POLICIES, STRUCTURES

@@ -34,8 +34,8 @@ def print_bound(instance: Instance, answer: LowerBound) -> None:
     if not answer.alternatives:
         console.print("No instance with another best arm could be mistaken for this one.")
         return
-    titles = ("weight", "best arm", "means of a confusing instance (changed ones marked *)")
-    print_table(titles, _confusing(instance, answer), left=titles[2:])
+    console.print("Confusing instances; where their means differ, a star:")
+    print_table(("weight", "best arm", "means"), _confusing(instance, answer), left=("means",))
     more = len(answer.alternatives) - MOST_ALTERNATIVES
     if more > 0:
         console.print(f"and {more} more with less weight (--json has all)")

@@ -105,11 +105,11 @@ def print_table(
     cells = [[visible(cell) for cell in row] for row in [titles, *rows]]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     if sum(widths) + 2 * (len(widths) - 1) > console.width:
-        longest = max(map(cell_len, titles))
+        names = [title if n == 0 else f"  {title}" for n, title in enumerate(cells[0])]
+        longest = max(map(cell_len, names))
         for row in cells[1:]:
-            for n, (title, cell) in enumerate(zip(titles, row, strict=True)):
-                indent = "" if n == 0 else "  "
-                console.print(f"{indent}{_padded(title, longest - len(indent), True)}  {cell}")
+            for name, cell in zip(names, row, strict=True):
+                console.print(f"{_padded(name, longest, True)}  {cell}")
         return
     for number, row in enumerate(cells):
         parts = [

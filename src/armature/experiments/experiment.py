@@ -1,13 +1,14 @@
 """An experiment in a TOML file: a problem, policies, how long and how often.
 
+    means = [0.2, 0.4, 0.9, 0.7, 0.1]
+    [structure]
+    kind = "unimodal"
+
+    [experiment]                   # or the same keys above the first section
     horizon = 10_000
     repetitions = 200
     seed = 0
     policies = ["ucb", "spk", { kind = "spk", test = "raw" }, "my_module:MyPolicy"]
-
-    means = [0.2, 0.4, 0.9, 0.7, 0.1]
-    [structure]
-    kind = "unimodal"
 
     [sweep]                        # optional: every combination is run
     "family.sigma" = [0.5, 1.0]

@@ -31,6 +31,7 @@ from armature.errors import ArmatureError
 from armature.instance import Instance
 
 KEYS = ("title", "means", "theta", "structure", "family")
+MOST_ARMS = 1_000_000
 EXPERIMENT_KEYS = ("horizon", "repetitions", "seed", "policies", "sweep")
 
 
@@ -61,7 +62,7 @@ def read_spec(spec: str | Path) -> str:
     if not path.exists():
         if path.suffix == ".toml" or path.name != str(spec):
             raise ArmatureError(f"there is no file {str(spec)!r}.")
-        raise unknown("the problem", str(spec), shipped)
+        raise unknown(f"there is no file {str(spec)!r}, and the problem", str(spec), shipped)
     try:
         return path.read_text("utf-8-sig")  # some editors begin a file with a mark
     except UnicodeDecodeError as error:
@@ -72,8 +73,11 @@ def parse_table(text: str) -> dict[str, Any]:
     """What a TOML file says; the entries of [experiment] count as if they stood at its top."""
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # a number of thousands of digits is one as well
         raise ArmatureError(f"this is not TOML: {error}.") from None
+    except RecursionError:
+        raise ArmatureError("this is not TOML for us: it is nested too deeply.") from None
+    _check_integers("", table)
     experiment = section_of(table, "experiment", {})
     table.pop("experiment", None)
     for key, value in experiment.items():
@@ -85,7 +89,21 @@ def parse_table(text: str) -> dict[str, Any]:
     for key in table:
         if key not in KEYS and key not in EXPERIMENT_KEYS:
             raise unknown("the key", key, (*KEYS, *EXPERIMENT_KEYS))
+    for name in ("structure", "family"):
+        section_of(table, name, {})
     return table
+
+
+def _check_integers(path: str, value: Any) -> None:
+    """TOML's whole numbers have 64 bits; Python's reader takes any."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            _check_integers(f"{path}.{key}" if path else key, entry)
+    elif isinstance(value, list):
+        for entry in value:
+            _check_integers(path, entry)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ArmatureError(f"{path}: a whole number of more than 64 bits is none of TOML's.")
 
 
 def parse_instance(text: str) -> Instance:
@@ -156,6 +174,8 @@ def one_good_arm(n_arms: int, best: float, gap: float) -> list[float]:
     """
     if isinstance(n_arms, bool) or not isinstance(n_arms, int) or n_arms < 2:
         raise ArmatureError(f"means.n_arms must be a whole number, at least 2; got {n_arms!r}.")
+    if n_arms > MOST_ARMS:
+        raise ArmatureError(f"means.n_arms must be at most {MOST_ARMS:,}.")
     for name, value in (("best", best), ("gap", gap)):
         if not _is_number(value):
             raise ArmatureError(f"means.{name} must be a number; got {value!r}.")
