@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -24,6 +25,15 @@ app = typer.Typer(
     rich_markup_mode=None,  # a plain text, which any width and any bracket leaves whole
 )
 SPEC = "A TOML file, or the name of a problem that is shipped: see `armature list examples`."
+
+
+ALLOW = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A module or package, of the current folder or installed, from which the file may "
+        "name classes as module:Class. Importing it runs its code."
+    ),
+]
 
 
 class Listing(StrEnum):
@@ -54,6 +64,14 @@ def options(
     """Structured stochastic bandits: explore only as much as your knowledge leaves open."""
 
 
+def _allowed(allow: list[str] | None) -> tuple[str, ...]:
+    """The modules that may be imported, those of the current folder too."""
+    here = os.getcwd()
+    if allow and here not in sys.path and "" not in sys.path:
+        sys.path.append(here)  # at the end: what is installed is not hidden by a file's name
+    return tuple(allow or ())
+
+
 @app.command()
 def bound(
     spec: Annotated[str, typer.Argument(help=SPEC)],
@@ -62,6 +80,7 @@ def bound(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
+    allow: ALLOW = None,
 ) -> None:
     """What regret can't be avoided: the lower bound of a problem.
 
@@ -71,7 +90,6 @@ def bound(
     from armature.experiments import load_instance
     from armature.printing import print_bound
 
-    _find_modules_here()
     working = complaints().status("working (a first run compiles, for up to half a minute)")
     with failing(""):
         if plot is not None:
@@ -79,7 +97,7 @@ def bound(
 
             checked_picture(plot)
         with working:
-            instance = load_instance(spec)
+            instance = load_instance(spec, _allowed(allow))
             answer = lower_bound(instance, epsilon)
         if as_json:
             typer.echo(json.dumps(_as_data(instance, answer, epsilon), indent=2))
@@ -118,6 +136,7 @@ def run(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    allow: ALLOW = None,
 ) -> None:
     """Run an experiment: its policies, all on the same rewards.
 
@@ -129,12 +148,11 @@ def run(
     from armature.experiments.run import run_experiment
     from armature.printing import print_summary
 
-    _find_modules_here()
     remarks = complaints()
     results = []
     kept = f"what is finished is kept in {out}" if out else "nothing is kept without --out"
     with failing(kept):
-        experiments = load_experiments(spec)
+        experiments = load_experiments(spec, _allowed(allow))
         points = [
             ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
             for experiment in experiments
@@ -215,12 +233,6 @@ def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -
     width = max(map(len, rows))
     for name, description in rows.items():
         output().print(f"{name:<{width}}  {description}", soft_wrap=True)
-
-
-def _find_modules_here() -> None:
-    """Let `module:Class` be a file of the current folder, after everything that is installed."""
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
 
 
 def main() -> None:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from armature.descriptions import POLICIES, build, unknown
+from armature.descriptions import POLICIES, Allowed, build, unknown
 from armature.errors import ArmatureError
 from armature.experiments.spec import (
     EXPERIMENT_KEYS,
@@ -53,14 +53,18 @@ class Experiment:
     repetitions: int
     seed: int
     point: dict[str, Any]
+    allow: Allowed = ()  # from where its file, and the results, may name classes
 
 
-def load_experiments(spec: str | Path) -> list[Experiment]:
-    """The experiments that a file describes: one, or one for each point of its sweep."""
-    return parse_experiments(read_spec(spec))
+def load_experiments(spec: str | Path, allow: Allowed = ()) -> list[Experiment]:
+    """The experiments that a file describes: one, or one for each point of its sweep.
+
+    `allow` names the modules and packages from which the file may name classes, as "module:Class".
+    """
+    return parse_experiments(read_spec(spec), allow)
 
 
-def parse_experiments(text: str) -> list[Experiment]:
+def parse_experiments(text: str, allow: Allowed = ()) -> list[Experiment]:
     """The same from the text of the file."""
     table = parse_table(text)
     sweep = table.pop("sweep", {})
@@ -73,20 +77,21 @@ def parse_experiments(text: str) -> list[Experiment]:
         one["policies"] = _policy_tables(one.get("policies"))
         for path, value in point.items():
             _set(one, path, value)
-        experiments.append(_experiment(one, point))
+        experiments.append(_experiment(one, point, allow))
     return experiments
 
 
-def _experiment(table: dict[str, Any], point: dict[str, Any]) -> Experiment:
+def _experiment(table: dict[str, Any], point: dict[str, Any], allow: Allowed) -> Experiment:
     numbers = {}
     for name, default in (("horizon", 10_000), ("repetitions", 200), ("seed", 0)):
         value = table.pop(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < (name != "seed"):
             raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
         numbers[name] = value
-    policies = tuple(build(POLICIES, "policies", entry) for entry in table.pop("policies"))
+    policies = tuple(build(POLICIES, "policies", entry, allow) for entry in table.pop("policies"))
     title = str(table.get("title", "experiment"))
-    return Experiment(title, parse_instance_table(table), policies, point=point, **numbers)
+    instance = parse_instance_table(table, allow)
+    return Experiment(title, instance, policies, point=point, allow=allow, **numbers)
 
 
 def _policy_tables(policies: Any) -> list[dict[str, Any]]:

@@ -90,7 +90,7 @@ def run_experiment(
     if out is not None:
         claim_folder(out, "experiment.json", description_of(experiment, policies), WRITTEN)
         if (out / "results.parquet").is_file():
-            return Results.load(out / "results.parquet")
+            return Results.load(out / "results.parquet", allow=experiment.allow)
     parts = None if out is None else Parts(out / "parts", instance, horizon, seed)
     done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
     tasks = [(p, r) for r in range(R) for p in policies if r not in done[p.name]]

@@ -26,7 +26,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armature.descriptions import FAMILIES, STRUCTURES, build, unknown
+from armature.descriptions import (
+    FAMILIES,
+    STRUCTURES,
+    Allowed,
+    as_table,
+    build,
+    class_named,
+    unknown,
+)
 from armature.errors import ArmatureError
 from armature.instance import Instance
 
@@ -42,13 +50,15 @@ def shipped_specs(kind: Literal["panels", "examples"]) -> dict[str, str]:
     return {entry.name.removesuffix(".toml"): entry.read_text("utf-8") for entry in files}
 
 
-def load_instance(spec: str | Path) -> Instance:
+def load_instance(spec: str | Path, allow: Allowed = ()) -> Instance:
     """The instance that a TOML file describes; `spec` is its path, or a shipped problem's name.
+
+    `allow` names the modules and packages from which the file may name classes, as "module:Class".
 
     >>> load_instance("unimodal-1").means.tolist()
     [0.2, 0.4, 0.9, 0.7, 0.1]
     """
-    return parse_instance(read_spec(spec))
+    return parse_instance(read_spec(spec), allow)
 
 
 def read_spec(spec: str | Path) -> str:
@@ -78,8 +88,9 @@ def parse_table(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ArmatureError("this is not TOML for us: it is nested too deeply.") from None
     _check_integers("", table)
-    experiment = section_of(table, "experiment", {})
-    table.pop("experiment", None)
+    experiment = table.pop("experiment", {})
+    if not isinstance(experiment, dict):
+        raise ArmatureError("experiment must be a section: write [experiment], and its keys below.")
     for key, value in experiment.items():
         if key not in EXPERIMENT_KEYS:
             raise unknown(f"experiment.{key}: the key", key, EXPERIMENT_KEYS)
@@ -90,7 +101,7 @@ def parse_table(text: str) -> dict[str, Any]:
         if key not in KEYS and key not in EXPERIMENT_KEYS:
             raise unknown("the key", key, (*KEYS, *EXPERIMENT_KEYS))
     for name in ("structure", "family"):
-        section_of(table, name, {})
+        _check_places(name, table.get(name))
     return table
 
 
@@ -106,45 +117,50 @@ def _check_integers(path: str, value: Any) -> None:
         raise ArmatureError(f"{path}: a whole number of more than 64 bits is none of TOML's.")
 
 
-def parse_instance(text: str) -> Instance:
+def parse_instance(text: str, allow: Allowed = ()) -> Instance:
     """The instance that the text of a TOML file describes."""
-    return parse_instance_table(parse_table(text))
+    return parse_instance_table(parse_table(text), allow)
 
 
-def parse_instance_table(table: dict[str, Any]) -> Instance:
+def parse_instance_table(table: dict[str, Any], allow: Allowed = ()) -> Instance:
     """The instance that a table describes."""
     if "structure" not in table:
         raise ArmatureError("there is no [structure]: give one, such as kind = 'unimodal'.")
-    arguments = section_of(table, "structure", {})
-    family = build(FAMILIES, "family", section_of(table, "family", {"kind": "gaussian"}))
+    arguments = as_table(STRUCTURES, "structure", table["structure"])
+    family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
     means = _means(table, arguments)
-    accepted = STRUCTURES.get(str(arguments.get("kind", "")).lower())
-    if accepted is not None and "n_arms" in inspect.signature(accepted).parameters:
-        arguments.setdefault("n_arms", len(means))
-    return Instance(build(STRUCTURES, "structure", arguments), means, family)
+    arguments = _with_arms(arguments, len(means), "structure", allow)
+    return Instance(build(STRUCTURES, "structure", arguments, allow), means, family)
 
 
-def section_of(table: dict[str, Any], name: str, default: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a section; anything else under its name is refused, and so are misplaced keys."""
-    section = table.get(name, default)
-    if not isinstance(section, dict):
-        below = f"kind = {section!r}" if isinstance(section, str) else "its keys"
-        raise ArmatureError(
-            f"{name} must be a section: write [{name}] on a line of its own, and below it {below}."
-        )
-    if name != "experiment" and ":" not in str(section.get("kind", ":")):  # no class of one's own
-        for key in section:
-            if key in KEYS or key in EXPERIMENT_KEYS:
-                raise misplaced(name, key)
-    return dict(section)
+def _with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
+    """A structure's table with the number of arms, and those of the structures inside of it."""
+    filled = {
+        key: [
+            _with_arms(item, n_arms, f"{section}.{key}", allow)
+            if isinstance(item, dict) and "kind" in item
+            else item
+            for item in value
+        ]
+        if isinstance(value, list)
+        else value
+        for key, value in table.items()
+    }
+    cls = class_named(STRUCTURES, section, table["kind"], allow)
+    if "n_arms" in inspect.signature(cls).parameters:
+        filled.setdefault("n_arms", n_arms)
+    return filled
 
 
-def misplaced(section: str, key: str) -> ArmatureError:
-    """An error for a key of the file's top that stands below a section's name."""
-    places = "above the first section of the file"
-    if key in EXPERIMENT_KEYS:
-        places += ", or below [experiment]"
-    return ArmatureError(f"{section}.{key}: {key!r} is no part of [{section}]. Write it {places}.")
+def _check_places(name: str, section: Any) -> None:
+    """Refuse keys of the file's top that stand below a section's name."""
+    if not isinstance(section, dict) or ":" in str(section.get("kind", ":")):
+        return  # classes of one's own have keys of their own
+    for key in section:
+        if key in KEYS or key in EXPERIMENT_KEYS:
+            place = "above the first section of the file"
+            place += ", or below [experiment]" * (key in EXPERIMENT_KEYS)
+            raise ArmatureError(f"{name}.{key}: {key!r} is no part of [{name}]. Write it {place}.")
 
 
 def _means(table: dict[str, Any], structure: dict[str, Any]) -> list[float]:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armature._compile import inlined
-from armature.errors import ArmatureError
 from armature.families._family import Family, FamilyRecord, Floats, Interval
+from armature.limits import checked_scale
 
 
 @inlined
@@ -43,13 +43,7 @@ class Gaussian(Family):
     support: ClassVar[Interval] = Interval(-math.inf, math.inf)
 
     def __post_init__(self) -> None:
-        if not (
-            isinstance(self.sigma, (int, float, np.number))
-            and math.isfinite(self.sigma)
-            and self.sigma > 0.0
-        ):
-            raise ArmatureError(f"sigma must be a positive finite number; got {self.sigma!r}.")
-        object.__setattr__(self, "sigma", float(self.sigma))
+        object.__setattr__(self, "sigma", checked_scale(self.sigma, "sigma"))
 
     @classmethod
     def examples(cls) -> tuple[Gaussian, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.families import Bernoulli, Family, Gaussian
 from armature.families.kernels import GAUSSIAN
+from armature.policies._options import check_horizon, check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies._records import History
 from armature.streams import Stream
@@ -71,13 +72,20 @@ def bound_categories(state: CATSEState, history: History, variance: float, n: fl
 
 @kernel
 def eliminate(state: CATSEState) -> None:
-    """Drop the categories that another one is sure to beat."""
+    """Drop the categories that another one is sure to beat.
+
+    Rewards that the confidence bounds do not account for can make a category's own bounds cross,
+    and every category one that is beaten: the one with the highest upper bound always stays.
+    """
     best = -math.inf
+    highest = -1
     for c in range(state.active.size):
         if state.active[c] == 1:
             best = max(best, state.low[c])
+            if highest < 0 or state.high[c] > state.high[highest]:
+                highest = c
     for c in range(state.active.size):
-        if best > state.high[c]:
+        if best > state.high[c] and c != highest:
             state.active[c] = 0
 
 
@@ -134,6 +142,10 @@ class CATSE(CompiledPolicy):
     needs_horizon: ClassVar[bool] = True
     saved: ClassVar = ("active",)
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "delta", 0.0, 1.0, "a probability", above=True, optional=True)
+        check_horizon(self)
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:

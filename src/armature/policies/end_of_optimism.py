@@ -12,6 +12,7 @@ from armature._compile import kernel
 from armature.bounds.allocation import CERTIFIED, Tableau, allocate
 from armature.bounds.lower_bound import make_tableau
 from armature.families import Family, Gaussian
+from armature.policies._options import check_horizon, check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies._records import History, argmax, mark_exploration
 from armature.policies.lin_ucb import LinUCBState, estimate, fit, make_least_squares
@@ -121,6 +122,10 @@ class EndOfOptimism(CompiledPolicy):
     oracles: ClassVar = ("alt_min", "nearest")
     saved: ClassVar = ("phase", "means", "targets", "tolerance")
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "c")
+        check_horizon(self)
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:

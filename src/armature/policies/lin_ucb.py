@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.families import Bernoulli, Family, Gaussian
 from armature.families.kernels import GAUSSIAN
+from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies._records import History, argmax
 from armature.streams import Stream
@@ -131,6 +132,10 @@ class LinUCB(CompiledPolicy):
     families: ClassVar = (Gaussian, Bernoulli)
     starts_with_each_arm: ClassVar[bool] = False
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "width")
+        check_number(self, "ridge", 1e-12, what="a positive number")
 
     def init(self, structure: Structure, family: Family) -> LinUCBState:
         assert isinstance(structure, Linear)

@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.families import Bernoulli, Family, Gaussian
 from armature.families.kernels import GAUSSIAN
+from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies._records import History
 from armature.streams import Stream
@@ -81,6 +82,9 @@ class SparseUCB(CompiledPolicy):
     families: ClassVar = (Gaussian, Bernoulli)
     saved: ClassVar = ("turn",)
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "a", 1e-12, what="a positive number")
 
     def init(self, structure: Structure, family: Family) -> SparseUCBState:
         return SparseUCBState(np.array([-1, -1], dtype=np.int64), self.a)

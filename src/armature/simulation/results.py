@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armature.bounds import lower_bound
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, describe, unknown
+from armature.descriptions import (
+    FAMILIES,
+    POLICIES,
+    STRUCTURES,
+    Allowed,
+    build,
+    describe,
+    from_version_1,
+    unknown,
+)
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.policies import Policy
@@ -26,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = "armature results"
-VERSION = 1
+VERSION = 2  # since 2, what JSON does not have is written as `armature.plain` says
 QUANTILES = (0.05, 0.5, 0.95)
 
 
@@ -87,18 +96,19 @@ class Results:
         """How often each policy was run."""
         return len(next(iter(self.runs.values())).regret)
 
-    def regret(self, policy: str) -> Floats:
+    def regret(self, policy: str | Policy) -> Floats:
         """(repetitions, checkpoints): the pseudo-regret of a policy."""
         return self._runs_of(policy).regret
 
-    def pulls(self, policy: str) -> Floats:
+    def pulls(self, policy: str | Policy) -> Floats:
         """(repetitions, checkpoints, arms): how often each arm was pulled."""
         return self._runs_of(policy).pulls
 
-    def _runs_of(self, policy: str) -> PolicyRuns:
-        if policy not in self.runs:
-            raise unknown("the policy", policy, self.runs)
-        return self.runs[policy]
+    def _runs_of(self, policy: str | Policy) -> PolicyRuns:
+        name = policy.name if isinstance(policy, Policy) else str(policy)
+        if name not in self.runs:
+            raise unknown("the policy", name, self.runs)
+        return self.runs[name]
 
     def summary(self) -> pd.DataFrame:
         """One row for each policy: final regret, its growth beside V, exploration, speed.
@@ -148,10 +158,14 @@ class Results:
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
 
-    def paired(self, a: str, b: str, level: float = 0.95) -> Paired:
+    def paired(self, a: str | Policy, b: str | Policy, level: float = 0.95) -> Paired:
         """The final regret of `a` less that of `b`, repetition by repetition."""
         from scipy.stats import norm
 
+        if not (isinstance(level, (int, float, np.number)) and 0.0 < level < 1.0):
+            raise ArmatureError(
+                f"level must be a number between 0 and 1, such as 0.95; got {level!r}."
+            )
         difference = self.regret(a)[:, -1] - self.regret(b)[:, -1]
         mean, error = float(difference.mean()), _standard_error(difference)
         half = float(norm.ppf(0.5 + 0.5 * level)) * error
@@ -197,8 +211,12 @@ class Results:
             raise
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Results:
-        """What `save` wrote; a file that was cut off or changed is refused."""
+    def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Results:
+        """What `save` wrote; a file that was cut off or changed is refused.
+
+        A file can name policies, structures and families of your own, and importing them runs their
+        code: they are imported only from the modules and packages that `allow` names.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -214,26 +232,31 @@ class Results:
         if text is None:
             raise ArmatureError(f"{str(path)!r} is not a file of results.")
         about = json.loads(text)
-        if about["version"] != VERSION:
+        if about["version"] not in (1, VERSION):
             raise ArmatureError(
                 f"{str(path)!r} has version {about['version']!r} of the format; this release of "
-                f"Armature reads version {VERSION}."
+                f"Armature reads versions 1 to {VERSION}."
             )
         frame = table.to_pandas()
         if about.pop("checksum") != _checksum(about, frame):
             raise ArmatureError(f"{str(path)!r} was changed: its checksum does not match.")
+        if about["version"] == 1:
+            about["structure"] = from_version_1(about["structure"])
         instance = Instance(
-            build(STRUCTURES, "structure", about["structure"]),
+            build(STRUCTURES, "structure", about["structure"], allow),
             about["means"],
-            build(FAMILIES, "family", about["family"]),
+            build(FAMILIES, "family", about["family"], allow),
         )
-        policies = tuple(build(POLICIES, "policy", p) for p in about["policies"])
+        policies = tuple(
+            build(POLICIES, "policy", p, allow).with_horizon(about["horizon"])
+            for p in about["policies"]
+        )
         R = about["repetitions"]
         checkpoints = frame["round"].to_numpy()[: len(frame) // (R * len(policies))].copy()
         shape = (R, checkpoints.size)
         runs = {}
-        for policy in policies:
-            part = frame[frame["policy"] == policy.name]
+        for name, policy in zip(dict.fromkeys(frame["policy"]), policies, strict=True):
+            part = frame[frame["policy"] == name]  # version 1 left horizons out of names
             pulls = part[[f"pulls_{k}" for k in range(instance.n_arms)]].to_numpy(np.float64)
             runs[policy.name] = PolicyRuns(
                 part["regret"].to_numpy().reshape(shape).copy(),

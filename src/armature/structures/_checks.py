@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
+from armature.limits import check_size, checked_scale
 from armature.structures._records import Floats, Ints
 
 
@@ -36,8 +36,11 @@ def checked_index(index: int, name: str, size: int) -> int:
 
 
 def checked_vector(values: npt.ArrayLike, name: str, size: int) -> Floats:
-    """A new contiguous vector of `size` finite numbers, or an error."""
-    vector = checked_array(values, name)
+    """A new contiguous vector of `size` finite numbers, or an error.
+
+    They may be of any size: means that a projection gives can lie beyond those that it was given.
+    """
+    vector = _finite_array(values, name)
     if vector.shape != (size,):
         raise ArmatureError(
             f"{name} must be {size} numbers, one for each arm; got an array of shape "
@@ -47,10 +50,16 @@ def checked_vector(values: npt.ArrayLike, name: str, size: int) -> Floats:
 
 
 def checked_array(values: npt.ArrayLike, name: str) -> Floats:
-    """A new contiguous array of finite numbers, or an error that names the first that is not."""
+    """The same of any shape, for the numbers that a structure is made of: not beyond 1e30."""
+    array = _finite_array(values, name)
+    check_size(array, name)
+    return array
+
+
+def _finite_array(values: npt.ArrayLike, name: str) -> Floats:
     try:
         array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArmatureError(f"{name} must be numbers; got {values!r}.") from None
     if not np.isfinite(array).all():
         at = np.argwhere(~np.isfinite(array))[0]
@@ -63,6 +72,7 @@ def checked_positions(positions: npt.ArrayLike | None, n_arms: int) -> Floats:
     """Where the arms lie on a line: 0, 1, 2, ... by default, otherwise distinct numbers."""
     places = np.arange(n_arms) if positions is None else positions
     vector = checked_vector(places, "positions", n_arms)
+    check_size(vector, "positions")
     order = np.argsort(vector, kind="stable")
     same = np.flatnonzero(np.diff(vector[order]) <= 0.0)
     if same.size:
@@ -87,6 +97,4 @@ def checked_order(order: Sequence[int], n_arms: int) -> Ints:
 
 def checked_positive(value: float, name: str) -> float:
     """A positive finite number, or an error."""
-    if not isinstance(value, (int, float, np.number)) or not (math.isfinite(value) and value > 0):
-        raise ArmatureError(f"{name} must be a positive finite number; got {value!r}.")
-    return float(value)
+    return checked_scale(value, name)

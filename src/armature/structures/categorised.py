@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -232,6 +232,8 @@ class Categorised(CompiledStructure):
         return cls("ab"), cls("abbb"), cls([1, 2, 2, 1, 3]), cls("aaaa")
 
     def __init__(self, categories: Sequence[Hashable]) -> None:
+        if not isinstance(categories, Iterable):
+            raise ArmatureError(f"categories must be a list, one for each arm; got {categories!r}.")
         labels = tuple(_plain(label) for label in categories)
         for i, label in enumerate(labels):
             if label is None or label != label:
