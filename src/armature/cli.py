@@ -140,8 +140,8 @@ def run(
 ) -> None:
     """Run an experiment: its policies, all on the same rewards.
 
-    Prints the regret in the end. Interrupted with Ctrl-C or killed, it goes on from what is finished when it is run again with
-    the same --out, and ends with the same results.
+    Prints the regret in the end. Interrupted with Ctrl-C or killed, it goes on from what is
+    finished when it is run again with the same --out, and ends with the same results.
     """
     from armature.experiments.experiment import load_experiments
     from armature.experiments.run import as_json as to_json
@@ -193,7 +193,8 @@ def reproduce(
 ) -> None:
     """Run Figure 1 of the paper again: pictures and a report.
 
-    Eight problems, with 200 runs of each policy unless you say otherwise. Interrupted, it goes on where it was when it is run again.
+    Eight problems, with 200 runs of each policy unless you say otherwise. Interrupted, it goes on
+    where it was when it is run again.
     """
     from armature.experiments.figure import PANELS
     from armature.experiments.reproduce import default_folder

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import secrets
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from armature.curves import (
 )
 from armature.errors import ArmatureError
 from armature.instance import Instance
+from armature.terminal import visible
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers and in print.
 BLACK, ORANGE, BLUE, GREEN = "#000000", "#E69F00", "#0072B2", "#009E73"
@@ -260,12 +262,12 @@ def style_of(policy: str, position: int) -> dict[str, Any]:
 
 
 def literal(text: str) -> str:
-    r"""A text that is drawn as it is: without this, what is between two dollars is a formula.
+    r"""A text that is drawn as it is: not as a formula, where there are two dollars in it.
 
     >>> print(literal("$5 or $6"))
     \$5 or \$6
     """
-    return text.replace("$", r"\$")
+    return visible(text).replace("$", r"\$")
 
 
 def checked_picture(path: StrPath) -> Path:
@@ -286,14 +288,16 @@ def save(picture: Figure, paths: Sequence[Path]) -> None:
 
 def drawn(picture: Figure, suffix: str) -> bytes:
     """The content of a picture's file."""
-    picture.draw_without_rendering()
-    engine = picture.get_layout_engine()
-    picture.set_layout_engine("none")  # which has done its slow work
     content = io.BytesIO()
-    try:
-        picture.savefig(content, format=suffix, dpi=150)
-    finally:
-        picture.set_layout_engine(engine)
+    engine = picture.get_layout_engine()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a font need not have every script
+        try:
+            picture.draw_without_rendering()
+            picture.set_layout_engine("none")  # which has done its slow work
+            picture.savefig(content, format=suffix, dpi=150)
+        finally:
+            picture.set_layout_engine(engine)
     return content.getvalue()
 
 

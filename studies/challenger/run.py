@@ -43,7 +43,14 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
             for case in chosen:
                 progress.update(bar, now=case.name)
                 experiment = Experiment(
-                    case.name, case.instance, case.policies, horizon, R, SEED, {}
+                    case.name,
+                    case.instance,
+                    case.policies,
+                    horizon,
+                    R,
+                    SEED,
+                    {},
+                    allow="studies.challenger",
                 )
                 folder = out / name / case.name
                 found[case.name] = run_experiment(
