@@ -86,12 +86,12 @@ def bound(
 
     With the optimal pulls of each arm and the instances that they tell apart.
     """
-    from armature.bounds import lower_bound
-    from armature.experiments import load_instance
-    from armature.printing import print_bound
-
     working = complaints().status("working (a first run compiles, for up to half a minute)")
     with failing(""):
+        from armature.bounds import lower_bound
+        from armature.experiments import load_instance
+        from armature.printing import print_bound
+
         if plot is not None:
             from armature.plotting import checked_picture, plot_bound
 
@@ -143,15 +143,15 @@ def run(
     Prints the regret in the end. Interrupted with Ctrl-C or killed, it goes on from what is
     finished when it is run again with the same --out, and ends with the same results.
     """
-    from armature.experiments.experiment import load_experiments
-    from armature.experiments.run import as_json as to_json
-    from armature.experiments.run import run_experiment
-    from armature.printing import print_summary
-
     remarks = complaints()
-    results = []
     kept = f"what is finished is kept in {out}" if out else "nothing is kept without --out"
     with failing(kept):
+        from armature.experiments.experiment import load_experiments
+        from armature.experiments.run import as_json as to_json
+        from armature.experiments.run import run_experiment
+        from armature.printing import print_summary
+
+        results = []
         experiments = load_experiments(spec, _allowed(allow))
         points = [
             ", ".join(f"{k} = {v}" for k, v in experiment.point.items())

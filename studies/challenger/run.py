@@ -18,6 +18,7 @@ from studies.challenger.size import Size
 from studies.challenger.tables import Study, write_tables
 
 SEED = 0
+ALLOWED = "studies.challenger"  # where the files of results may find our own policy
 LONG = (Challenger(), UCB())
 
 
