@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import run
 
-from armature import _compile
 from armature.structures._sorting import argsort_descending, select_largest
 
 TWIN = """
@@ -35,18 +32,6 @@ for family in (am.Gaussian(), am.Bernoulli(), am.Poisson(), am.Exponential()):
 """
 
 
-def run(code: str, **environment: str) -> str:
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 def test_import_compiles_nothing() -> None:
     run("import sys, armature; assert not {'numba', 'scipy'} & set(sys.modules)")
 
@@ -64,7 +49,7 @@ def assert_twins(compiled: str, interpreted: str) -> None:
 
 
 def test_compiled_equals_interpreted() -> None:
-    interpreted = run(TWIN, NUMBA_DISABLE_JIT="1")
+    interpreted = run(TWIN, silent=False, NUMBA_DISABLE_JIT="1")
     assert_twins(run(TWIN), interpreted)
     line = interpreted.splitlines()[10]
     number = line.split()[-1]
@@ -88,26 +73,6 @@ def test_a_second_process_does_not_compile(tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     assert run(SMALL, ARMATURE_CACHE_DIR=str(tmp_path)).split() == ["1", "0"]
     assert sorted(tmp_path.rglob("*")) == before
-    assert [p.name for p in tmp_path.iterdir()] == [_compile.source_hash()]
-
-
-def test_the_cache_key_follows_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "package"
-    package.mkdir()
-    (package / "_compile.py").write_text("")
-    (package / "other.py").write_text("x = 1")
-    monkeypatch.setattr(_compile, "__file__", str(package / "_compile.py"))
-    digest = _compile.source_hash.__wrapped__
-    first = digest()
-    assert digest() == first
-    (package / "other.py").write_text("x = 2")
-    assert digest() != first
-
-
-def test_a_read_only_home_is_no_obstacle(tmp_path: Path) -> None:
-    blocker = tmp_path / "file"
-    blocker.write_text("")
-    run(SMALL, ARMATURE_CACHE_DIR=str(blocker / "cache"))
 
 
 def test_users_numba_settings_are_left_alone() -> None:

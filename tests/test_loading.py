@@ -247,7 +247,7 @@ def test_descriptions_nest(own: str) -> None:
         ({"kind": "unimodel"}, "did you mean 'unimodal'"),
         ({"kind": "unimodal"}, "needs the key 'n_arms'"),
         ({"kind": "unimodal", "n_arms": 3, "n_arm": 3}, "did you mean 'n_arms'"),
-        ({"kind": "categorised", "categories": 3}, r"\[structure\] of kind 'categorised'"),
+        ({"kind": "categorised", "categories": 3}, "categories must be a list"),
         ({"kind": "linear", "features": {"array": {"type": "object"}}}, "can't be read"),
         ({"kind": "linear", "features": {"array": 3}}, "can't be read as a value of type array"),
     ],

@@ -10,6 +10,7 @@ import pytest
 
 import armature as am
 from armature.descriptions import FAMILIES
+from armature.policies.catse import clipped_level
 from armature.testing import fuzz_bandits
 
 CASES = 300  # of all policies, structures and families; `make fuzz` plays more
@@ -175,6 +176,12 @@ def test_no_policy_hands_out_an_arm_that_is_not_there(policy, arm, monkeypatch) 
     instance = am.Instance(am.Unconstrained(3), [0.0, 0.5, 1.0])
     with pytest.raises(am.ArmatureError, match=complaint):
         am.simulate(instance, [policy()], horizon=20, repetitions=2)
+
+
+def test_a_radius_that_is_lost_in_rounding() -> None:
+    """Interpreted as compiled: no division by zero."""
+    values = np.array([1.0, 1e30])
+    assert clipped_level(values, 1e-30) == clipped_level.py_func(values, 1e-30) == 1e30
 
 
 def test_catse_keeps_a_category_whatever_comes() -> None:

@@ -46,6 +46,8 @@ def _is_concrete(member: Any, base: type[Any] | tuple[type[Any], ...]) -> bool:
     """Whether an export is a class to be used, and not one that others are made from."""
     if not (isinstance(member, type) and issubclass(member, base)) or inspect.isabstract(member):
         return False
+    if member is base:
+        return False
     without: Any = structures.Structure.examples  # what a structure has that has none of its own
     cls: Any = member
     return cls.examples.__func__ is not without.__func__

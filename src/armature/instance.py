@@ -10,7 +10,7 @@ import numpy.typing as npt
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
 from armature.limits import check_mean
-from armature.structures import CompiledStructure, Structure
+from armature.structures import Structure
 
 Floats = npt.NDArray[np.float64]
 
@@ -35,8 +35,7 @@ class Instance:
         family = Gaussian() if family is None else family
         check_kind(structure, Structure, "structure", "Unimodal(5)")
         check_kind(family, Family, "family", "Gaussian()")
-        if isinstance(structure, CompiledStructure):
-            structure.checked_family(family)
+        structure.checked_family(family)
         vector = family.checked(structure.checked_vector(means, "means"))
         check_mean(vector, family.domain, "means")
         violation = structure.violation_of(vector)

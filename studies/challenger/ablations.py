@@ -24,7 +24,8 @@ from armature import (
     Unconstrained,
     Unimodal,
 )
-from studies.challenger.cases import GROUPS, Case, Floats, panel_cases
+from armature.arrays import Floats
+from studies.challenger.cases import GROUPS, Case, panel_cases
 
 VARIANTS: tuple[Policy, ...] = (
     Challenger(),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from armature import (
     CATSE,
@@ -42,6 +41,7 @@ from armature import (
     Unconstrained,
     Unimodal,
 )
+from armature.arrays import Floats
 from armature.experiments import load_instance
 from armature.experiments.figure import PANELS
 
@@ -53,7 +53,6 @@ SPECIALISED: dict[str, tuple[Policy, ...]] = {  # what was made for one structur
     "sparse": (SparseUCB(),),
 }
 FAST = ("unconstrained", "unimodal", "categorised", "sparse", "linear")  # and elsewhere, too
-Floats = npt.NDArray[np.float64]
 Make = Callable[[np.random.Generator], Instance]
 
 

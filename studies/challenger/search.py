@@ -28,7 +28,8 @@ from armature import (
     Structure,
     simulate,
 )
-from studies.challenger.cases import Floats, G, Make, categorised, linear, sparse, unconstrained
+from armature.arrays import Floats
+from studies.challenger.cases import G, Make, categorised, linear, sparse, unconstrained
 from studies.challenger.cases import unimodal as unimodal_means
 from studies.challenger.size import Size
 

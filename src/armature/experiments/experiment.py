@@ -17,6 +17,7 @@
 The problem is described as for `armature bound`. A key of the sweep is the path of an entry in the
 file; `policies.spk.epsilon` sets an option of all policies of that kind. With means given as
 { n_arms = 10, best = 1.0, gap = 0.5 }, a sweep can go over `means.n_arms` and `means.gap`.
+A policy of one's own is "my_module:MyPolicy", if the caller allows `my_module`.
 """
 
 from __future__ import annotations

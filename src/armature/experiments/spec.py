@@ -135,17 +135,15 @@ def parse_instance_table(table: dict[str, Any], allow: Allowed = ()) -> Instance
 
 def _with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
     """A structure's table with the number of arms, and those of the structures inside of it."""
-    filled = {
-        key: [
-            _with_arms(item, n_arms, f"{section}.{key}", allow)
-            if isinstance(item, dict) and "kind" in item
-            else item
-            for item in value
-        ]
-        if isinstance(value, list)
-        else value
-        for key, value in table.items()
-    }
+
+    def fill(key: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [fill(key, item) for item in value]
+        if isinstance(value, dict) and "kind" in value:
+            return _with_arms(value, n_arms, f"{section}.{key}", allow)
+        return value
+
+    filled = {key: fill(key, value) for key, value in table.items()}
     cls = class_named(STRUCTURES, section, table["kind"], allow)
     if "n_arms" in inspect.signature(cls).parameters:
         filled.setdefault("n_arms", n_arms)

@@ -11,7 +11,7 @@ from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, upper
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
-from armature.policies._records import History, argmax
+from armature.policies.records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
 from armature.structures.model import Model

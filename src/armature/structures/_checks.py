@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.limits import check_size, checked_scale
-from armature.structures._records import Floats, Ints
+
+T = TypeVar("T")
 
 
 def checked_n_arms(n_arms: int) -> int:
@@ -25,6 +28,13 @@ def checked_integer(value: int, name: str) -> int:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise ArmatureError(f"{name} must be a whole number; got {value!r}.")
     return int(value)
+
+
+def checked_list(values: Iterable[T], name: str) -> list[T]:
+    """The values as a list, or an error where there is but one thing."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ArmatureError(f"{name} must be a list; got {values!r}.")
+    return list(values)
 
 
 def checked_index(index: int, name: str, size: int) -> int:
@@ -87,8 +97,9 @@ def checked_positions(positions: npt.ArrayLike | None, n_arms: int) -> Floats:
 
 def checked_order(order: Sequence[int], n_arms: int) -> Ints:
     """A permutation of the arms, or an error."""
-    permutation = np.array(order, dtype=np.int64)
-    if sorted(permutation.tolist()) != list(range(n_arms)):
+    numbers = [checked_integer(arm, "an entry of order") for arm in checked_list(order, "order")]
+    permutation = np.array(numbers, dtype=np.int64) if sorted(numbers) == [*range(n_arms)] else None
+    if permutation is None:
         raise ArmatureError(
             f"order must name each of the arms 0 to {n_arms - 1} once; got {order}."
         )

@@ -89,7 +89,7 @@ def _all_policies() -> list[Policy]:
 
 @functools.cache
 def _pairs(policies: tuple[Policy, ...]) -> list[tuple[Policy, Structure]]:
-    structures = [s for cls in discover(Structure, armature) for s in cls.examples()]  # type: ignore[type-abstract]
+    structures = [s for cls in discover(Structure, armature) for s in cls.examples()]
     return [
         (policy, structure)
         for policy in policies

@@ -1,0 +1,1 @@
+"""What stands between a kernel and Numba: keys, files, and what a terminal is told meanwhile."""
