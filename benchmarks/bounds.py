@@ -120,7 +120,7 @@ def main() -> None:
         "simplex": am.Simplex(10),
         "lipschitz": am.Lipschitz(10, 0.2),
         "concave": am.Concave(10),
-        "polyhedral": am.Polyhedral(am.Concave(10).constraints[0], np.full(8, 0.02)),
+        "polyhedral": am.Polyhedral(next(iter(am.Concave(10).pieces())).A, np.full(8, 0.02)),
     }
     print(f"\nAllocation to {ACCURACY:g}, 10 arms, called from Python\n")
     print(f"{'structure':<24}{'cold, us':>10}{'warm, us':>10}{'warm, per second':>18}")

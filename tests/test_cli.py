@@ -79,7 +79,8 @@ def test_every_shipped_problem_has_a_bound(name: str) -> None:
 
 def test_every_structure_has_an_example() -> None:
     kinds = {type(load_instance(name).structure) for name in SHIPPED}
-    assert kinds == set(STRUCTURES.values())
+    inner = STRUCTURES["relabelled"]  # what other structures make of themselves
+    assert kinds == set(STRUCTURES.values()) - {inner}
 
 
 def test_lists() -> None:

@@ -113,7 +113,7 @@ def test_utf8_whatever_the_locale(folder: Path, locale: str) -> None:
         (["run", "."], 2, "'.' is a folder"),
         (["run", "unimodel-1"], 2, "did you mean 'unimodal-1'?"),
         (["run", "[/b]"], 2, "'[/b]'"),
-        (["bound", "latin.toml"], 2, "is not a text in UTF-8"),
+        (["bound", "latin.toml"], 2, "is not a text file in UTF-8"),
         (["bound", "broken.toml"], 2, "(at line 2"),
         (["bound", "prices", "--plot", "no/folder.png"], 2, "there is no folder 'no'"),
         (["reproduce", "[/b]unimodal"], 2, "the panel '[/b]unimodal' is unknown: did you mean"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -17,6 +16,7 @@ from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build
 from armature.errors import ArmatureError
 from armature.explanation import Explanation, explain
 from armature.families import Family, Gaussian
+from armature.files import write_text
 from armature.limits import check_mean
 from armature.plain import decoded, encoded
 from armature.policies import History, Policy
@@ -282,17 +282,7 @@ class Bandit:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file, which at any moment is the old one or the new one."""
-        target = Path(path)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(self.to_json())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_text(path, self.to_json())
 
     @classmethod
     def load(

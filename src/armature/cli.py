@@ -143,31 +143,20 @@ def run(
     Prints the regret in the end. Interrupted with Ctrl-C or killed, it goes on from what is
     finished when it is run again with the same --out, and ends with the same results.
     """
-    remarks = complaints()
     kept = f"what is finished is kept in {out}" if out else "nothing is kept without --out"
     with failing(kept):
         from armature.experiments.experiment import load_experiments
         from armature.experiments.run import as_json as to_json
-        from armature.experiments.run import run_experiment
+        from armature.experiments.sweep import run_all
         from armature.printing import print_summary
 
-        results = []
         experiments = load_experiments(spec, _allowed(allow))
-        points = [
-            ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
-            for experiment in experiments
-        ]
-        for n, experiment in enumerate(experiments):
-            folder = out
-            if len(experiments) > 1:
-                folder = None if out is None else out / f"{n:03d}"
-                if not quiet:
-                    remarks.print(visible(points[n]))
-            results.append(run_experiment(experiment, folder, workers, remarks, quiet))
+        results = run_all(experiments, out, workers, complaints(), quiet)
         if as_json:
             typer.echo(to_json(experiments, results))
             return
-        for experiment, point, result in zip(experiments, points, results, strict=True):
+        for experiment, result in zip(experiments, results, strict=True):
+            point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
             print_summary(experiment.title + (f" ({point})" if point else ""), result)
     if out is not None:
         output().print(f"results, a table and a picture are in {visible(str(out))}", soft_wrap=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -31,6 +30,7 @@ from armature.curves import (
     regret_curves,
 )
 from armature.errors import ArmatureError
+from armature.files import write_bytes
 from armature.instance import Instance
 from armature.terminal import visible
 
@@ -283,7 +283,7 @@ def checked_picture(path: StrPath) -> Path:
 def save(picture: Figure, paths: Sequence[Path]) -> None:
     """Write a picture to files, each whole or not at all."""
     for path in paths:
-        _write(path, drawn(picture, path.suffix.lower().removeprefix(".")))
+        write_bytes(path, drawn(picture, path.suffix.lower().removeprefix(".")))
 
 
 def drawn(picture: Figure, suffix: str) -> bytes:
@@ -299,12 +299,3 @@ def drawn(picture: Figure, suffix: str) -> bytes:
         finally:
             picture.set_layout_engine(engine)
     return content.getvalue()
-
-
-def _write(path: Path, content: bytes) -> None:
-    beside = path.with_name(f".{path.stem}-{secrets.token_hex(8)}{path.suffix}")
-    try:
-        beside.write_bytes(content)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -10,7 +10,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from armature import UCB, Challenger, Results
 from armature.experiments.experiment import Experiment
-from armature.experiments.run import claim_folder, run_experiment
+from armature.experiments.folder import claim_folder
+from armature.experiments.run import run_experiment
 from studies.challenger.ablations import ablation_cases, posterior_cases
 from studies.challenger.cases import Case, mints_cases, panel_cases, random_cases
 from studies.challenger.search import search

@@ -70,7 +70,7 @@ def search(
         for against in ("UCB", "the best other"):
             progress.update(bar, now=f"{kind} against {against}")
             path = out / f"{kind}-{against.replace(' ', '-')}.parquet"
-            if not path.is_file():
+            if not path.is_file() or not Results.load(path).is_current:
                 rng = np.random.default_rng([place, against == "UCB"])
                 worst(kind, against, size, workers, rng).save(path)
             results = Results.load(path)

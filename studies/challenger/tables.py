@@ -10,6 +10,7 @@ import pandas as pd
 
 from armature import Results, lower_bound
 from armature.experiments.markdown import markdown_table
+from armature.files import write_text
 from armature.plotting import Panel, plot_panels
 from studies.challenger.picture import plot_ratios
 from studies.challenger.search import Failure, share_stuck
@@ -241,7 +242,7 @@ def write_tables(study: Study, out: Path) -> None:
     text = "\n".join(
         f"<!-- {name} -->\n\n{table}\n<!-- end -->\n" for name, table in sections.items()
     )
-    (out / "tables.md").write_text(text, encoding="utf-8")
+    write_text(out / "tables.md", text)
     rows = []
     for name, results in {**study.panels, **study.random}.items():
         for policy in results.names:
@@ -259,7 +260,7 @@ def write_tables(study: Study, out: Path) -> None:
                 }
             )
     frame = pd.DataFrame(rows)
-    frame.to_csv(out / "cases.csv", index=False)
+    write_text(out / "cases.csv", frame.to_csv(index=False, lineterminator="\n"))
     plot_ratios(frame, MINE, out / "ratios.png")
     panels = [
         Panel(

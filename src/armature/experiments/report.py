@@ -14,6 +14,7 @@ import pandas as pd
 from armature.bounds import lower_bound
 from armature.experiments.experiment import Experiment
 from armature.experiments.figure import HORIZON, PANELS, REPETITIONS
+from armature.files import write_text
 from armature.simulation import Results
 
 STYLE = """
@@ -75,7 +76,7 @@ repetition: the same command gives the same numbers on any number of cores.</p>
 {_versions()}
 </body></html>
 """
-    path.write_text(page)
+    write_text(path, page)
 
 
 def command(panels: tuple[str, ...], horizon: int, repetitions: int, extended: bool) -> str:

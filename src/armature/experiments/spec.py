@@ -36,6 +36,7 @@ from armature.descriptions import (
     unknown,
 )
 from armature.errors import ArmatureError
+from armature.files import read_text
 from armature.instance import Instance
 
 KEYS = ("title", "means", "theta", "structure", "family")
@@ -73,10 +74,7 @@ def read_spec(spec: str | Path) -> str:
         if path.suffix == ".toml" or path.name != str(spec):
             raise ArmatureError(f"there is no file {str(spec)!r}.")
         raise unknown(f"there is no file {str(spec)!r}, and the problem", str(spec), shipped)
-    try:
-        return path.read_text("utf-8-sig")  # some editors begin a file with a mark
-    except UnicodeDecodeError as error:
-        raise ArmatureError(f"{str(spec)!r} is not a text in UTF-8: {error}.") from None
+    return read_text(path)
 
 
 def parse_table(text: str) -> dict[str, Any]:

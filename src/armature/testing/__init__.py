@@ -13,6 +13,7 @@ from armature.testing._fuzz import Finding, fuzz_bandits
 from armature.testing._policies import POLICY_PROPERTIES, Trial, check_policy
 from armature.testing._structures import (
     STRUCTURE_PROPERTIES,
+    Declared,
     Problem,
     check_structure,
     random_problem,
@@ -22,6 +23,7 @@ from armature.testing._structures import (
 __all__ = [
     "POLICY_PROPERTIES",
     "STRUCTURE_PROPERTIES",
+    "Declared",
     "Finding",
     "Problem",
     "Trial",
