@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 import json
 import secrets
 import sys
@@ -89,15 +88,7 @@ def spelled_out(classes: Classes, value: Any) -> dict[str, Any]:
 
     `build` makes an equal object from it, and goes on to do so when a default has changed.
     """
-    description = describe(classes, value)
-    for name in inspect.signature(type(value)).parameters:
-        if name not in description:
-            description[name] = _plain(getattr(value, name))
-    return description
-
-
-def _plain(default: Any) -> Any:
-    return list(default) if isinstance(default, tuple) else default
+    return describe(classes, value, defaults=True)
 
 
 def run_key(instance: Instance, policy: Policy, horizon: int, seed: int) -> str:
