@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armature.bounds import Alternative, LowerBound, lower_bound
-from armature.errors import ArmatureError
+from armature.bounds import Alternative, LowerBound, bound_or_none, lower_bound
 from armature.instance import Instance
 from armature.structures import Unconstrained
 
@@ -107,9 +106,8 @@ def regret_curves(
 
 
 def _bounds(instance: Instance) -> dict[str, float]:
-    try:
-        bound = lower_bound(instance)
-    except ArmatureError:  # no bound takes the curves with it
+    bound = bound_or_none(instance)
+    if bound is None:  # which does not take the curves with it
         return {}
     if isinstance(instance.structure, Unconstrained):
         return {LOWER: bound.value}

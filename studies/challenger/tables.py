@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature import Results, lower_bound
+from armature import Results
+from armature.bounds import bound_or_none
 from armature.experiments.markdown import markdown_table
 from armature.files import write_text
 from armature.plotting import Panel, plot_panels
@@ -150,7 +151,8 @@ def growth_table(study: Study) -> str:
     """Regret at each power of ten, and growth per decade over V ln 10."""
     rows = []
     for name, results in study.long.items():
-        value = lower_bound(results.instance).value
+        bound = bound_or_none(results.instance)
+        value = 0.0 if bound is None else bound.value
         marks = [10**p for p in range(3, 10) if 10**p <= results.horizon]
         at = [int(np.searchsorted(results.checkpoints, t)) for t in marks]
         for policy in results.names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import time
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from armature.bounds import lower_bound
+from armature.bounds import bound_or_none
 from armature.experiments.experiment import Experiment
 from armature.experiments.figure import HORIZON, PANELS, REPETITIONS, panel_experiments
 from armature.experiments.folder import claim_folder
@@ -138,6 +139,7 @@ def make_table(results: dict[str, Results]) -> pd.DataFrame:
     for name, result in results.items():
         summary = result.summary().drop(columns="us_per_round").reset_index()
         summary.insert(0, "panel", name)
-        summary["unconstrained"] = lower_bound(result.instance).unconstrained
+        bound = bound_or_none(result.instance)
+        summary["unconstrained"] = math.nan if bound is None else bound.unconstrained
         frames.append(summary)
     return pd.concat(frames, ignore_index=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armature.arrays import Floats, Ints
-from armature.bounds import lower_bound
+from armature.bounds import bound_or_none
 from armature.descriptions import (
     FAMILIES,
     POLICIES,
@@ -165,11 +165,13 @@ class Results:
         """One row for each policy: final regret, its growth beside V, exploration, speed.
 
         `slope` is the growth of the mean regret per unit of ln t over the last decade of rounds:
-        compare it with `V`, the least that is possible as t grows.
+        compare it with `V`, the least that is possible as t grows (nan, with a warning, where that
+        can't be computed).
         """
         import pandas as pd
 
-        value = lower_bound(self.instance).value
+        bound = bound_or_none(self.instance)
+        value = math.nan if bound is None else bound.value
         rows = {}
         decade = int(np.searchsorted(self.checkpoints, self.horizon / 10.0))
         span = math.log(self.horizon / self.checkpoints[decade])
