@@ -16,7 +16,7 @@ from armature import descriptions
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, describe
 from armature.experiments.experiment import parse_experiments
 from armature.experiments.spec import parse_instance
-from armature.simulation import results as results_module
+from armature.simulation import results_file as results_module
 from armature.simulation.results import PolicyRuns
 from armature.testing import discover
 

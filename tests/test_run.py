@@ -60,7 +60,7 @@ def test_a_run_is_what_simulate_gives(spec: Path, tmp_path: Path) -> None:
     same = am.simulate(instance, [am.UCB(), am.SPk(test="raw")], 300, 25, seed=5)
     for name in same.names:
         assert np.array_equal(results.regret(name), same.regret(name))
-    code, output = invoke("run", str(spec), "--json", "--quiet", "--jobs", "1")
+    code, output = invoke("run", str(spec), "--json", "--quiet", "--workers", "1")
     assert code == 0
     regret = json.loads(output)["results"][0]["policies"]["UCB"]["regret"]
     assert regret == pytest.approx(same.regret("UCB")[:, -1].mean())

@@ -173,8 +173,8 @@ def _build_any(section: str, allow: Allowed, table: dict[str, Any]) -> Any:
     return build(ANY, section, table, allow)
 
 
-def describe(classes: Classes, value: Any) -> dict[str, Any]:
-    """What `build` makes an equal object from."""
+def describe(classes: Classes, value: Any, defaults: bool = False) -> dict[str, Any]:
+    """What `build` makes an equal object from; on request with what has its default, too."""
     cls = type(value)
     name = cls.__name__
     kind = name if classes.get(name.lower()) is cls else f"{cls.__module__}:{cls.__qualname__}"
@@ -190,7 +190,8 @@ def describe(classes: Classes, value: Any) -> dict[str, Any]:
         if left_out and parameter.default is None:
             continue
         plain = _plain(argument)
-        if parameter.default is parameter.empty or plain != _plain(parameter.default):
+        known = parameter.default is not parameter.empty and plain == _plain(parameter.default)
+        if defaults or not known:
             description[parameter.name] = plain
     return description
 
@@ -200,11 +201,7 @@ def spelled_out(classes: Classes, value: Any) -> dict[str, Any]:
 
     `build` makes an equal object from it, and goes on to do so when a default has changed.
     """
-    description = describe(classes, value)
-    for name, parameter in inspect.signature(type(value)).parameters.items():
-        if name not in description:
-            description[name] = _plain(parameter.default)
-    return description
+    return describe(classes, value, defaults=True)
 
 
 def from_version_1(description: Any) -> Any:

@@ -1,13 +1,14 @@
 """An experiment in a TOML file: a problem, policies, how long and how often.
 
-    horizon = 10_000
-    repetitions = 200
-    seed = 0
-    policies = ["ucb", "spk", { kind = "spk", test = "raw" }]
-
     means = [0.2, 0.4, 0.9, 0.7, 0.1]
     [structure]
     kind = "unimodal"
+
+    [experiment]                   # or the same keys above the first section
+    horizon = 10_000
+    repetitions = 200
+    seed = 0
+    policies = ["ucb", "spk", { kind = "spk", test = "raw" }, "my_module:MyPolicy"]
 
     [sweep]                        # optional: every combination is run
     "family.sigma" = [0.5, 1.0]
@@ -23,7 +24,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from armature.experiments.spec import (
     EXPERIMENT_KEYS,
     KEYS,
     parse_instance_table,
+    parse_table,
     read_spec,
 )
 from armature.instance import Instance
@@ -72,13 +73,7 @@ def load_experiments(spec: str | Path, allow: Allowed = ()) -> list[Experiment]:
 
 def parse_experiments(text: str, allow: Allowed = ()) -> list[Experiment]:
     """The same from the text of the file."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ArmatureError(f"this is not TOML: {error}.") from None
-    for key in table:
-        if key not in ALL_KEYS:
-            raise unknown("the key", key, ALL_KEYS)
+    table = parse_table(text)
     sweep = table.pop("sweep", {})
     if not isinstance(sweep, dict) or not all(isinstance(v, list) and v for v in sweep.values()):
         raise ArmatureError('[sweep] must have a list for each key, as in "family.sigma" = [1, 2].')

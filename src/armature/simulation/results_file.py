@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = "armature results"
 VERSION = 2  # since 2, what JSON does not have is written as `armature.plain` says
-READABLE = (1, 2)
+READABLE = (1, 2)  # versions of the format
 
 
 def write_file(path: str | os.PathLike[str], about: dict[str, Any], frame: pd.DataFrame) -> None:
