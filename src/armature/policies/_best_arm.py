@@ -20,6 +20,7 @@ from armature.structures import (
     Unconstrained,
     Unimodal,
 )
+from armature.structures._convex import scratch_size
 from armature.structures._quadratic import Rows, state_size
 from armature.structures._records import Floats, Ints
 from armature.structures.model import Model
@@ -172,7 +173,7 @@ def make_rows(structure: Structure) -> BestArmRows:
         basis,
         np.zeros(max(n_real, K)),
         np.zeros(n_integer, dtype=np.int64),
-        np.zeros(3 * K + n + n * n),
+        np.zeros(2 * K + scratch_size.py_func(n, K)),
     )
 
 

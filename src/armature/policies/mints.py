@@ -24,8 +24,8 @@ from armature.policies._policy import CompiledPolicy
 from armature.policies._records import History, argmax
 from armature.streams import Stream, next_unit
 from armature.structures import Structure
-from armature.structures._convex import domain_high, domain_low, minimise
-from armature.structures._quadratic import Limits, make_state
+from armature.structures._convex import domain_high, domain_low, minimise, whole_domain
+from armature.structures._quadratic import make_state
 from armature.structures._records import Floats
 from armature.structures.model import Model, nearest_with, projection
 
@@ -55,11 +55,10 @@ def best_arm_cost(
     own = rows_of(rows, j)
     # Orders alone: the minimiser is the same for every family, so take the simplest.
     family = FamilyRecord(GAUSSIAN, 1.0) if rows.kind == ORDERED else model.family
-    low = domain_low(family)
-    high = domain_high(family)
     solver = make_state(rows.real, rows.integer, n, K, own.right.size)
-    scratch = rows.scratch
-    minimise(family, mu, w, own, Limits(low, high, -1, -1), rows.basis, state.lam, solver, scratch)
+    limits = whole_domain(family, rows.scratch, K, -1, -1)
+    scratch = rows.scratch[2 * K :]
+    minimise(family, mu, w, own, limits, rows.basis, state.lam, solver, scratch)
     if math.isnan(state.lam[0]):
         return math.inf
     for k in range(K):  # rounding must not leave the domain

@@ -16,7 +16,14 @@ from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import GAUSSIAN, total_divergence
 from armature.structures._checks import checked_array, checked_n_arms, checked_order
-from armature.structures._convex import domain_high, domain_low, fail, minimise, nearest_of
+from armature.structures._convex import (
+    fail,
+    minimise,
+    nearest_of,
+    nearest_scratch_size,
+    scratch_size,
+    whole_domain,
+)
 from armature.structures._least_squares import (
     back_substitute,
     difference,
@@ -24,7 +31,7 @@ from armature.structures._least_squares import (
     write_means,
     write_tie,
 )
-from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
+from armature.structures._quadratic import Rows, State, make_state, state_size
 from armature.structures._records import Cell, Floats, Ints, Oracle, Query, Shape, Work
 from armature.structures._structure import CompiledStructure
 
@@ -129,9 +136,9 @@ def constrained(
     r = shape.integer[0]
     basis = shape.real[: K * r].reshape(K, r)
     n_real, _ = state_size(r, K, 0)
-    limits = Limits(domain_low(family), domain_high(family), j, k)
+    limits = whole_domain(family, work.real[2 * n_real :], K, j, k)
     state = state_of(K, r, work, 0)
-    scratch = work.real[2 * n_real :]
+    scratch = work.real[2 * n_real + 2 * K :]
     return minimise(family, mu, w, no_rows(work), limits, basis, lam, state, scratch)
 
 
@@ -163,7 +170,8 @@ def nearest(
     r = shape.integer[0]
     basis = shape.real[: K * r].reshape(K, r)
     n_real, _ = state_size(r, K, 0)
-    can_beat = work.real[2 * n_real : 2 * n_real + K]
+    limits = whole_domain(family, work.real[2 * n_real :], K, -1, -1)
+    can_beat = work.real[2 * n_real + 2 * K : 2 * n_real + 3 * K]
     for k in range(K):
         can_beat[k] = 0.0 if twins(shape, K, j, k) else 1.0
     return nearest_of(
@@ -171,13 +179,14 @@ def nearest(
         mu,
         w,
         no_rows(work),
+        limits,
         j,
         can_beat,
         basis,
         lam,
         state_of(K, r, work, 0),
         state_of(K, r, work, 1),
-        work.real[2 * n_real + K :],
+        work.real[2 * n_real + 3 * K :],
     )
 
 
@@ -199,7 +208,7 @@ def challengers(
     r = shape.integer[0]
     if family.code != GAUSSIAN:
         n_real, _ = state_size(r, K, 0)
-        trial = work.real[2 * n_real + 3 * K + r + r * r :][:K]
+        trial = work.real[2 * n_real + 2 * K + scratch_size(r, K) :][:K]
         for k in range(K):
             own = Query(j, k if k != j else -1, -1, query.support)
             lam[k] = constrained(shape, family, mu, w, own, trial, work)
@@ -285,7 +294,7 @@ class Linear(CompiledStructure):
         K, r = self.basis.shape
         n_real, n_integer = state_size.py_func(r, K, 0)
         gaussian = r * K + 2 * K + 2 * r
-        others = 2 * n_real + 7 * K + r + r * r
+        others = 2 * n_real + 3 * K + nearest_scratch_size.py_func(r, K)
         return max(gaussian, others), max(r, 2 * n_integer)
 
     def cells(

@@ -14,8 +14,14 @@ from armature._compile import kernel
 from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord
 from armature.structures._checks import checked_array, checked_n_arms, checked_order
-from armature.structures._convex import domain_high, domain_low, fail, minimise, nearest_of
-from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
+from armature.structures._convex import (
+    fail,
+    minimise,
+    nearest_of,
+    nearest_scratch_size,
+    whole_domain,
+)
+from armature.structures._quadratic import Rows, State, make_state, state_size
 from armature.structures._records import Cell, Floats, Oracle, Query, Shape, Work
 from armature.structures._structure import CompiledStructure
 
@@ -74,10 +80,11 @@ def constrained(
     k = query.first
     if k >= 0 and shape.real[beats_at(shape, query.best, K) + k] <= 0.0:
         return fail(lam)
-    limits = Limits(domain_low(family), domain_high(family), query.best, k)
+    scratch = work.real[scratch_at(shape, K) :]
+    limits = whole_domain(family, scratch, K, query.best, k)
     identity = work.real[:0].reshape(0, 0)
     state = state_of(shape, K, work, 0)
-    scratch = work.real[scratch_at(shape, K) :]
+    scratch = scratch[2 * K :]
     return minimise(family, mu, w, rows_of(shape), limits, identity, lam, state, scratch)
 
 
@@ -95,18 +102,20 @@ def nearest(
     j = query.best
     K = mu.size
     beats = beats_at(shape, j, K)
+    scratch = work.real[scratch_at(shape, K) :]
     return nearest_of(
         family,
         mu,
         w,
         rows_of(shape),
+        whole_domain(family, scratch, K, -1, -1),
         j,
         shape.real[beats : beats + K],
         work.real[:0].reshape(0, 0),
         lam,
         state_of(shape, K, work, 0),
         state_of(shape, K, work, 1),
-        work.real[scratch_at(shape, K) :],
+        scratch[2 * K :],
     )
 
 
@@ -154,7 +163,7 @@ class PolyhedralStructure(CompiledStructure):
     def work_size(self) -> tuple[int, int]:
         K = self.n_arms
         n_real, n_integer = state_size.py_func(K, K, int(self.shape.integer[0]))
-        return 2 * n_real + 7 * K + K * K, 2 * n_integer
+        return 2 * n_real + 2 * K + nearest_scratch_size.py_func(K, K), 2 * n_integer
 
     def cells(
         self,

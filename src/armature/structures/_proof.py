@@ -1,0 +1,94 @@
+"""Checks of what `_quadratic` says: is it solved, is it infeasible?"""
+
+from __future__ import annotations
+
+import math
+
+from armature._compile import kernel
+from armature.structures._precise import is_proved, tail_of
+from armature.structures._quadratic import Limits, Rows, State, add_row, largest, slack
+from armature.structures._records import Floats
+from armature.structures._vectors import copy, fill
+
+MINIMAL = 1e-10  # by how much a minimum may exceed what its multipliers prove, relative to it
+ROUNDING = 1e-26  # the same relative to what a move as large as the means would cost
+IN_PLACE = 1e-10  # how far a constraint may be violated in a solution, relative to the means
+
+
+@kernel
+def is_infeasible(rows: Rows, limits: Limits, basis: Floats, state: State, size: float) -> bool:
+    """Whether INFEASIBLE from `solve` is proved."""
+    tail = tail_of(state)
+    fill(tail.lam, 0.0)
+    fill(tail.vectors[3], 0.0)
+    scale = max(size, max(largest(rows.right), largest(state.lam)))
+    return is_proved(rows, limits, basis, state, tail, scale)
+
+
+@kernel
+def in_place(rows: Rows, limits: Limits, lam: Floats, size: float) -> bool:
+    """Whether every constraint holds, up to rounding."""
+    least = -IN_PLACE * max(size, max(largest(rows.right), largest(lam)))
+    for constraint in range(rows.right.size):
+        room = slack(rows, limits, lam, constraint)
+        if not room >= least or (constraint < rows.equalities and not -room >= least):
+            return False
+    for a in range(lam.size):
+        if not (lam[a] - limits.low[a] >= least and limits.high[a] - lam[a] >= least):
+            return False
+        if limits.top >= 0 and not lam[limits.top] - lam[a] >= least:
+            return False
+    if limits.k >= 0 and not lam[limits.k] - lam[limits.j] >= least:
+        return False
+    return limits.i < 0 or bool(lam[limits.i] - lam[limits.j] >= least)
+
+
+@kernel
+def excess(
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    lam: Floats,
+    g: Floats,
+    h: Floats,
+    state: State,
+    r: Floats,
+    model: Floats,
+    reach: float,
+) -> float:
+    """By how much F at lam may exceed its minimum, as the state's multipliers u prove.
+
+    There F has the gradient g and the curvatures h. With r = g - N u, what is left of F is lower
+    by r^2 / 2 h where it is least (and not by more than r times the reach); and what the
+    constraints with multipliers leave as room counts. With a basis, `model` is the factor L of the
+    Hessian in y. `r` is scratch space.
+    """
+    copy(g, r)
+    total = 0.0
+    for c in range(state.length[0]):
+        u = float(state.multipliers[c])
+        constraint = state.active[c]
+        if u > 0.0 or constraint < rows.equalities:
+            total += abs(u * slack(rows, limits, lam, constraint))
+            add_row(rows, limits, constraint, -u * state.status[constraint], r)
+    if basis.shape[0] == 0:
+        for i in range(lam.size):
+            way = abs(r[i]) / (2.0 * h[i]) if h[i] > 0.0 else math.inf
+            total += abs(r[i]) * min(way, reach) if r[i] != 0.0 else 0.0
+        return total
+    x = state.vectors[0]
+    for a in range(x.size):
+        part = 0.0
+        for i in range(lam.size):
+            part += basis[i, a] * r[i]
+        for b in range(a):
+            part -= model[a, b] * x[b]
+        x[a] = part / model[a, a]
+        total += 0.5 * x[a] * x[a]
+    return total
+
+
+@kernel
+def is_minimum(value: float, excess_value: float, steepest: float, size: float) -> bool:
+    """Whether so small an excess is no more than rounding."""
+    return excess_value <= MINIMAL * value + ROUNDING * steepest * size * size
