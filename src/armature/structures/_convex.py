@@ -28,7 +28,7 @@ from armature.families.kernels import (
     slope,
     total_divergence,
 )
-from armature.structures._precise import precise_model, precise_solve, tail_of
+from armature.structures._precise_call import solve_precisely
 from armature.structures._proof import excess, in_place, is_infeasible, is_minimum
 from armature.structures._quadratic import (
     INFEASIBLE,
@@ -54,6 +54,7 @@ NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
 FAR = 1e3  # how far an arm is sent away from an end of the domain, relative to the means
 PRECISELY_FLATTEST = 1e-20  # FLATTEST for programs with 32 digits
+STRAIGHTEST = 1e-6  # how little a model may curve, relative to what keeps it within reach
 SNAP = 1e-11  # what is so near to the end of the domain, relative to the means, is at it
 
 
@@ -259,12 +260,16 @@ def aim_far(lam: Floats, arm: int, way: float, basis: Floats, state: State) -> N
 
 
 @kernel
-def repeat_precisely(rows: Rows, limits: Limits, basis: Floats, state: State, size: float) -> int:
+def repeat_precisely(
+    rows: Rows, limits: Limits, basis: Floats, state: State, s: Scratch, size: float
+) -> int:
     """Solve what `aim` or `aim_far` has set up with 32 digits."""
-    tail = tail_of(state)
-    diagonal(tail.columns, 0.0)
-    fill(tail.y, 0.0)
-    return precise_solve(rows, limits, basis, state, size)
+    fill(s.g, 0.0)
+    fill(s.h, 1.0)
+    copy(state.y, s.y)
+    if basis.shape[0] == 0:
+        copy(state.y, s.trial)
+    return solve_precisely(rows, limits, basis, s.y, s.trial, s.g, s.h, state, size)
 
 
 @kernel
@@ -317,8 +322,7 @@ def confirm_quadratic(
         if is_minimum(value, more, largest(s.h), reach):
             return SOLVED
     fill(s.g, 0.0)
-    precise_model(basis, s.y, mu, s.g, s.h, state, tail_of(state))
-    outcome = precise_solve(rows, limits, basis, state, size)
+    outcome = solve_precisely(rows, limits, basis, s.y, mu, s.g, s.h, state, size)
     return INFEASIBLE if outcome == INFEASIBLE else STUCK
 
 
@@ -357,7 +361,7 @@ def find_start(
             if outcome == INFEASIBLE and is_infeasible(rows, limits, basis, state, size):
                 return INFEASIBLE
             aim(mu, narrowed, basis, state)
-            return repeat_precisely(rows, limits, basis, state, size)
+            return repeat_precisely(rows, limits, basis, state, s, size)
         margin = 0.0625 * margin if attempt < 6 else 0.0
     return STUCK
 
@@ -380,6 +384,9 @@ def leave_ends(
     For each arm at an end of the domain where F = inf, a point that is as far from there as the
     others let it; then the middle of them all.
     """
+    # `repeat_precisely` writes to s.y: the middle is gathered in s.model's first row.
+    middle = s.model[0]
+    copy(s.y, middle)
     count = 1.0
     for k in range(mu.size):
         if w[k] > 0.0 and divergence(family, mu[k], lam[k]) == math.inf:
@@ -389,24 +396,31 @@ def leave_ends(
             outcome = solve(rows, limits, basis, state, size)
             if outcome != SOLVED or not in_place(rows, limits, state.lam, size):
                 aim_far(lam, k, way, basis, state)
-                outcome = repeat_precisely(rows, limits, basis, state, size)
+                outcome = repeat_precisely(rows, limits, basis, state, s, size)
             if outcome != SOLVED:
                 continue
             count += 1.0
-            for a in range(s.y.size):
-                s.y[a] += (state.y[a] - s.y[a]) / count
+            for a in range(middle.size):
+                middle[a] += (state.y[a] - middle[a]) / count
+    copy(middle, s.y)
     write_means(basis, s.y, s.trial)
     snap(limits, 0.0, s.trial, lam)
 
 
 @kernel
 def write_model(
-    family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, flattest: float, s: Scratch
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    lam: Floats,
+    straightest: float,
+    flattest: float,
+    s: Scratch,
 ) -> float:
     """The gradient and the curvatures of F's model at lam; the greatest curvature.
 
-    Where F is straight, the model curves just enough to stay within reach; where F is flat, just
-    enough to be solved.
+    Where F is straight, the model curves just enough to stay within reach (or `straightest` times
+    that); where F is flat, just enough to be solved.
     """
     reach = largest(mu) + largest(lam)
     for i in range(mu.size):
@@ -416,7 +430,7 @@ def write_model(
             s.g[i] = w[i] * slope(family, mu[i], lam[i])
             s.h[i] = w[i] * curvature(family, mu[i], lam[i])
             if reach > 0.0:
-                s.h[i] = max(s.h[i], abs(s.g[i]) / reach)
+                s.h[i] = max(s.h[i], straightest * abs(s.g[i]) / reach)
     steepest = largest(s.h)
     for i in range(mu.size):
         s.h[i] = max(s.h[i], flattest * steepest)
@@ -470,12 +484,13 @@ def newton(
     """
     value = total_divergence(family, w, mu, lam)
     heaviest = largest(w)
+    straightest = STRAIGHTEST if precise else 1.0
+    flattest = PRECISELY_FLATTEST if precise else FLATTEST
     for _ in range(NEWTON_STEPS):
-        if write_model(family, mu, w, lam, PRECISELY_FLATTEST if precise else FLATTEST, s) == 0.0:
+        if write_model(family, mu, w, lam, straightest, flattest, s) == 0.0:
             return SOLVED
         if precise:
-            precise_model(basis, s.y, lam, s.g, s.h, state, tail_of(state))
-            outcome = precise_solve(rows, limits, basis, state, size)
+            outcome = solve_precisely(rows, limits, basis, s.y, lam, s.g, s.h, state, size)
         else:
             start_model(basis, s.y, lam, s.g, s.h, state, s.model)
             outcome = solve(rows, limits, basis, state, size)
@@ -508,17 +523,55 @@ def is_confirmed(
     value: float,
     state: State,
     s: Scratch,
+) -> bool:
+    """Whether the state's multipliers prove the minimum.
+
+    They belong to the minimum of a model, where the bound that they give is best.
+    """
+    last = s.low
+    for i in range(mu.size):
+        last[i] = min(max(state.lam[i], limits.low[i]), limits.high[i])
+    more = value - total_divergence(family, w, mu, last)
+    if not more > -math.inf:
+        return False
+    for i in range(mu.size):
+        s.g[i] = w[i] * slope(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
+        s.h[i] = w[i] * curvature(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
+    reach = largest(mu) + largest(lam)
+    more += excess(rows, limits, basis, last, s.g, s.h, state, s.trial, s.model, reach)
+    return is_minimum(value, more, largest(s.h), reach)
+
+
+@kernel
+def confirm_newton(
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    lam: Floats,
+    value: float,
+    state: State,
+    s: Scratch,
     size: float,
 ) -> bool:
-    """Whether the multipliers that `newton` leaves prove its result."""
+    """Whether what `newton` found is proved to be the minimum.
+
+    Where F is straight, its last model was not, and its multipliers may prove too little: then
+    those of a model that is nearly straight as well are tried.
+    """
+    if not in_place(rows, limits, lam, size):
+        return False
     if value <= NOTHING * largest(w):
-        return in_place(rows, limits, lam, size)
-    if basis.shape[0] == 0:
-        for i in range(mu.size):
-            s.h[i] = w[i] * curvature(family, mu[i], lam[i]) if w[i] > 0.0 else 0.0
-    reach = largest(mu) + largest(lam)
-    more = excess(rows, limits, basis, lam, s.g, s.h, state, s.trial, s.model, reach)
-    return is_minimum(value, more, largest(s.h), reach) and in_place(rows, limits, lam, size)
+        return True
+    if is_confirmed(family, mu, w, rows, limits, basis, lam, value, state, s):
+        return True
+    write_model(family, mu, w, lam, STRAIGHTEST, FLATTEST, s)
+    start_model(basis, s.y, lam, s.g, s.h, state, s.model)
+    if solve(rows, limits, basis, state, size) != SOLVED:
+        return False
+    return is_confirmed(family, mu, w, rows, limits, basis, lam, value, state, s)
 
 
 @kernel
@@ -564,7 +617,7 @@ def minimise(
             return value
         outcome = newton(family, mu, w, rows, limits, basis, lam, state, s, size, False)
         value = total_divergence(family, w, mu, lam)
-        if outcome == SOLVED and is_confirmed(
+        if outcome == SOLVED and confirm_newton(
             family, mu, w, rows, limits, basis, lam, value, state, s, size
         ):
             return value

@@ -34,11 +34,11 @@ from armature.structures._quadratic import (
     reset,
 )
 from armature.structures._records import Floats
+from armature.structures._proof import REACH
 from armature.structures._vectors import copy, diagonal, fill
 
 PRECISELY_FEASIBLE = 1e-13  # how far a constraint may be violated, relative to the size of means
 SOLVED_ENOUGH = 1e-10  # the same for those that were given up because they contradict the others
-REACH = 1e8  # how far away, relative to the size of the means, a solution is ruled out by a proof
 SUSPECT = 1e-10  # a normal's free part that is so small asks whether it depends on the active ones
 DEPENDS = 2e-15  # it does if so little remains of it: its entries are rounded themselves
 NO_CHANGE = 1e-20  # what counts as no effect of a multiplier on another
@@ -324,12 +324,7 @@ def remainder(
 def is_proved(
     rows: Rows, limits: Limits, basis: Floats, state: State, tail: State, size: float
 ) -> bool:
-    """Whether the constraint that could not be taken up contradicts the active ones.
-
-    Farkas: with the multipliers u = 1 for it and -change >= 0 for the active ones, the sum of
-    u times slack is some s < 0 here, and changes by z times the way to anywhere else, where z is
-    next to zero. So up to REACH away, some constraint is violated by at least s / 2 / sum of u.
-    """
+    """`_proof.is_infeasible` with 32 digits."""
     q = state.length[0]
     constraint = state.active[q]
     sign = int(state.multipliers[q])
@@ -465,6 +460,23 @@ def precise_solve(rows: Rows, limits: Limits, basis: Floats, state: State, size:
             return outcome
         constraint = constraint + 1 if constraint < rows.equalities else rows.equalities
     return STUCK
+
+
+@kernel
+def precise_program(
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    y: Floats,
+    lam: Floats,
+    g: Floats,
+    h: Floats,
+    state: State,
+    size: float,
+) -> int:
+    """`precise_model` and `precise_solve`."""
+    precise_model(basis, y, lam, g, h, state, tail_of(state))
+    return precise_solve(rows, limits, basis, state, size)
 
 
 @kernel
