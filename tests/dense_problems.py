@@ -31,7 +31,9 @@ ROUNDING = 1e-12  # a shift of the constraints, relative to their size, that exp
 
 @dataclass
 class DenseProblem:
-    """minimise sum w d(mu, lam) s.t. the first rows == right, others >=; limits; lam = basis @ y."""
+    """minimise sum w d(mu, lam) over matrix @ lam >= right, where the first rows are equations,
+    low <= lam <= high, the orders that `pairs` stands for, and lam = basis @ y.
+    """
 
     family: am.Family
     mu: np.ndarray
@@ -240,9 +242,7 @@ def random_positions(K: int, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(np.cumsum(np.maximum(gaps, 1e-4)))
 
 
-def random_rows(
-    inside: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray, int]:
+def random_rows(inside: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, int]:
     """Equalities and inequalities that hold at a point, some of them nearly or exactly repeated."""
     K = inside.size
     m = int(rng.integers(0, 2 * K + 1))
@@ -398,5 +398,7 @@ if __name__ == "__main__":
             began = time.time()
             count = fuzz(kind, family, int(number), int(rest[2]) if len(rest) > 2 else 1)
             seconds = time.time() - began
-            print(kind, family, count.problems, "problems,", len(count.findings), "findings", end=" ")
+            print(
+                kind, family, count.problems, "problems,", len(count.findings), "findings", end=" "
+            )
             print(count.findings[:8], f"{seconds:.0f} s", flush=True)

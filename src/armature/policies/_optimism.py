@@ -12,20 +12,10 @@ import numpy as np
 
 from armature._compile import kernel
 from armature.structures import PolyhedralStructure
-from armature.structures._quadratic import (
-    SOLVED,
-    Limits,
-    Rows,
-    largest,
-    make_state,
-    reset,
-    solve,
-    state_size,
-)
+from armature.structures._convex import scratch_size
+from armature.structures._farthest import farthest
+from armature.structures._quadratic import Limits, Rows, make_state, state_size
 from armature.structures._records import Floats, Ints, Shape
-from armature.structures._vectors import diagonal
-
-FAR = 1e3  # how far beyond the box the objective pulls, relative to the box
 
 
 @kernel
@@ -122,38 +112,27 @@ def simplex_bounds(low: Floats, high: Floats, bounds: Floats) -> bool:
 def polyhedral_bounds(
     rows: Rows, low: Floats, high: Floats, bounds: Floats, real: Floats, integer: Ints
 ) -> bool:
-    """A linear program for each arm: the point nearest to one far out in the arm's direction.
-
-    The last 2 K rows are the box.
-    """
+    """A linear program for each arm."""
     K = low.size
-    m = rows.right.size - 2 * K
-    spread = 0.0
-    for k in range(K):
-        rows.right[m + k] = low[k]
-        rows.right[m + K + k] = -high[k]
-        spread += high[k] - low[k]
-    state = make_state(real, integer, K, K, rows.right.size)
-    limits = Limits(-math.inf, math.inf, -1, -1)
+    m = rows.right.size
+    n_real, _ = state_size(K, K, m)
+    state = make_state(real, integer, K, K, m)
+    limits = Limits(low, high, -1, -1, -1, -1)
     identity = real[:0].reshape(0, 0)
-    size = largest(high)
+    lam = real[n_real : n_real + K]
     for k in range(K):
-        reset(state)
-        diagonal(state.columns, 1.0)
-        for i in range(K):
-            state.y[i] = 0.5 * (low[i] + high[i]) + (FAR * spread if i == k else 0.0)
-        if solve(rows, limits, identity, state, size) != SOLVED:
+        bounds[k] = farthest(rows, limits, identity, k, lam, state, real[n_real + K :])
+        if bounds[k] == -math.inf:
             return False
-        bounds[k] = state.lam[k]
     return True
 
 
 def box_rows(structure: PolyhedralStructure) -> tuple[Rows, Floats, Ints]:
-    """The constraints of a structure and of a box, and room to solve under them."""
+    """The constraints of a structure, and room to solve under them and a box."""
     K = structure.n_arms
     A, b, C, d = structure.constraints
-    matrix = np.vstack([C, -A, np.eye(K), -np.eye(K)])
-    right = np.concatenate([d, -b, np.zeros(2 * K)])
+    matrix = np.vstack([C, -A])
+    right = np.concatenate([d, -b])
     norms = np.linalg.norm(matrix, axis=1)
     norms[norms == 0.0] = 1.0
     matrix, right = matrix / norms[:, None], right / norms
@@ -161,4 +140,5 @@ def box_rows(structure: PolyhedralStructure) -> tuple[Rows, Floats, Ints]:
     start = np.searchsorted(row, np.arange(len(matrix) + 1)).astype(np.int64)
     rows = Rows(start, column.astype(np.int64), matrix[row, column], right, len(C))
     n_real, n_integer = state_size.py_func(K, K, len(matrix))
+    n_real += K + scratch_size.py_func(K, K)
     return rows, np.zeros(n_real), np.zeros(n_integer, dtype=np.int64)

@@ -316,9 +316,7 @@ def confirm_quadratic(
         value += 0.5 * s.g[i] * (state.lam[i] - mu[i])
     if outcome == SOLVED and in_place(rows, limits, state.lam, size):
         reach = size + largest(state.lam)
-        more = excess(
-            rows, limits, basis, state.lam, s.g, s.h, state, s.trial, s.model, reach
-        )
+        more = excess(rows, limits, basis, state.lam, s.g, s.h, state, s.trial, s.model, reach)
         if is_minimum(value, more, largest(s.h), reach):
             return SOLVED
     fill(s.g, 0.0)
@@ -512,6 +510,18 @@ def newton(
 
 
 @kernel
+def is_bent(w: Floats, s: Scratch, straightest: float) -> bool:
+    """Whether a model had to curve where F, with gradient g and curvatures h, hardly does."""
+    steepest = 0.0
+    for i in range(w.size):
+        steepest = max(steepest, max(s.h[i], straightest * abs(s.g[i])))
+    for i in range(w.size):
+        if w[i] > 0.0 and max(straightest * abs(s.g[i]), FLATTEST * steepest) > 2.0 * s.h[i]:
+            return True
+    return False
+
+
+@kernel
 def is_confirmed(
     family: FamilyRecord,
     mu: Floats,
@@ -521,12 +531,14 @@ def is_confirmed(
     basis: Floats,
     lam: Floats,
     value: float,
+    straightest: float,
     state: State,
     s: Scratch,
 ) -> bool:
     """Whether the state's multipliers prove the minimum.
 
-    They belong to the minimum of a model, where the bound that they give is best.
+    They belong to the minimum of a model, where the bound that they give is best. With a basis, the
+    model's curvatures must be F's.
     """
     last = s.low
     for i in range(mu.size):
@@ -538,6 +550,8 @@ def is_confirmed(
         s.g[i] = w[i] * slope(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
         s.h[i] = w[i] * curvature(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
     reach = largest(mu) + largest(lam)
+    if basis.shape[0] > 0 and is_bent(w, s, straightest / reach if straightest == 1.0 else 0.0):
+        return False
     more += excess(rows, limits, basis, last, s.g, s.h, state, s.trial, s.model, reach)
     return is_minimum(value, more, largest(s.h), reach)
 
@@ -565,13 +579,13 @@ def confirm_newton(
         return False
     if value <= NOTHING * largest(w):
         return True
-    if is_confirmed(family, mu, w, rows, limits, basis, lam, value, state, s):
+    if is_confirmed(family, mu, w, rows, limits, basis, lam, value, 1.0, state, s):
         return True
     write_model(family, mu, w, lam, STRAIGHTEST, FLATTEST, s)
     start_model(basis, s.y, lam, s.g, s.h, state, s.model)
     if solve(rows, limits, basis, state, size) != SOLVED:
         return False
-    return is_confirmed(family, mu, w, rows, limits, basis, lam, value, state, s)
+    return is_confirmed(family, mu, w, rows, limits, basis, lam, value, STRAIGHTEST, state, s)
 
 
 @kernel
@@ -688,9 +702,7 @@ def nearest_of(
         if quadratic:
             copy_state(state, spare)
             outcome = solve(rows, limits, basis, spare, largest(mu))
-            outcome = confirm_quadratic(
-                mu, w, rows, limits, basis, outcome, spare, s, largest(mu)
-            )
+            outcome = confirm_quadratic(mu, w, rows, limits, basis, outcome, spare, s, largest(mu))
             if outcome == INFEASIBLE:
                 continue
             cost = total_divergence(family, w, mu, spare.lam)

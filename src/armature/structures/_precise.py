@@ -20,6 +20,7 @@ from armature.structures._double_double import (
     rotate,
     square_root,
 )
+from armature.structures._proof import REACH
 from armature.structures._quadratic import (
     INFEASIBLE,
     SOLVED,
@@ -34,7 +35,6 @@ from armature.structures._quadratic import (
     reset,
 )
 from armature.structures._records import Floats
-from armature.structures._proof import REACH
 from armature.structures._vectors import copy, diagonal, fill
 
 PRECISELY_FEASIBLE = 1e-13  # how far a constraint may be violated, relative to the size of means
@@ -418,9 +418,7 @@ def precise_take_up(
                 change[blocking],
                 change_tail[blocking],
             )
-        add_multiple(
-            -step, -step_tail, change, change_tail, state.multipliers, tail.multipliers, q
-        )
+        add_multiple(-step, -step_tail, change, change_tail, state.multipliers, tail.multipliers, q)
         multiplier, multiplier_tail = add(multiplier, multiplier_tail, step, step_tail)
         if not depends:
             for c in range(q, n):

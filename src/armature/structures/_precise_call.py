@@ -7,6 +7,7 @@ back into Python, where the kernel is compiled (or read from the cache) once it 
 from __future__ import annotations
 
 import ctypes
+import importlib
 from typing import Any
 
 import numpy as np
@@ -38,14 +39,15 @@ def solve_precisely(
 def _floats(address: int, *shape: int) -> Floats:
     if 0 in shape:
         return np.empty(shape)
-    buffer = (ctypes.c_double * int(np.prod(shape))).from_address(address)
+    buffer: Any = (ctypes.c_double * int(np.prod(shape))).from_address(address)
     return np.frombuffer(buffer, dtype=np.float64).reshape(shape)
 
 
 def _integers(address: int, size: int) -> Ints:
     if size == 0:
         return np.empty(0, dtype=np.int64)
-    return np.frombuffer((ctypes.c_int64 * size).from_address(address), dtype=np.int64)
+    buffer: Any = (ctypes.c_int64 * size).from_address(address)
+    return np.frombuffer(buffer, dtype=np.int64)
 
 
 def _answer(size: float, *arguments: int) -> int:
@@ -80,13 +82,12 @@ _entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_double, *[ctypes.c_int64] * (
 
 @before_compiling
 def _teach_solve_precisely() -> None:
-    import llvmlite.binding
     import numba
     from numba.extending import overload
 
     types: Any = numba.types
     address = ctypes.cast(_entry, ctypes.c_void_p).value
-    llvmlite.binding.add_symbol(SYMBOL, address)
+    importlib.import_module("llvmlite.binding").add_symbol(SYMBOL, address)
     signature = types.int64(types.float64, *[types.int64] * (N_ARGUMENTS - 1))
     answer = types.ExternalFunction(SYMBOL, signature)
 

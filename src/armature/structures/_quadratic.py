@@ -207,9 +207,7 @@ def entry(rows: Rows, limits: Limits, K: int, constraint: int, number: int) -> t
 
 
 @kernel
-def add_row(
-    rows: Rows, limits: Limits, constraint: int, factor: float, gradient: Floats
-) -> None:
+def add_row(rows: Rows, limits: Limits, constraint: int, factor: float, gradient: Floats) -> None:
     """gradient += factor * (the gradient of a constraint in lam)."""
     for number in range(n_entries(rows, gradient.size, constraint)):
         arm, value = entry(rows, limits, gradient.size, constraint, number)
