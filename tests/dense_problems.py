@@ -134,33 +134,57 @@ def gap_of(problem: DenseProblem, answer: Answer, size: float) -> tuple[float, f
     """How far the cost is above what the multipliers prove to be a lower bound, and may be.
 
     cost >= F(z) + r (lam - z) + h (lam - z)^2 / 2 + u (right - slack at z) with r = F'(z) - u N for
-    any z: the minimum over lam within twice the size is a lower bound. z is where the
-    solver's last model has its minimum, or the answer itself.
+    any z and any u >= 0: the minimum over lam within reach is a lower bound. z is where the
+    solver's last model has its minimum, or the answer itself; tiny multipliers may be left out.
     """
     matrix, right = problem.constraints()
     finite = np.isfinite(right)
+    matrix, right = matrix[finite], right[finite]
     u = answer.multipliers.copy()
     u[problem.equalities :] = np.maximum(u[problem.equalities :], 0.0)
     u = u[finite]
-    normals = matrix[finite].T.astype(np.longdouble)
-    gap, steepest = answer.cost, 0.0
+    shifts = ROUNDING * size * float(np.abs(u).sum())
+    gap, steepest = answer.cost, float(problem.w.max()) / size
     for z in (answer.lam, np.clip(answer.near, problem.low, problem.high)):
         g, h = derivatives(problem, z)
-        more = answer.cost - cost_of(problem, z)
-        if not np.isfinite(more) or not np.isfinite(g).all():
+        above = answer.cost - cost_of(problem, z)
+        if not np.isfinite(above) or not np.isfinite(g).all():
             continue
-        r = g - normals @ u.astype(np.longdouble)
         steepest = max(steepest, float(h.max()))
+        slack = np.abs(matrix @ z - right)
+        reach = 10.0 * np.maximum(np.maximum(np.abs(z), np.abs(problem.mu)), problem.scale)
         if problem.basis.size:
             h, axes = np.linalg.eigh(problem.basis.T @ (h[:, None] * problem.basis))
             h[h < 1e-14 * h.max()] = 0.0
-            r = axes.T @ (problem.basis.T @ r)
-        way = np.where(h > 0.0, np.abs(r) / np.where(h > 0.0, h, 1.0), np.inf)
-        more += float((np.abs(r) * np.minimum(way, 2.0 * size)).sum())
-        more += float((u * np.abs(matrix[finite] @ z - right[finite])).sum())
-        gap = min(gap, more)
-    shifts = ROUNDING * size * float(np.abs(u).sum())
+            reach = np.full(h.size, np.linalg.norm(reach))
+        for attempt in range(4):
+            kept = u
+            if attempt in (1, 2):
+                kept = np.where(np.abs(u) >= (1e-9, 1e-6)[attempt - 1] * np.abs(u).max(), u, 0.0)
+            elif attempt == 3 and not problem.basis.size:
+                kept = refined(u, matrix, g, h, problem.equalities)
+            r = g - matrix.T.astype(np.longdouble) @ kept.astype(np.longdouble)
+            if problem.basis.size:
+                r = axes.T @ (problem.basis.T @ r)
+            way = np.where(h > 0.0, np.abs(r) / np.where(h > 0.0, h, 1.0), np.inf)
+            more = float((np.abs(r) * np.minimum(way, reach)).sum() + (np.abs(kept) * slack).sum())
+            gap = min(gap, above + more)
+            if gap <= OPTIMAL * answer.cost:
+                break
     return gap, OPTIMAL * answer.cost + shifts + 1e-24 * steepest * size**2 * problem.mu.size
+
+
+def refined(
+    u: np.ndarray, matrix: np.ndarray, g: np.ndarray, h: np.ndarray, equalities: int
+) -> np.ndarray:
+    """Multipliers of the same constraints that leave arms without weight as little as possible."""
+    active = np.flatnonzero(u)
+    scale = 1.0 / np.sqrt(np.where(h > 0.0, h, 1e-6 * h[h > 0.0].min(initial=1.0)))
+    left = (g - matrix.T @ u) * scale
+    better = u.copy()
+    better[active] += np.linalg.lstsq((matrix[active] * scale).T, left, rcond=None)[0]
+    better[equalities:] = np.maximum(better[equalities:], 0.0)
+    return better
 
 
 def derivatives(problem: DenseProblem, lam: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -398,7 +422,8 @@ if __name__ == "__main__":
             began = time.time()
             count = fuzz(kind, family, int(number), int(rest[2]) if len(rest) > 2 else 1)
             seconds = time.time() - began
-            print(
-                kind, family, count.problems, "problems,", len(count.findings), "findings", end=" "
+            sys.stdout.write(
+                f"{kind} {family}: {count.problems} problems, {len(count.findings)} findings "
+                f"{count.findings[:8]} in {seconds:.0f} s\n"
             )
-            print(count.findings[:8], f"{seconds:.0f} s", flush=True)
+            sys.stdout.flush()

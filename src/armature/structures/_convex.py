@@ -29,7 +29,7 @@ from armature.families.kernels import (
     total_divergence,
 )
 from armature.structures._precise_call import solve_precisely
-from armature.structures._proof import excess, in_place, is_infeasible, is_minimum
+from armature.structures._proof import excess, is_infeasible, is_minimum
 from armature.structures._quadratic import (
     INFEASIBLE,
     SOLVED,
@@ -53,7 +53,7 @@ CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
 FAR = 1e3  # how far an arm is sent away from an end of the domain, relative to the means
-PRECISELY_FLATTEST = 1e-20  # FLATTEST for programs with 32 digits
+PRECISELY_FLATTEST = 1e-26  # FLATTEST for programs with 32 digits, after some steps
 STRAIGHTEST = 1e-6  # how little a model may curve, relative to what keeps it within reach
 SNAP = 1e-11  # what is so near to the end of the domain, relative to the means, is at it
 
@@ -314,7 +314,7 @@ def confirm_quadratic(
     for i in range(mu.size):
         s.g[i] = s.h[i] * (state.lam[i] - mu[i])
         value += 0.5 * s.g[i] * (state.lam[i] - mu[i])
-    if outcome == SOLVED and in_place(rows, limits, state.lam, size):
+    if outcome == SOLVED:
         reach = size + largest(state.lam)
         more = excess(rows, limits, basis, state.lam, s.g, s.h, state, s.trial, s.model, reach)
         if is_minimum(value, more, largest(s.h), reach):
@@ -353,7 +353,7 @@ def find_start(
         narrowed = narrow(family, limits, margin, s)
         aim(mu, narrowed, basis, state)
         outcome = solve(rows, narrowed, basis, state, size)
-        if outcome == SOLVED and in_place(rows, narrowed, state.lam, size):
+        if outcome == SOLVED:
             return SOLVED
         if margin == 0.0:
             if outcome == INFEASIBLE and is_infeasible(rows, limits, basis, state, size):
@@ -392,7 +392,7 @@ def leave_ends(
             way = -way if lam[k] == domain_high(family) else way
             aim_far(lam, k, way, basis, state)
             outcome = solve(rows, limits, basis, state, size)
-            if outcome != SOLVED or not in_place(rows, limits, state.lam, size):
+            if outcome != SOLVED:
                 aim_far(lam, k, way, basis, state)
                 outcome = repeat_precisely(rows, limits, basis, state, s, size)
             if outcome != SOLVED:
@@ -446,8 +446,8 @@ def search_line(
     descent: float,
     target: Floats,
     trial: Floats,
-) -> float:
-    """How far to go towards the target, 0 if there is nothing to gain; `trial` is where."""
+) -> tuple[float, float]:
+    """How far to go towards the target, 0 if there is nothing to gain, and F there, at `trial`."""
     step = longest_step(family, mu, w, lam, target)
     while step > 1e-12:
         for i in range(mu.size):
@@ -455,11 +455,20 @@ def search_line(
             trial[i] = min(max(x, limits.low[i]), limits.high[i])
         trial_value = total_divergence(family, w, mu, trial)
         if trial_value <= value - 1e-4 * step * descent:
-            return step
+            return step, trial_value
         if trial_value < value and descent <= 1e-9 * value:
-            return step  # so near that rounding decides
+            return step, trial_value  # so near that rounding decides
         step *= 0.5
-    return 0.0
+    return 0.0, value
+
+
+@kernel
+def promise(g: Floats, target: Floats, lam: Floats) -> float:
+    """How much F would descend from lam to the target if it were straight: no less than it does."""
+    descent = 0.0
+    for i in range(g.size):
+        descent -= g[i] * (target[i] - lam[i])
+    return descent
 
 
 @kernel
@@ -471,42 +480,43 @@ def newton(
     limits: Limits,
     basis: Floats,
     lam: Floats,
+    value: float,
     state: State,
     s: Scratch,
     size: float,
     precise: bool,
-) -> int:
-    """Newton's method from the feasible lam = B y, in which F is finite; whether it came to an end.
+) -> tuple[int, float, float]:
+    """Newton's method from the feasible lam = B y, where F is finite: whether it came to an end,
+    F there, and how much the last model promised to descend from there (about which F is convex).
 
     In the end, the state has the multipliers of lam.
     """
-    value = total_divergence(family, w, mu, lam)
+    descent = 0.0
     heaviest = largest(w)
     straightest = STRAIGHTEST if precise else 1.0
-    flattest = PRECISELY_FLATTEST if precise else FLATTEST
+    flattest = 1e-20 if precise else FLATTEST
     for _ in range(NEWTON_STEPS):
         if write_model(family, mu, w, lam, straightest, flattest, s) == 0.0:
-            return SOLVED
+            return SOLVED, value, 0.0
         if precise:
             outcome = solve_precisely(rows, limits, basis, s.y, lam, s.g, s.h, state, size)
         else:
             start_model(basis, s.y, lam, s.g, s.h, state, s.model)
             outcome = solve(rows, limits, basis, state, size)
-        if outcome != SOLVED:
-            return STUCK
-        descent = 0.0
-        for i in range(mu.size):
-            descent -= s.g[i] * (state.lam[i] - lam[i])
+        if precise:
+            flattest = max(0.1 * flattest, PRECISELY_FLATTEST)
+        descent = promise(s.g, state.lam, lam)
+        if outcome != SOLVED or math.isnan(descent):
+            return STUCK, value, 0.0
         if descent <= CONVERGED * value or value <= NOTHING * heaviest:
-            return SOLVED
-        step = search_line(family, mu, w, limits, lam, value, descent, state.lam, s.trial)
+            return SOLVED, value, descent
+        step, value = search_line(family, mu, w, limits, lam, value, descent, state.lam, s.trial)
         if step == 0.0:
-            return SOLVED
-        value = total_divergence(family, w, mu, s.trial)
+            return SOLVED, value, descent
         copy(s.trial, lam)
         for a in range(s.y.size):
             s.y[a] += step * (state.y[a] - s.y[a])
-    return STUCK
+    return STUCK, value, descent
 
 
 @kernel
@@ -531,6 +541,7 @@ def is_confirmed(
     basis: Floats,
     lam: Floats,
     value: float,
+    descent: float,
     straightest: float,
     state: State,
     s: Scratch,
@@ -543,17 +554,14 @@ def is_confirmed(
     last = s.low
     for i in range(mu.size):
         last[i] = min(max(state.lam[i], limits.low[i]), limits.high[i])
-    more = value - total_divergence(family, w, mu, last)
-    if not more > -math.inf:
-        return False
     for i in range(mu.size):
         s.g[i] = w[i] * slope(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
         s.h[i] = w[i] * curvature(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
     reach = largest(mu) + largest(lam)
     if basis.shape[0] > 0 and is_bent(w, s, straightest / reach if straightest == 1.0 else 0.0):
         return False
-    more += excess(rows, limits, basis, last, s.g, s.h, state, s.trial, s.model, reach)
-    return is_minimum(value, more, largest(s.h), reach)
+    more = excess(rows, limits, basis, last, s.g, s.h, state, s.trial, s.model, reach)
+    return is_minimum(value, more + max(descent, 0.0), largest(s.h), reach)
 
 
 @kernel
@@ -566,6 +574,7 @@ def confirm_newton(
     basis: Floats,
     lam: Floats,
     value: float,
+    descent: float,
     state: State,
     s: Scratch,
     size: float,
@@ -575,17 +584,18 @@ def confirm_newton(
     Where F is straight, its last model was not, and its multipliers may prove too little: then
     those of a model that is nearly straight as well are tried.
     """
-    if not in_place(rows, limits, lam, size):
-        return False
     if value <= NOTHING * largest(w):
         return True
-    if is_confirmed(family, mu, w, rows, limits, basis, lam, value, 1.0, state, s):
+    if is_confirmed(family, mu, w, rows, limits, basis, lam, value, descent, 1.0, state, s):
         return True
     write_model(family, mu, w, lam, STRAIGHTEST, FLATTEST, s)
     start_model(basis, s.y, lam, s.g, s.h, state, s.model)
     if solve(rows, limits, basis, state, size) != SOLVED:
         return False
-    return is_confirmed(family, mu, w, rows, limits, basis, lam, value, STRAIGHTEST, state, s)
+    descent = promise(s.g, state.lam, lam)
+    return is_confirmed(
+        family, mu, w, rows, limits, basis, lam, value, descent, STRAIGHTEST, state, s
+    )
 
 
 @kernel
@@ -603,6 +613,7 @@ def minimise(
     """The nearest point of the polyhedron; `scratch` takes `scratch_size` floats."""
     s = make_scratch(scratch, state.y.size, mu.size)
     size = largest(mu)
+    value = math.inf
     is_near = False
     if basis.shape[0] == 0 and family.code == GAUSSIAN:
         fill(s.g, 0.0)
@@ -624,19 +635,20 @@ def minimise(
             return fail(lam)
         copy(state.y, s.y)
         snap(limits, size, state.lam, lam)
-        if total_divergence(family, w, mu, lam) == math.inf:
-            leave_ends(family, mu, w, rows, limits, basis, lam, state, s, size)
         value = total_divergence(family, w, mu, lam)
         if value == math.inf:
-            return value
-        outcome = newton(family, mu, w, rows, limits, basis, lam, state, s, size, False)
-        value = total_divergence(family, w, mu, lam)
+            leave_ends(family, mu, w, rows, limits, basis, lam, state, s, size)
+            value = total_divergence(family, w, mu, lam)
+            if value == math.inf:
+                return value
+        outcome, value, descent = newton(
+            family, mu, w, rows, limits, basis, lam, value, state, s, size, False
+        )
         if outcome == SOLVED and confirm_newton(
-            family, mu, w, rows, limits, basis, lam, value, state, s, size
+            family, mu, w, rows, limits, basis, lam, value, descent, state, s, size
         ):
             return value
-    newton(family, mu, w, rows, limits, basis, lam, state, s, size, True)
-    return total_divergence(family, w, mu, lam)
+    return newton(family, mu, w, rows, limits, basis, lam, value, state, s, size, True)[1]
 
 
 @kernel

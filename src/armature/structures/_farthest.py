@@ -12,7 +12,7 @@ import math
 
 from armature._compile import kernel
 from armature.structures._convex import Scratch, aim_far, fail, make_scratch, repeat_precisely
-from armature.structures._proof import in_place, is_infeasible
+from armature.structures._proof import is_infeasible
 from armature.structures._quadratic import (
     INFEASIBLE,
     SOLVED,
@@ -80,7 +80,7 @@ def go_far(
     """The point nearest to one that is a long way from the start in an arm's direction."""
     aim_far(start, arm, way, basis, state)
     outcome = solve(rows, limits, basis, state, size)
-    if outcome == SOLVED and in_place(rows, limits, state.lam, size):
+    if outcome == SOLVED:
         return SOLVED
     if outcome == INFEASIBLE and is_infeasible(rows, limits, basis, state, size):
         return INFEASIBLE

@@ -19,9 +19,8 @@ from armature.structures._vectors import copy, fill
 
 MINIMAL = 1e-10  # by how much a minimum may exceed what its multipliers prove, relative to it
 ROUNDING = 1e-26  # the same relative to what a move as large as the means would cost
-REACH = 1e8  # how far away, relative to the size of the means, a proof rules a solution out
+REACH = 1e5  # how far away, relative to the size of the means, a proof rules a solution out
 PROVED = 1e-11  # by how much, relative to the size of the means, constraints must contradict
-IN_PLACE = 1e-10  # how far a constraint may be violated in a solution, relative to the means
 
 
 @kernel
@@ -56,24 +55,6 @@ def is_infeasible(rows: Rows, limits: Limits, basis: Floats, state: State, size:
         drift += abs(z[a])
     scale = max(size, max(largest(rows.right), largest(state.lam)))
     return -total > PROVED * scale * whole and -total > 2.0 * drift * REACH * scale
-
-
-@kernel
-def in_place(rows: Rows, limits: Limits, lam: Floats, size: float) -> bool:
-    """Whether every constraint holds, up to rounding."""
-    least = -IN_PLACE * max(size, max(largest(rows.right), largest(lam)))
-    for constraint in range(rows.right.size):
-        room = slack(rows, limits, lam, constraint)
-        if not room >= least or (constraint < rows.equalities and not -room >= least):
-            return False
-    for a in range(lam.size):
-        if not (lam[a] - limits.low[a] >= least and limits.high[a] - lam[a] >= least):
-            return False
-        if limits.top >= 0 and not lam[limits.top] - lam[a] >= least:
-            return False
-    if limits.k >= 0 and not lam[limits.k] - lam[limits.j] >= least:
-        return False
-    return limits.i < 0 or bool(lam[limits.i] - lam[limits.j] >= least)
 
 
 @kernel

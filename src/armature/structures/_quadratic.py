@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.structures._records import Floats, Ints
 from armature.structures._vectors import copy, fill
 
@@ -33,6 +33,7 @@ INFEASIBLE = 1
 STUCK = 2
 
 FEASIBLE = 1e-12  # how far a constraint may be violated, relative to the size of the means
+POLISHED = 1e-10  # how far the last correction may move the means, likewise
 DEPENDENT = 1e-20  # a normal whose squared part outside of the active normals is less than this
 
 
@@ -152,7 +153,7 @@ def write_means(basis: Floats, y: Floats, lam: Floats) -> None:
         lam[i] = total
 
 
-@kernel
+@inlined
 def slack(rows: Rows, limits: Limits, lam: Floats, constraint: int) -> float:
     """How much room a constraint leaves; negative where it is violated."""
     m = rows.right.size
@@ -209,9 +210,19 @@ def entry(rows: Rows, limits: Limits, K: int, constraint: int, number: int) -> t
 @kernel
 def add_row(rows: Rows, limits: Limits, constraint: int, factor: float, gradient: Floats) -> None:
     """gradient += factor * (the gradient of a constraint in lam)."""
-    for number in range(n_entries(rows, gradient.size, constraint)):
-        arm, value = entry(rows, limits, gradient.size, constraint, number)
-        gradient[arm] += factor * value
+    m = rows.right.size
+    K = gradient.size
+    if constraint < m:
+        for a in range(rows.start[constraint], rows.start[constraint + 1]):
+            gradient[rows.indices[a]] += factor * rows.values[a]
+    elif constraint < m + K:
+        gradient[constraint - m] += factor
+    elif constraint < m + 2 * K:
+        gradient[constraint - m - K] -= factor
+    else:
+        upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+        gradient[upper] += factor
+        gradient[lower] -= factor
 
 
 @kernel
@@ -419,8 +430,11 @@ def take_up(
 
 
 @kernel
-def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> None:
-    """Put the active constraints back to exactly zero slack: y += J1 s with R' s = -slacks."""
+def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> float:
+    """Put the active constraints back to exactly zero slack: y += J1 s with R' s = -slacks.
+
+    How far that moved y, or left the slacks from zero, at most: little if no digits were lost.
+    """
     q = state.length[0]
     change = state.vectors[3]
     for r in range(q):
@@ -429,10 +443,18 @@ def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> None:
         for c in range(r):
             total -= state.triangle[r, c] * change[c]
         change[r] = total / state.triangle[r, r]
+    before = state.vectors[0]
+    copy(state.y, before)
     for c in range(q):
         for a in range(state.y.size):
             state.y[a] += change[c] * state.columns[c, a]
     write_means(basis, state.y, state.lam)
+    moved = 0.0
+    for a in range(state.y.size):
+        moved = max(moved, abs(state.y[a] - before[a]))
+    for c in range(q):
+        moved = max(moved, abs(slack(rows, limits, state.lam, state.active[c])))
+    return moved
 
 
 @kernel
@@ -462,8 +484,8 @@ def solve(rows: Rows, limits: Limits, basis: Floats, state: State, size: float) 
         tolerance = FEASIBLE * max(size, largest(state.lam))
         constraint = most_violated(rows, limits, state, tolerance)
         if constraint < 0:
-            polish(rows, limits, basis, state)
-            return SOLVED
+            moved = polish(rows, limits, basis, state)
+            return SOLVED if moved <= POLISHED * max(size, largest(state.lam)) else STUCK
         outcome = take_up(rows, limits, basis, state, constraint, 0.0)
         if outcome != SOLVED:
             return outcome
