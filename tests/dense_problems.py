@@ -337,7 +337,7 @@ def contradict(
     norm = np.linalg.norm(row)
     if norm < 1e-6:
         row, end, norm = -rows[a], -ends[a], np.linalg.norm(rows[a])
-    miss = 10.0 ** rng.uniform(-7, 0)
+    miss = 10.0 ** rng.uniform(-5, 0)
     return np.vstack([matrix, row / norm]), np.append(right, end / norm + miss)
 
 

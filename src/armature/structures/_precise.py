@@ -38,7 +38,7 @@ from armature.structures._records import Floats
 from armature.structures._vectors import copy, diagonal, fill
 
 PRECISELY_FEASIBLE = 1e-13  # how far a constraint may be violated, relative to the size of means
-SOLVED_ENOUGH = 1e-10  # the same for those that were given up because they contradict the others
+SOLVED_ENOUGH = 1e-9  # the same for those that were given up because they contradict the others
 SUSPECT = 1e-10  # a normal's free part that is so small asks whether it depends on the active ones
 DEPENDS = 2e-15  # it does if so little remains of it: its entries are rounded themselves
 NO_CHANGE = 1e-20  # what counts as no effect of a multiplier on another
