@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.families import FamilyRecord
 from armature.families.kernels import (
     BERNOULLI,
@@ -272,7 +272,7 @@ def repeat_precisely(
     return solve_precisely(rows, limits, basis, s.y, s.trial, s.g, s.h, state, size)
 
 
-@kernel
+@inlined
 def longest_step(family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, target: Floats) -> float:
     """The part of the way to the target on which no arm comes ten times nearer to where F = inf."""
     low = domain_low(family)
@@ -405,7 +405,7 @@ def leave_ends(
     snap(limits, 0.0, s.trial, lam)
 
 
-@kernel
+@inlined
 def write_model(
     family: FamilyRecord,
     mu: Floats,
@@ -435,7 +435,7 @@ def write_model(
     return steepest
 
 
-@kernel
+@inlined
 def search_line(
     family: FamilyRecord,
     mu: Floats,
@@ -462,7 +462,7 @@ def search_line(
     return 0.0, value
 
 
-@kernel
+@inlined
 def promise(g: Floats, target: Floats, lam: Floats) -> float:
     """How much F would descend from lam to the target if it were straight: no less than it does."""
     descent = 0.0
@@ -519,7 +519,7 @@ def newton(
     return STUCK, value, descent
 
 
-@kernel
+@inlined
 def is_bent(w: Floats, s: Scratch, straightest: float) -> bool:
     """Whether a model had to curve where F, with gradient g and curvatures h, hardly does."""
     steepest = 0.0
