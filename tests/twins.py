@@ -238,18 +238,6 @@ class OSSBTwin(Twin):
         return solution.pulls if solution.bounds[1] < math.inf else None
 
 
-def rival(structure: am.Structure, mu, w, j: int, i: int, family: am.Family) -> am.Fit:
-    """The nearest mean vector in which i beats j."""
-    match structure:
-        case am.Unimodal():
-            return structure.cell_min(mu, w, am.Cell(j, i), family)
-        case am.Categorised(categories=categories):
-            top = structure.labels.index(categories[i])
-            second = i if categories[i] == categories[j] else -1
-            return structure.cell_min(mu, w, am.Cell(j, top, second), family)
-    return structure.alt_min(mu, w, j, i, family)
-
-
 class ChallengerTwin(Twin):
     """Draw a challenger, then pull it or what tells it apart; `units` are the random numbers.
 
@@ -269,7 +257,7 @@ class ChallengerTwin(Twin):
         self.options = am.Challenger(**options)
 
     def rival(self, mu: np.ndarray, j: int, i: int) -> am.Fit:
-        return rival(self.structure, mu, self.N, j, i, self.family)
+        return self.structure.challenger_min(mu, self.N, j, i, self.family)
 
     def weight(self, G: float) -> float:
         G = max(G, 0.0)
