@@ -1,4 +1,8 @@
-"""How kernels are compiled: Numba's own way, with names that mean the same in every process."""
+"""How a kernel gets through Numba's front end.
+
+Numba's own way, but it ends with LLVM code (`KernelLibrary`) instead of machine code; and names
+mean the same in every process.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,12 @@ from typing import Any
 from numba.core import bytecode, compiler, untyped_passes
 
 from armature._compiling.fingerprint import Fingerprint, Indescribable
+from armature._compiling.libraries import KernelLibrary
+from armature._compiling.shortcuts import KernelFlags, quick_typing
 
 
 class KernelCompiler(compiler.Compiler):
-    """Names machine code after the kernel's fingerprint.
+    """Names code after the kernel's fingerprint, and leaves it in a `KernelLibrary`.
 
     Numba tells apart the functions that one definition makes, such as the `f` of
     `def make(c): def f(x): return x * c`, by numbers, in the order in which they are compiled. Two
@@ -20,14 +26,19 @@ class KernelCompiler(compiler.Compiler):
 
     def compile_extra(self, function: Any) -> Any:
         """Compile a Python function."""
+        state = self.state
         identity = bytecode.FunctionIdentity.from_function(function)
         try:
             identity.unique_id = int(Fingerprint(function).digest[:16], 16)
             identity.unique_name = f"{identity.func_qualname}${identity.unique_id}"
         except Indescribable:
             pass  # it is not kept for another process either
-        self.state.func_id = identity
-        untyped_passes.ExtractByteCode().run_pass(self.state)
-        self.state.lifted = ()
-        self.state.lifted_from = None
-        return self._compile_bytecode()
+        state.func_id = identity
+        state.library = KernelLibrary(state.targetctx.codegen(), identity.func_qualname)
+        state.flags = KernelFlags(state.flags)
+        state.flags.no_compile = True
+        untyped_passes.ExtractByteCode().run_pass(state)
+        state.lifted = ()
+        state.lifted_from = None
+        with quick_typing(state.typingctx):
+            return self._compile_bytecode()
