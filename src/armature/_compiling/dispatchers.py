@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import compiler, sigutils
+from numba.core import compiler, errors, sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
@@ -17,7 +17,6 @@ from armature._compiling.cache import (
 )
 from armature._compiling.libraries import EntryLibrary, EntryPoint
 from armature._compiling.pipeline import KernelCompiler
-
 
 _NumbaDispatcher: Any = CPUDispatcher  # of which the types say little
 
@@ -62,6 +61,21 @@ class Callee(_Dispatcher):
         result = self._compiler.compile(arguments, returned)._replace(entry_point=EntryPoint())
         self._cache.save(signature, result)
         return result
+
+    def get_call_template(self, arguments: Any, keywords: Any) -> Any:
+        """How to call it with these types.
+
+        Numba has a type for each number that is written out in a call, and would compile the kernel
+        for each of them. Here it is compiled for numbers, unless it can't be.
+        """
+        plain = tuple(types.unliteral(argument) for argument in arguments)
+        named = {name: types.unliteral(argument) for name, argument in keywords.items()}
+        try:
+            return super().get_call_template(plain, named)
+        except errors.TypingError:
+            if plain == tuple(arguments) and named == dict(keywords):
+                raise
+            return super().get_call_template(arguments, keywords)
 
     def add_overload(self, result: Any) -> None:
         """Known to other kernels, not to Python."""

@@ -40,16 +40,23 @@ class KernelLibrary(JITCodeLibrary):
         return library
 
     def parts(self) -> list[Any]:
-        """This library and all that it calls, each once, callers first."""
-        found: dict[Any, None] = {}
-        waiting: list[Any] = [self]
-        while waiting:
-            library = waiting.pop()
-            if library not in found:
-                found[library] = None
+        """This library and all that it calls, each once, and after all that call it.
+
+        The order matters: LLVM links nothing that nobody has asked for yet.
+        """
+        begun: set[Any] = set()
+        finished: list[Any] = []
+
+        def visit(library: Any) -> None:
+            if library not in begun:
+                begun.add(library)
                 if isinstance(library, KernelLibrary):
-                    waiting += library._linking_libraries
-        return list(found)
+                    for called in library._linking_libraries:
+                        visit(called)
+                finished.append(library)
+
+        visit(self)
+        return finished[::-1]
 
     def whole_module(self, exported: bool) -> Any:
         """One module of everything; if exported, its own functions can be called from outside."""
@@ -83,7 +90,11 @@ class EntryLibrary(JITCodeLibrary):
         """Put a kernel into it; if exported, one can ask for its address."""
         for library in kernel.parts():
             self._reload_init.update(library._reload_init)
-        self._final_module.link_in(kernel.whole_module(exported))
+        module = kernel.whole_module(exported)
+        missing = [f.name for f in module.functions if f.is_declaration and f.name[:3] == "_ZN"]
+        if missing:
+            raise RuntimeError(f"{self.name} calls what is not there: {missing}")
+        self._final_module.link_in(module)
 
     def symbols(self) -> set[str]:
         """The names of what is defined in it."""
