@@ -18,11 +18,26 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+_interpreted: ContextVar[bool] = ContextVar("interpreted", default=False)
+
+
+@contextmanager
+def interpreted() -> Iterator[None]:
+    """Kernels that are called from Python run as plain Python meanwhile."""
+    token = _interpreted.set(True)
+    try:
+        yield
+    finally:
+        _interpreted.reset(token)
 
 
 class Kernel(Generic[P, R]):
@@ -37,6 +52,8 @@ class Kernel(Generic[P, R]):
         self.py_func, self.options = py_func, {"nogil": True, "_nrt": False, **options}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if _interpreted.get():
+            return self.py_func(*args, **kwargs)
         return self.dispatcher(*args, **kwargs)  # type: ignore[no-any-return]
 
     @functools.cached_property

@@ -11,7 +11,7 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
-from armature.policies._records import make_history
+from armature.policies.records import make_history
 from armature.streams import DECISIONS, key_of, make_stream
 from armature.structures import Structure
 from armature.structures.model import make_model

@@ -35,15 +35,19 @@ from armature.policies import (
     ThompsonSampling,
 )
 from armature.structures import (
+    Box,
     Categorised,
     Concave,
     Linear,
     Lipschitz,
+    Monotone,
+    Multimodal,
     Polyhedral,
     Simplex,
     Sparse,
     Unconstrained,
     Unimodal,
+    UnimodalTree,
 )
 
 Classes = dict[str, type[Any]]
@@ -55,7 +59,19 @@ def _by_name(*classes: type[Any]) -> Classes:
 
 FAMILIES = _by_name(Gaussian, Bernoulli, Poisson, Exponential)
 STRUCTURES = _by_name(
-    Unconstrained, Unimodal, Categorised, Sparse, Linear, Lipschitz, Concave, Simplex, Polyhedral
+    Unconstrained,
+    Unimodal,
+    Categorised,
+    Sparse,
+    Linear,
+    Lipschitz,
+    Concave,
+    Simplex,
+    Polyhedral,
+    Box,
+    Monotone,
+    Multimodal,
+    UnimodalTree,
 )
 POLICIES = _by_name(
     SPk,

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armature.arrays import Floats
 from armature.decisions import Decisions
 from armature.families import Family
-from armature.policies import Policy
-from armature.policies._explanation import Belief
+from armature.policies import Belief, Policy
 from armature.structures import Structure
-from armature.structures._records import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Family, Gaussian
-from armature.structures import CompiledStructure, Structure
+from armature.structures import Structure
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,8 +32,7 @@ class Instance:
         self, structure: Structure, means: npt.ArrayLike, family: Family | None = None
     ) -> None:
         family = Gaussian() if family is None else family
-        if isinstance(structure, CompiledStructure):
-            structure.checked_family(family)
+        structure.checked_family(family)
         vector = family.checked(structure.checked_vector(means, "means"))
         violation = structure.violation_of(vector)
         if violation is not None:

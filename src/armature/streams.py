@@ -12,13 +12,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MASK = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -110,6 +107,25 @@ def normal_quantile(u: float) -> float:
             + 0.0148753612908506148525) * r + 0.13692988092273580531) * r
             + 0.59983220655588793769) * r + 1.0)  # fmt: skip
     return top / bottom if q > 0.0 else -top / bottom
+
+
+class Source(NamedTuple):
+    """Where a block of rewards comes from: more uniform numbers are to be had for each of them."""
+
+    first: int  # the number of the block's first reward
+    arm: int
+    repetition: int
+    key0: int
+    key1: int
+
+
+@kernel
+def more_units(source: Source, i: int, attempt: int) -> tuple[float, float]:
+    """Two uniform numbers for reward i of a block; each attempt has numbers of its own."""
+    purpose = REWARDS + (attempt << 8)
+    return two_units(
+        source.first + i, source.arm, source.repetition, purpose, source.key0, source.key1
+    )
 
 
 class Stream(NamedTuple):

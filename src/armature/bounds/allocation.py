@@ -21,10 +21,10 @@ import math
 from typing import NamedTuple
 
 from armature._compile import kernel
-from armature.families.kernels import GAUSSIAN, divergence
-from armature.structures._quadratic import largest
-from armature.structures._records import Floats, Ints
+from armature.arrays import Floats, Ints
+from armature.families.kernels import divergence
 from armature.structures.model import Model, nearest_alternative, nearest_with
+from armature.structures.vectors import largest
 
 CERTIFIED = 0
 NO_ALTERNATIVE = 1
@@ -276,7 +276,7 @@ def allocate(
         warm = largest(pulls) > 0.0 and start_warm(model, mu, gaps, best, tolerance, pulls, tableau)
     # With no weight at all, an arm's mean may go where its divergence is infinite, if there is such
     # a place.
-    trace = 0.0 if family.code == GAUSSIAN else TRACE * tolerance
+    trace = 0.0 if family.gaussian else TRACE * tolerance
     pivots = 0  # since the inverse was last computed afresh
     for step in range(steps):
         write_prices(tableau, N)

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence
 from armature.instance import Instance
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
-from armature.structures._records import Floats, Ints
 from armature.structures.model import Model, make_model, nearest_alternative
 
 LARGEST = 1e8  # a divergence that counts as infinite
@@ -117,11 +117,10 @@ def play_lambda(
     vectors: Floats,
     leaders: Floats,
     experts: Floats,
-    support: Ints,
 ) -> None:
     """A leader for each cell, AdaHedge over the cells; the arm with most information answers."""
     K = mu.size
-    C = cells.shape[0]
+    C = cells.size
     learner = AdaHedgeState(experts[0], experts[1, :1])
     q = experts[2]
     loss = experts[3]
@@ -133,7 +132,7 @@ def play_lambda(
         adahedge_weights(learner, q)
         for k in range(K):
             expected[k] = 0.0
-        follow_the_leaders(model, mu, N, best, cells, support, leaders)
+        follow_the_leaders(model, mu, N, best, cells, leaders)
         for c in range(C):
             for k in range(K):
                 if q[c] > 0.0:
@@ -215,8 +214,8 @@ def solve_game(
     else:
         cells = FollowTheLeader(structure, mu, best, family)
         experts = np.zeros((len(cells.cells), K)), np.zeros((4, len(cells.cells)))
-        model = make_model(structure, family, ("nearest", "cell_min"))
-        play_lambda(model, mu, gaps, best, cells.table, *tail, *experts, cells.support)
+        model = cells.model(("nearest", "cell_min"))
+        play_lambda(model, mu, gaps, best, cells.numbers, *tail, *experts)
     regret = float(N @ gaps)
     upper = float(trajectory[-1, 1])
     return Game(

@@ -1,6 +1,7 @@
 """Reward families: how rewards are distributed, given their mean."""
 
 from armature.families._family import Family, FamilyRecord, Interval
+from armature.families._formulas import Formulas
 from armature.families.bernoulli import Bernoulli
 from armature.families.exponential import Exponential
 from armature.families.gaussian import Gaussian
@@ -11,6 +12,7 @@ __all__ = [
     "Exponential",
     "Family",
     "FamilyRecord",
+    "Formulas",
     "Gaussian",
     "Interval",
     "Poisson",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import math
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple, overload
@@ -10,16 +9,28 @@ from typing import ClassVar, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from armature.arrays import Floats
 from armature.errors import ArmatureError
-
-Floats = npt.NDArray[np.float64]
+from armature.families._formulas import Formulas, addresses
+from armature.streams import Source
 
 
 class FamilyRecord(NamedTuple):
-    """A reward family as kernels see it: which one, and the variance where it is a parameter."""
+    """A reward family as kernels see it: a few numbers, and where its formulas are."""
 
-    code: int
-    variance: float
+    gaussian: bool  # whose formulas are written out where they are used
+    parameter: float  # the variance of Gaussian rewards; whatever a family's formulas take
+    low: float  # the ends of the domain
+    high: float
+    proxy: float  # a variance for which rewards are sub-Gaussian; infinite where there is none
+    divergence: int
+    upper: int
+    lower: int
+    slope: int
+    curvature: int
+    variance: int
+    draw: int
+    posterior: int
 
 
 class Interval(NamedTuple):
@@ -49,7 +60,7 @@ class Interval(NamedTuple):
         return f"{left}{self.low:g}, {self.high:g}{right}"
 
 
-class Family(abc.ABC):
+class Family:
     """A one-parameter exponential family of reward distributions, parametrised by the mean.
 
     With x, y means of the family and d(x, y) the Kullback-Leibler divergence between the
@@ -64,12 +75,16 @@ class Family(abc.ABC):
 
     `convex` says whether y -> d(x, y) is convex. All families share the minimisers of problems made
     of order constraints alone; the other structures need it.
+
+    A family of your own is a frozen dataclass in one file: `domain`, `support`, and `formulas`, the
+    kernels that compiled code calls. It then works wherever the library's do. It must be a
+    one-parameter exponential family: then pooling is averaging, which much else rests on.
     """
 
-    code: ClassVar[int]
     domain: ClassVar[Interval]
     support: ClassVar[Interval]
     convex: ClassVar[bool] = True
+    formulas: ClassVar[Formulas]
 
     @classmethod
     def examples(cls) -> tuple[Family, ...]:
@@ -77,9 +92,43 @@ class Family(abc.ABC):
         return (cls(),)
 
     @property
+    def some_mean(self) -> float:
+        """A mean well inside of the domain."""
+        low, high = self.domain.low, self.domain.high
+        if math.isfinite(low) and math.isfinite(high):
+            return 0.5 * (low + high)
+        return low + 1.0 if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0
+
+    @property
+    def parameter(self) -> float:
+        """What the formulas get as their first argument."""
+        return 1.0
+
+    @property
+    def sub_gaussian_variance(self) -> float:
+        """A variance v such that E exp(s (reward - mean)) <= exp(v s^2 / 2); inf if there is none.
+
+        By Hoeffding's lemma, a quarter of the squared length of a bounded support will do.
+        """
+        return (self.support.high - self.support.low) ** 2 / 4.0
+
+    @property
     def record(self) -> FamilyRecord:
         """This family as kernels see it."""
-        return FamilyRecord(self.code, 1.0)
+        formulas = getattr(type(self), "formulas", None)
+        if not isinstance(formulas, Formulas):
+            raise ArmatureError(
+                f"{type(self).__name__} declares no formulas: a reward family needs the class "
+                "attribute `formulas = Formulas(...)`, the kernels that compiled code calls."
+            )
+        return FamilyRecord(
+            False,
+            self.parameter,
+            self.domain.low,
+            self.domain.high,
+            self.sub_gaussian_variance,
+            *addresses(formulas),
+        )
 
     @overload
     def divergence(self, x: float, y: float) -> float: ...
@@ -130,11 +179,17 @@ class Family(abc.ABC):
         rewards = np.asarray(self._draw(self.checked(mean, "mean"), rng, size), dtype=np.float64)
         return float(rewards) if rewards.ndim == 0 else rewards
 
-    @abc.abstractmethod
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None
     ) -> npt.ArrayLike:
-        """Rewards of checked means."""
+        """Rewards of checked means: by default with the formula `draw`."""
+        means = np.broadcast_to(mean, mean.shape if size is None else size)
+        rewards = rng.random(means.shape)
+        flat = rewards.reshape(-1)
+        for i, one in enumerate(means.reshape(-1)):
+            words = rng.integers(0, 2**32, len(Source._fields))
+            self.formulas.draw(self.parameter, float(one), flat[i : i + 1], Source(*words.tolist()))
+        return rewards
 
     def checked(self, means: npt.ArrayLike, name: str = "means") -> Floats:
         """The means as a float array; an error that names the first one outside the domain."""

@@ -10,15 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats
 from armature.families._excess import excess, excess_of_log
-from armature.families._family import Family, Floats, Interval
+from armature.families._family import Family, Interval
+from armature.families._formulas import Formulas
+from armature.streams import Source, Stream, next_gamma
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 SMALLEST_ABOVE_ZERO = 5e-324
 
 
 @kernel
-def bernoulli_divergence(x: float, y: float) -> float:
+def divergence(p: float, x: float, y: float) -> float:
     """x ln(x / y) + (1 - x) ln((1 - x) / (1 - y)), as a sum of two non-negative terms.
 
     With 1 + u = y / x and 1 + v = (1 - y) / (1 - x), the linear parts x u + (1 - x) v cancel.
@@ -35,7 +38,7 @@ def bernoulli_divergence(x: float, y: float) -> float:
 
 
 @kernel
-def bernoulli_shrink(a: float, b: float, level: float) -> float:
+def shrink(a: float, b: float, level: float) -> float:
     """The z <= 0 at which moving mass a to a exp(z) costs `level`, where b = 1 - a.
 
     The cost -a z - b ln((1 - a exp(z)) / b) is convex and decreasing in z <= 0: Newton's method
@@ -67,21 +70,60 @@ def bernoulli_shrink(a: float, b: float, level: float) -> float:
 
 
 @kernel
-def bernoulli_upper(x: float, level: float) -> float:
+def upper(p: float, x: float, level: float) -> float:
     """The largest y with divergence(x, y) <= level; 1 only for x = 1 or an infinite level."""
     if x == 1.0 or level == math.inf:
         return 1.0
-    y = x - (1.0 - x) * math.expm1(bernoulli_shrink(1.0 - x, x, level))
+    y = x - (1.0 - x) * math.expm1(shrink(1.0 - x, x, level))
     return min(y, LARGEST_BELOW_ONE)
 
 
 @kernel
-def bernoulli_lower(x: float, level: float) -> float:
+def lower(p: float, x: float, level: float) -> float:
     """The smallest y with divergence(x, y) <= level; 0 only for x = 0 or an infinite level."""
     if x == 0.0 or level == math.inf:
         return 0.0
-    y = x * math.exp(bernoulli_shrink(x, 1.0 - x, level))
+    y = x * math.exp(shrink(x, 1.0 - x, level))
     return max(y, SMALLEST_ABOVE_ZERO)
+
+
+@kernel
+def slope(p: float, x: float, y: float) -> float:
+    """The derivative of y -> d(x, y), for y inside the domain or y = x."""
+    if y == 0.0 or y == 1.0:
+        return 1.0 - 2.0 * y
+    return (y - x) / (y * (1.0 - y))
+
+
+@kernel
+def curvature(p: float, x: float, y: float) -> float:
+    """The second derivative, likewise."""
+    first = x / (y * y) if x > 0.0 and y > 0.0 else 0.0
+    return first + ((1.0 - x) / ((1.0 - y) * (1.0 - y)) if x < 1.0 and y < 1.0 else 0.0)
+
+
+@kernel
+def variance(p: float, x: float) -> float:
+    """x (1 - x)."""
+    return x * (1.0 - x)
+
+
+@kernel
+def draw(p: float, mean: float, out: Floats, source: Source) -> None:
+    """1 with probability `mean`."""
+    for i in range(out.size):
+        out[i] = 1.0 if out[i] < mean else 0.0
+
+
+@kernel
+def posterior(
+    p: float, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
+) -> None:
+    """A beta number for each arm: the prior is flat."""
+    for k in range(pulls.size):
+        a = next_gamma(stream, 1.0 + sums[k])
+        b = next_gamma(stream, 1.0 + pulls[k] - sums[k])
+        out[k] = a / (a + b)
 
 
 @dataclass(frozen=True)
@@ -94,9 +136,11 @@ class Bernoulli(Family):
     0.712879
     """
 
-    code: ClassVar[int] = 1
     domain: ClassVar[Interval] = Interval(0.0, 1.0)
     support: ClassVar[Interval] = Interval(0.0, 1.0, integer=True)
+    formulas: ClassVar[Formulas] = Formulas(
+        divergence, upper, lower, slope, curvature, variance, draw, posterior
+    )
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

@@ -10,27 +10,64 @@ import numpy as np
 import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats
 from armature.families._excess import excess, excess_inverse_above, excess_inverse_below
-from armature.families._family import Family, Floats, Interval
+from armature.families._family import Family, Interval
+from armature.families._formulas import Formulas
+from armature.streams import Source, Stream, next_gamma
 
 
 @kernel
-def exponential_divergence(x: float, y: float) -> float:
+def divergence(p: float, x: float, y: float) -> float:
     """x / y - 1 - ln(x / y)."""
     return excess(y, x, x - y) / y
 
 
 @kernel
-def exponential_upper(x: float, level: float) -> float:
+def upper(p: float, x: float, level: float) -> float:
     """The largest y with divergence(x, y) <= level (infinite where it exceeds every double)."""
     z = -excess_inverse_below(level)
     return x * math.exp(z) if z < 709.0 else math.inf
 
 
 @kernel
-def exponential_lower(x: float, level: float) -> float:
+def lower(p: float, x: float, level: float) -> float:
     """The smallest y with divergence(x, y) <= level."""
     return x / (1.0 + excess_inverse_above(level))
+
+
+@kernel
+def slope(p: float, x: float, y: float) -> float:
+    """The derivative of y -> d(x, y)."""
+    return (y - x) / (y * y)
+
+
+@kernel
+def curvature(p: float, x: float, y: float) -> float:
+    """The second derivative: negative where y > 2 x."""
+    return (2.0 * x - y) / (y * y * y)
+
+
+@kernel
+def variance(p: float, x: float) -> float:
+    """The squared mean."""
+    return x * x
+
+
+@kernel
+def draw(p: float, mean: float, out: Floats, source: Source) -> None:
+    """By inversion."""
+    for i in range(out.size):
+        out[i] = -mean * math.log(1.0 - out[i])
+
+
+@kernel
+def posterior(
+    p: float, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
+) -> None:
+    """An inverse gamma number for each arm: the prior is Jeffreys's, 1 / mean."""
+    for k in range(pulls.size):
+        out[k] = sums[k] / next_gamma(stream, pulls[k])
 
 
 @dataclass(frozen=True)
@@ -44,10 +81,12 @@ class Exponential(Family):
     0.193147
     """
 
-    code: ClassVar[int] = 3
     domain: ClassVar[Interval] = Interval(0.0, math.inf, closed=False)
     support: ClassVar[Interval] = Interval(0.0, math.inf)
     convex: ClassVar[bool] = False
+    formulas: ClassVar[Formulas] = Formulas(
+        divergence, upper, lower, slope, curvature, variance, draw, posterior
+    )
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

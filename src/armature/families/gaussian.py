@@ -9,9 +9,14 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import inlined
+from armature._compile import inlined, kernel
+from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.families._family import Family, FamilyRecord, Floats, Interval
+from armature.families._family import Family, FamilyRecord, Interval
+from armature.families._formulas import Formulas
+from armature.streams import Source, Stream, fill_normals, normal_quantile
+
+# Used in place where `FamilyRecord.gaussian` says so; the formulas by address are the same.
 
 
 @inlined
@@ -26,6 +31,61 @@ def gaussian_radius(variance: float, level: float) -> float:
     return math.sqrt(2.0 * variance * level)
 
 
+@kernel
+def draw_gaussian(p: float, mean: float, out: Floats, source: Source) -> None:
+    """By inversion."""
+    sigma = math.sqrt(p)
+    for i in range(out.size):
+        out[i] = mean + sigma * normal_quantile(out[i])
+
+
+@kernel
+def posterior_gaussian(
+    p: float, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
+) -> None:
+    """A normal number for each arm: the prior is flat."""
+    fill_normals(stream, out)
+    sigma = math.sqrt(p)
+    for k in range(pulls.size):
+        out[k] = means[k] + sigma * out[k] / math.sqrt(pulls[k])
+
+
+@kernel
+def upper(p: float, x: float, level: float) -> float:
+    """x + the radius."""
+    return x + gaussian_radius(p, level)
+
+
+@kernel
+def lower(p: float, x: float, level: float) -> float:
+    """x - the radius."""
+    return x - gaussian_radius(p, level)
+
+
+@kernel
+def divergence(p: float, x: float, y: float) -> float:
+    """(x - y)^2 / (2 p)."""
+    return gaussian_divergence(p, x, y)
+
+
+@kernel
+def slope(p: float, x: float, y: float) -> float:
+    """The derivative of y -> d(x, y)."""
+    return (y - x) / p
+
+
+@kernel
+def curvature(p: float, x: float, y: float) -> float:
+    """The second derivative."""
+    return 1.0 / p
+
+
+@kernel
+def variance(p: float, x: float) -> float:
+    """The same for all means."""
+    return p
+
+
 @dataclass(frozen=True)
 class Gaussian(Family):
     """Normal rewards: any mean, standard deviation `sigma`.
@@ -38,9 +98,11 @@ class Gaussian(Family):
 
     sigma: float = 1.0
 
-    code: ClassVar[int] = 0
     domain: ClassVar[Interval] = Interval(-math.inf, math.inf)
     support: ClassVar[Interval] = Interval(-math.inf, math.inf)
+    formulas: ClassVar[Formulas] = Formulas(
+        divergence, upper, lower, slope, curvature, variance, draw_gaussian, posterior_gaussian
+    )
 
     def __post_init__(self) -> None:
         if not (
@@ -56,8 +118,18 @@ class Gaussian(Family):
         return cls(), cls(sigma=0.1)
 
     @property
+    def parameter(self) -> float:
+        return self.sigma * self.sigma
+
+    @property
+    def sub_gaussian_variance(self) -> float:
+        return self.parameter
+
+    @property
     def record(self) -> FamilyRecord:
-        return FamilyRecord(self.code, self.sigma * self.sigma)
+        v = self.parameter
+        unused = [0] * len(Formulas._fields)
+        return FamilyRecord(True, v, self.domain.low, self.domain.high, v, *unused)
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

@@ -1,53 +1,29 @@
-"""The families' formulas, selected by a `FamilyRecord`: one kernel serves all families.
+"""The families' formulas for compiled code: one kernel serves all families.
 
-A branch on the code costs nothing that can be measured, and keeps compile time independent of
-the number of families.
+Gaussian formulas stand here in place; those of all other families are called by address.
 """
 
 from __future__ import annotations
 
 from armature._compile import inlined, kernel
-from armature.families._family import FamilyRecord, Floats
-from armature.families.bernoulli import (
-    Bernoulli,
-    bernoulli_divergence,
-    bernoulli_lower,
-    bernoulli_upper,
+from armature.arrays import Floats
+from armature.families._family import FamilyRecord
+from armature.families._formulas import draw_at, of_one_mean, of_two_means, posterior_at
+from armature.families.gaussian import (
+    draw_gaussian,
+    gaussian_divergence,
+    gaussian_radius,
+    posterior_gaussian,
 )
-from armature.families.exponential import (
-    exponential_divergence,
-    exponential_lower,
-    exponential_upper,
-)
-from armature.families.gaussian import Gaussian, gaussian_divergence, gaussian_radius
-from armature.families.poisson import (
-    Poisson,
-    poisson_divergence,
-    poisson_lower,
-    poisson_upper,
-)
-
-GAUSSIAN = Gaussian.code
-BERNOULLI = Bernoulli.code
-POISSON = Poisson.code
-
-
-@kernel
-def other_divergence(code: int, x: float, y: float) -> float:
-    """d(x, y) of the families but the Gaussian."""
-    if code == BERNOULLI:
-        return bernoulli_divergence(x, y)
-    if code == POISSON:
-        return poisson_divergence(x, y)
-    return exponential_divergence(x, y)
+from armature.streams import Source, Stream
 
 
 @inlined
 def divergence(family: FamilyRecord, x: float, y: float) -> float:
     """d(x, y)."""
-    if family.code == GAUSSIAN:
-        return gaussian_divergence(family.variance, x, y)
-    return other_divergence(family.code, x, y)
+    if family.gaussian:
+        return gaussian_divergence(family.parameter, x, y)
+    return of_two_means(family.divergence, family.parameter, x, y)
 
 
 @inlined
@@ -67,75 +43,64 @@ def total_divergence(family: FamilyRecord, w: Floats, mu: Floats, lam: Floats) -
     return total
 
 
-@kernel
-def slope(family: FamilyRecord, x: float, y: float) -> float:
-    """The derivative of y -> d(x, y), for y inside the domain or y = x."""
-    if family.code == GAUSSIAN:
-        return (y - x) / family.variance
-    if family.code == BERNOULLI:
-        if y == 0.0 or y == 1.0:
-            return 1.0 - 2.0 * y
-        return (y - x) / (y * (1.0 - y))
-    if y == 0.0:
-        return 1.0
-    return (y - x) / y
-
-
-@kernel
-def curvature(family: FamilyRecord, x: float, y: float) -> float:
-    """The second derivative of y -> d(x, y) for the convex families, likewise."""
-    if family.code == GAUSSIAN:
-        return 1.0 / family.variance
-    first = x / (y * y) if x > 0.0 and y > 0.0 else 0.0
-    if family.code == BERNOULLI:
-        return first + ((1.0 - x) / ((1.0 - y) * (1.0 - y)) if x < 1.0 and y < 1.0 else 0.0)
-    return first
-
-
-@kernel
-def variance(family: FamilyRecord, x: float) -> float:
-    """The variance of rewards of mean x."""
-    if family.code == GAUSSIAN:
-        return family.variance
-    if family.code == BERNOULLI:
-        return x * (1.0 - x)
-    return x if family.code == POISSON else x * x
-
-
-@kernel
-def other_upper(code: int, x: float, level: float) -> float:
-    """The upper end for the families but the Gaussian."""
-    if code == BERNOULLI:
-        return bernoulli_upper(x, level)
-    if code == POISSON:
-        return poisson_upper(x, level)
-    return exponential_upper(x, level)
-
-
-@kernel
-def other_lower(code: int, x: float, level: float) -> float:
-    """The lower end for the families but the Gaussian."""
-    if code == BERNOULLI:
-        return bernoulli_lower(x, level)
-    if code == POISSON:
-        return poisson_lower(x, level)
-    return exponential_lower(x, level)
-
-
 @inlined
 def upper(family: FamilyRecord, x: float, level: float) -> float:
     """sup { y : d(x, y) <= level }."""
-    if family.code == GAUSSIAN:
-        return x + gaussian_radius(family.variance, level)
-    return other_upper(family.code, x, level)
+    if family.gaussian:
+        return x + gaussian_radius(family.parameter, level)
+    return of_two_means(family.upper, family.parameter, x, level)
 
 
 @inlined
 def lower(family: FamilyRecord, x: float, level: float) -> float:
     """inf { y : d(x, y) <= level }."""
-    if family.code == GAUSSIAN:
-        return x - gaussian_radius(family.variance, level)
-    return other_lower(family.code, x, level)
+    if family.gaussian:
+        return x - gaussian_radius(family.parameter, level)
+    return of_two_means(family.lower, family.parameter, x, level)
+
+
+@inlined
+def slope(family: FamilyRecord, x: float, y: float) -> float:
+    """The derivative of y -> d(x, y), for y inside the domain or y = x."""
+    if family.gaussian:
+        return (y - x) / family.parameter
+    return of_two_means(family.slope, family.parameter, x, y)
+
+
+@inlined
+def curvature(family: FamilyRecord, x: float, y: float) -> float:
+    """The second derivative of y -> d(x, y), likewise."""
+    if family.gaussian:
+        return 1.0 / family.parameter
+    return of_two_means(family.curvature, family.parameter, x, y)
+
+
+@inlined
+def variance(family: FamilyRecord, x: float) -> float:
+    """The variance of rewards of mean x."""
+    if family.gaussian:
+        return family.parameter
+    return of_one_mean(family.variance, family.parameter, x)
+
+
+@kernel
+def draw(family: FamilyRecord, mean: float, out: Floats, source: Source) -> None:
+    """Turn uniform numbers into rewards of a mean; `source` has more of them."""
+    if family.gaussian:
+        draw_gaussian(family.parameter, mean, out, source)
+    else:
+        draw_at(family.draw)(family.parameter, mean, out, source)
+
+
+@kernel
+def draw_means(
+    family: FamilyRecord, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
+) -> None:
+    """One posterior sample of each arm's mean; every arm has been pulled."""
+    if family.gaussian:
+        posterior_gaussian(family.parameter, pulls, sums, means, stream, out)
+    else:
+        posterior_at(family.posterior)(family.parameter, pulls, sums, means, stream, out)
 
 
 @kernel

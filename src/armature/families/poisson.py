@@ -10,12 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats
 from armature.families._excess import excess, excess_inverse_above, excess_inverse_below
-from armature.families._family import Family, Floats, Interval
+from armature.families._family import Family, Interval
+from armature.families._formulas import Formulas
+from armature.streams import Source, Stream, more_units, next_gamma
+
+LARGE_MEAN = 10.0  # from which on rewards are drawn by rejection
 
 
 @kernel
-def poisson_divergence(x: float, y: float) -> float:
+def divergence(p: float, x: float, y: float) -> float:
     """y - x + x ln(x / y)."""
     if x == y:
         return 0.0
@@ -27,7 +32,7 @@ def poisson_divergence(x: float, y: float) -> float:
 
 
 @kernel
-def poisson_upper(x: float, level: float) -> float:
+def upper(p: float, x: float, level: float) -> float:
     """The largest y with divergence(x, y) <= level."""
     if x <= 0.0:
         return level
@@ -35,11 +40,89 @@ def poisson_upper(x: float, level: float) -> float:
 
 
 @kernel
-def poisson_lower(x: float, level: float) -> float:
+def lower(p: float, x: float, level: float) -> float:
     """The smallest y with divergence(x, y) <= level; 0 only for x = 0 or an infinite level."""
     if x <= 0.0 or level == math.inf:
         return 0.0
     return max(x * math.exp(excess_inverse_below(level / x)), 5e-324)
+
+
+@kernel
+def slope(p: float, x: float, y: float) -> float:
+    """The derivative of y -> d(x, y), for y inside the domain or y = x."""
+    if y == 0.0:
+        return 1.0
+    return (y - x) / y
+
+
+@kernel
+def curvature(p: float, x: float, y: float) -> float:
+    """The second derivative, likewise."""
+    return x / (y * y) if x > 0.0 and y > 0.0 else 0.0
+
+
+@kernel
+def variance(p: float, x: float) -> float:
+    """The mean."""
+    return x
+
+
+@kernel
+def by_inversion(mean: float, u: float) -> float:
+    """The smallest k whose distribution function exceeds u."""
+    k = 0.0
+    probability = math.exp(-mean)
+    total = probability
+    while u >= total and probability > 0.0:
+        k += 1.0
+        probability *= mean / k
+        total += probability
+    return k
+
+
+@kernel
+def by_rejection(mean: float, source: Source, i: int) -> float:
+    """Transformed rejection with squeeze (Hörmann, 1993: PTRS), for means of at least 10."""
+    b = 0.931 + 2.53 * math.sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    v_r = 0.9277 - 3.6224 / (b - 2.0)
+    attempt = 0
+    while True:
+        u, v = more_units(source, i, attempt)
+        attempt += 1
+        u -= 0.5
+        v = 1.0 - v  # never 0
+        us = 0.5 - abs(u)
+        if us == 0.0:
+            continue
+        k = math.floor((2.0 * a / us + b) * u + mean + 0.43)
+        if us >= 0.07 and v <= v_r:
+            return float(k)
+        if k < 0.0 or (us < 0.013 and v > us):
+            continue
+        accept = math.log(v * inverse_alpha / (a / (us * us) + b))
+        if accept <= k * math.log(mean) - mean - math.lgamma(k + 1.0):
+            return float(k)
+
+
+@kernel
+def draw(p: float, mean: float, out: Floats, source: Source) -> None:
+    """Counts, by inversion where the mean is small."""
+    for i in range(out.size):
+        if mean >= LARGE_MEAN:
+            out[i] = by_rejection(mean, source, i)
+        else:
+            out[i] = by_inversion(mean, out[i])
+
+
+@kernel
+def posterior(
+    p: float, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
+) -> None:
+    """A gamma number for each arm: the prior is Jeffreys's, Gamma(1/2, 0)."""
+    for k in range(pulls.size):
+        out[k] = next_gamma(stream, 0.5 + sums[k]) / pulls[k]
 
 
 @dataclass(frozen=True)
@@ -50,9 +133,11 @@ class Poisson(Family):
     (2.0, inf)
     """
 
-    code: ClassVar[int] = 2
     domain: ClassVar[Interval] = Interval(0.0, math.inf)
     support: ClassVar[Interval] = Interval(0.0, math.inf, integer=True)
+    formulas: ClassVar[Formulas] = Formulas(
+        divergence, upper, lower, slope, curvature, variance, draw, posterior
+    )
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

@@ -7,26 +7,26 @@ cells makes one learner for the whole, non-convex set of alternatives (the paper
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.structures import Structure
-from armature.structures._records import Floats, Ints, Query
-from armature.structures.model import Model, make_model, nearest_in_cell
+from armature.structures.model import MARKS, Model, make_model, nearest_in_cell
 
 
 @kernel
 def follow_the_leaders(
-    model: Model, mu: Floats, N: Floats, best: int, cells: Ints, support: Ints, leaders: Floats
+    model: Model, mu: Floats, N: Floats, best: int, cells: Ints, leaders: Floats
 ) -> None:
-    """leaders[c] = the point of cell c that minimises sum_k N_k d(mu_k, lam_k)."""
-    for c in range(cells.shape[0]):
-        query = Query(best, cells[c, 0], cells[c, 1], support)
-        nearest_in_cell(model, mu, N, query, leaders[c])
+    """leaders[c] = the point of cell cells[c] that minimises sum_k N_k d(mu_k, lam_k)."""
+    for c in range(cells.size):
+        nearest_in_cell(model, mu, N, best, cells[c], leaders[c])
 
 
 class FollowTheLeader:
@@ -57,14 +57,18 @@ class FollowTheLeader:
             raise ArmatureError(
                 f"no alternative at a finite distance has another best arm: {best}."
             )
-        self.table = np.array([(c.first, c.second) for c in self.cells], dtype=np.int64)
-        self.support = np.zeros(structure.n_arms, dtype=np.int64)
-        self.support[list(self.cells[0].support)] = 1
+        self.numbers = np.array([cell.number for cell in self.cells], dtype=np.int64)
+
+    def model(self, oracles: Sequence[str] = ("cell_min",)) -> Model:
+        """A model that knows what the cells depend on."""
+        model = make_model(self.structure, self.family, oracles)
+        marks = self.cells[0].marks
+        model.table[MARKS : MARKS + len(marks)] = marks
+        return model
 
     def leaders(self, pulls: npt.ArrayLike) -> Floats:
         """One mean vector for each cell, given the pulls so far."""
         _, N = self.structure.checked_problem(self.means, pulls, self.family)
         leaders = np.zeros((len(self.cells), self.structure.n_arms))
-        model = make_model(self.structure, self.family, ("cell_min",))
-        follow_the_leaders(model, self.means, N, self.best, self.table, self.support, leaders)
+        follow_the_leaders(self.model(), self.means, N, self.best, self.numbers, leaders)
         return leaders

@@ -1,7 +1,7 @@
 """How to choose: the paper's algorithms, what they were compared with, and more."""
 
+from armature.policies._explanation import Belief
 from armature.policies._policy import CompiledPolicy, Policy, Problem, PythonPolicy
-from armature.policies._records import History
 from armature.policies.catse import CATSE
 from armature.policies.challenger import Challenger
 from armature.policies.end_of_optimism import EndOfOptimism
@@ -12,6 +12,7 @@ from armature.policies.mints import MINTS
 from armature.policies.ossb import OSSB
 from armature.policies.osub import OSUB
 from armature.policies.projected_thompson import ProjectedThompson
+from armature.policies.records import History
 from armature.policies.sparse_ucb import SparseUCB
 from armature.policies.spk import SPk
 from armature.policies.splambda import SPLambda
@@ -27,6 +28,7 @@ __all__ = [
     "OSSB",
     "OSUB",
     "UCB",
+    "Belief",
     "Challenger",
     "CompiledPolicy",
     "EndOfOptimism",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from armature.arrays import Floats
 from armature.families import Family
 from armature.structures import Structure
-from armature.structures._records import Floats
 
 
 class Belief(NamedTuple):

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from armature._compile import inlined, kernel
+from armature.arrays import Floats
 from armature.families import FamilyRecord
 from armature.families.gaussian import gaussian_radius
-from armature.families.kernels import BERNOULLI, GAUSSIAN, divergence, lower, upper
-from armature.policies._records import History, argmax, mark_exploration
-from armature.structures._records import Floats
+from armature.families.kernels import divergence, lower, upper
+from armature.policies.records import History, argmax, mark_exploration
 from armature.structures.model import Model, nearest_alternative, projection
 from armature.thresholds import (
     exploration_level_theory,
@@ -106,8 +106,8 @@ def write_intervals(
     for k in range(K):
         x = history.means[k]
         reach = level / history.pulls[k]
-        if family.code == GAUSSIAN:
-            radius = gaussian_radius(family.variance, reach)
+        if family.gaussian:
+            radius = gaussian_radius(family.parameter, reach)
             low[k] = x - radius
             high[k] = x + radius
         else:
@@ -122,11 +122,13 @@ def telling(family: FamilyRecord, x: float, y: float) -> float:
     There it counts as if it were as far as that: d is infinite at the end, and an oracle's answer
     is at the end or next to it by rounding.
     """
-    if family.code == GAUSSIAN:
+    if family.gaussian:
         return divergence(family, x, y)
-    if y < x:
-        return divergence(family, x, max(y, 1e-3 * x))
-    return divergence(family, x, min(y, 1.0 - 1e-3 * (1.0 - x)) if family.code == BERNOULLI else y)
+    if y < x and family.low > -math.inf:
+        return divergence(family, x, max(y, family.low + 1e-3 * (x - family.low)))
+    if y > x and family.high < math.inf:
+        return divergence(family, x, min(y, family.high - 1e-3 * (family.high - x)))
+    return divergence(family, x, y)
 
 
 @inlined

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from armature._compile import Kernel
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.policies._records import History
+from armature.policies.records import History
 from armature.structures import Structure
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Policy(abc.ABC):
     """A way to choose arms: a frozen dataclass of its options.
 
     * `structures`, `families`: what it can be used with (None: everything);
+    * `needs_sub_gaussian`: whether it needs a variance for which rewards are sub-Gaussian;
     * `needs_horizon`: whether it must know how many rounds there will be;
     * `starts_with_each_arm`: whether every arm is pulled once, in order, before it is asked;
     * `tells_exploration_apart`: whether it says which of its rounds are exploration;
@@ -40,6 +42,7 @@ class Policy(abc.ABC):
 
     structures: ClassVar[tuple[type[Structure], ...] | None] = None
     families: ClassVar[tuple[type[Family], ...] | None] = None
+    needs_sub_gaussian: ClassVar[bool] = False
     needs_horizon: ClassVar[bool] = False
     starts_with_each_arm: ClassVar[bool] = True
     tells_exploration_apart: ClassVar[bool] = False
@@ -86,6 +89,12 @@ class Policy(abc.ABC):
                     f"{type(value).__name__}: choose another policy (such as SPk, which is for "
                     f"all) or another of the {kind}."
                 )
+        if self.needs_sub_gaussian and math.isinf(family.sub_gaussian_variance):
+            return (
+                f"{type(self).__name__} is for sub-Gaussian rewards, such as Gaussian or Bernoulli "
+                f"ones, not for {type(family).__name__}: choose another policy (such as KLUCB or "
+                "SPk, which are for all)."
+            )
         return None
 
     def with_horizon(self, horizon: int | None) -> Policy:
@@ -118,8 +127,8 @@ class CompiledPolicy(Policy):
       `history`, or None where there is nothing to do.
 
     `saved` names the fields of the state that the next decisions depend on. `oracles` names those
-    that it calls through the model: "project", "alt_min", "nearest", "cell_min",
-    "challengers". `stream` is a source of random numbers (`armature.streams`).
+    that it calls through the model: the entries of `armature.structures.records.Oracle`. `stream`
+    is a source of random numbers (`armature.streams`).
     """
 
     oracles: ClassVar[tuple[str, ...]] = ()

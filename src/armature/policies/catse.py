@@ -9,13 +9,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import kernel
-from armature.families import Bernoulli, Family, Gaussian
-from armature.families.kernels import GAUSSIAN
+from armature.arrays import Floats, Ints
+from armature.families import Family
 from armature.policies._policy import CompiledPolicy, Policy
-from armature.policies._records import History
+from armature.policies.records import History
 from armature.streams import Stream
 from armature.structures import Categorised, Structure
-from armature.structures._records import Floats, Ints
 from armature.structures.model import Model
 
 
@@ -85,7 +84,7 @@ def eliminate(state: CATSEState) -> None:
 def choose(state: CATSEState, model: Model, history: History, stream: Stream) -> int:
     """Active categories in turns, each arm once a turn; UCB inside of the last one."""
     N = history.pulls
-    variance = model.family.variance if model.family.code == GAUSSIAN else 0.25
+    variance = model.family.proxy
     least = -1
     most = 0.0
     for k in range(N.size):
@@ -130,7 +129,7 @@ class CATSE(CompiledPolicy):
     horizon: int | None = None
 
     structures: ClassVar = (Categorised,)
-    families: ClassVar = (Gaussian, Bernoulli)
+    needs_sub_gaussian: ClassVar[bool] = True
     needs_horizon: ClassVar[bool] = True
     saved: ClassVar = ("active",)
     choose: ClassVar = choose
@@ -148,7 +147,7 @@ class CATSE(CompiledPolicy):
         delta = 1.0 / max(self.horizon or 2, 2) if self.delta is None else self.delta
         return CATSEState(
             np.ones(C, dtype=np.int64),
-            structure.shape.integer[1:].copy(),
+            np.array([structure.labels.index(c) for c in structure.categories]),
             np.zeros(C),
             np.zeros(C),
             np.zeros(structure.n_arms),

@@ -9,17 +9,23 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import inlined, kernel
+from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.families import Family, Gaussian
+from armature.families import Family
 from armature.families.kernels import divergence, variance
 from armature.policies._explanation import Belief
 from armature.policies._policy import CompiledPolicy, Policy
-from armature.policies._records import History, argmax, mark_exploration
+from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream, next_unit, next_units
 from armature.structures import Structure
-from armature.structures._quadratic import largest
-from armature.structures._records import Floats
-from armature.structures.model import Model, challenger_costs, nearest_challenger, projection
+from armature.structures.model import (
+    Model,
+    challenger_costs,
+    is_joint,
+    nearest_challenger,
+    projection,
+)
+from armature.structures.vectors import largest
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
 UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
@@ -44,7 +50,7 @@ class ChallengerState(NamedTuple):
     weights: Floats
     solved: Floats  # 1 where a weight is known, 0 where it is a bound
     lam: Floats
-    convex: bool  # whether M is convex and the rewards are Gaussian
+    convex: bool  # whether M is
     options: ChallengerOptions
 
 
@@ -123,7 +129,7 @@ def draw_by_bounds(
     least = waited(0.0, N[j]) - state.options.patience
     for i in range(q.size):
         gap = max(0.0, pr[j] - pr[i])
-        G = gap * gap / (2.0 * model.family.variance * (1.0 / N[i] + 1.0 / N[j]))
+        G = gap * gap / (2.0 * model.family.parameter * (1.0 / N[i] + 1.0 / N[j]))
         state.solved[i] = 0.0
         if i != j and waited(G, N[i]) < least:
             G = nearest_challenger(model, history.means, N, j, i, state.lam) - base
@@ -176,7 +182,7 @@ def choose(state: ChallengerState, model: Model, history: History, stream: Strea
     """The leader if it is drawn; else the challenger itself, or the best response to it."""
     base = projection(model, history.means, history.pulls, state.projected)
     j = argmax(state.projected)
-    if state.convex and not model.joint:
+    if state.convex and model.family.gaussian and not is_joint(model):
         i = draw_by_bounds(state, model, history, j, base, stream)
     else:
         i = draw(state, model, history, j, base, stream)
@@ -227,7 +233,7 @@ class Challenger(CompiledPolicy):
     projected: bool = True
 
     tells_exploration_apart: ClassVar[bool] = True
-    oracles: ClassVar = ("project", "challengers")
+    oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
     choose: ClassVar = choose
 
     def __post_init__(self) -> None:
@@ -275,7 +281,7 @@ class Challenger(CompiledPolicy):
             np.zeros(K),
             np.zeros(K),
             np.zeros(K),
-            structure.convex and isinstance(family, Gaussian),
+            structure.is_convex,
             ChallengerOptions(
                 self.draw == "tail",
                 float(self.share),

@@ -9,16 +9,16 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.bounds.allocation import CERTIFIED, Tableau, allocate
 from armature.bounds.lower_bound import make_tableau
 from armature.families import Family, Gaussian
 from armature.policies._policy import CompiledPolicy, Policy
-from armature.policies._records import History, argmax, mark_exploration
-from armature.policies.lin_ucb import LinUCBState, estimate, fit, make_least_squares
+from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream
 from armature.structures import Linear, Structure
-from armature.structures._records import Floats, Ints
 from armature.structures.model import Model
+from armature.structures.ridge import Ridge, estimate, fit_ridge, make_ridge
 
 RIDGE = 1e-9
 ACCURACY = 1e-4
@@ -38,7 +38,7 @@ class EndOfOptimismState(NamedTuple):
     bounds: Floats
     tableau: Tableau
     spanner: Ints
-    linear: LinUCBState
+    ridge: Ridge
     warm_pulls: float
     f: float
 
@@ -46,10 +46,10 @@ class EndOfOptimismState(NamedTuple):
 @kernel
 def write_estimates(state: EndOfOptimismState, history: History, out: Floats) -> float:
     """Least squares estimates of the means; the largest |x| in the inverse Gram norm."""
-    fit(state.linear, history)
+    fit_ridge(state.ridge, history.means, history.pulls, RIDGE)
     widest = 0.0
     for k in range(out.size):
-        out[k], norm = estimate(state.linear, k)
+        out[k], norm = estimate(state.ridge, k)
         widest = max(widest, norm)
     return widest
 
@@ -58,7 +58,7 @@ def write_estimates(state: EndOfOptimismState, history: History, out: Floats) ->
 def plan(state: EndOfOptimismState, model: Model, history: History) -> None:
     """After the warm-up: the allocation for its estimates."""
     widest = write_estimates(state, history, state.means)
-    state.tolerance[0] = widest * math.sqrt(model.family.variance * state.f)
+    state.tolerance[0] = widest * math.sqrt(model.family.parameter * state.f)
     best = argmax(state.means)
     for k in range(state.means.size):
         state.gaps[k] = state.means[best] - state.means[k]
@@ -93,7 +93,7 @@ def choose(state: EndOfOptimismState, model: Model, history: History, stream: St
                     mark_exploration(history)
                     return k
             return argmax(state.estimates)
-    radius = math.sqrt(2.0 * model.family.variance * math.log(history.clock[0] + 1.0))
+    radius = math.sqrt(2.0 * model.family.parameter * math.log(history.clock[0] + 1.0))
     for k in range(N.size):
         if N[k] == 0.0:
             return k
@@ -141,7 +141,7 @@ class EndOfOptimism(CompiledPolicy):
             np.zeros(2),
             make_tableau(K),
             barycentric_spanner(structure.features),
-            make_least_squares(structure.features, 1.0, RIDGE),
+            make_ridge(structure.features),
             math.ceil(math.sqrt(log)),
             2.0 * (1.0 + 1.0 / log) * log + self.c * d * math.log(max(math.e, d * log)),
         )

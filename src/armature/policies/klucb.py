@@ -10,7 +10,7 @@ from armature._compile import kernel
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, upper
 from armature.policies._policy import CompiledPolicy
-from armature.policies._records import History, argmax
+from armature.policies.records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
 from armature.structures.model import Model

@@ -9,18 +9,18 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import kernel
+from armature.arrays import Floats
 from armature.bounds.allocation import UNCERTIFIED, Tableau, allocate
 from armature.bounds.lower_bound import make_tableau
 from armature.families import Family
 from armature.families.kernels import divergence
 from armature.policies._explanation import Belief
 from armature.policies._policy import CompiledPolicy, Policy
-from armature.policies._records import History, argmax, mark_exploration
+from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures._quadratic import largest
-from armature.structures._records import Floats
 from armature.structures.model import Model, nearest_alternative, projection
+from armature.structures.vectors import largest
 
 FREE = 1e9  # the best arm's weight, per heaviest other
 ACCURACY = 1e-4

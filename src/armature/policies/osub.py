@@ -8,14 +8,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import kernel
+from armature.arrays import Floats
 from armature.families import Family
 from armature.families.kernels import upper
 from armature.policies._policy import CompiledPolicy
-from armature.policies._records import History, argmax
 from armature.policies.klucb import kl_level
+from armature.policies.records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure, Unimodal
-from armature.structures._records import Floats
 from armature.structures.model import Model
 
 

@@ -8,13 +8,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import kernel
+from armature.arrays import Floats
 from armature.families import Family
+from armature.families.kernels import draw_means
 from armature.policies._policy import CompiledPolicy
-from armature.policies._posterior import draw_means
-from armature.policies._records import History
+from armature.policies.records import History
 from armature.streams import Stream, next_unit
 from armature.structures import Structure
-from armature.structures._records import Floats
 from armature.structures.model import Model, projection
 
 
@@ -48,7 +48,7 @@ def random_argmax(values: Floats, stream: Stream) -> int:
 @kernel
 def choose(state: ProjectedThompsonState, model: Model, history: History, stream: Stream) -> int:
     """The best arm of a projected sample; of several, any."""
-    draw_means(model.family, history, stream, state.sample)
+    draw_means(model.family, history.pulls, history.sums, history.means, stream, state.sample)
     projection(model, state.sample, history.pulls, state.projected)
     return random_argmax(state.projected, stream)
 

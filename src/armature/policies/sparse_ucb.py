@@ -9,13 +9,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import kernel
-from armature.families import Bernoulli, Family, Gaussian
-from armature.families.kernels import GAUSSIAN
+from armature.arrays import Ints
+from armature.families import Family
 from armature.policies._policy import CompiledPolicy
-from armature.policies._records import History
+from armature.policies.records import History
 from armature.streams import Stream
 from armature.structures import Sparse, Structure
-from armature.structures._records import Ints
 from armature.structures.model import Model
 
 
@@ -24,6 +23,8 @@ class SparseUCBState(NamedTuple):
 
     turn: Ints  # [of the round robin, in the arms that look good]
     a: float
+    level: float
+    support: int
 
 
 @kernel
@@ -31,9 +32,9 @@ def choose(state: SparseUCBState, model: Model, history: History, stream: Stream
     """Round robin until enough arms look good, then those that are not sure, then UCB."""
     N = history.pulls
     K = N.size
-    level = model.shape.real[0]
-    support = model.shape.integer[0]
-    variance = model.family.variance if model.family.code == GAUSSIAN else 0.25
+    level = state.level
+    support = state.support
+    variance = model.family.proxy
     # The paper's constants are for rewards of variance 1/4.
     scale = state.a * 4.0 * variance
     log_t = math.log(history.clock[0] + 1.0)
@@ -78,9 +79,11 @@ class SparseUCB(CompiledPolicy):
     a: float = 4.0
 
     structures: ClassVar = (Sparse,)
-    families: ClassVar = (Gaussian, Bernoulli)
+    needs_sub_gaussian: ClassVar[bool] = True
     saved: ClassVar = ("turn",)
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> SparseUCBState:
-        return SparseUCBState(np.array([-1, -1], dtype=np.int64), self.a)
+        assert isinstance(structure, Sparse)
+        turn = np.array([-1, -1], dtype=np.int64)
+        return SparseUCBState(turn, float(self.a), structure.level, structure.support)

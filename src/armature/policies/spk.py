@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import inlined, kernel
+from armature.arrays import Floats
 from armature.families import Family, FamilyRecord
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.learners.tracking import track
@@ -21,11 +22,10 @@ from armature.policies._game import (
     telling,
     write_intervals,
 )
-from armature.policies._records import History
 from armature.policies._saddle_point import SaddlePointPolicy
+from armature.policies.records import History
 from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures._records import Floats
 from armature.structures.model import Model, nearest_alternative
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.families import Family, FamilyRecord
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.policies._game import (
@@ -21,13 +21,11 @@ from armature.policies._game import (
     telling,
     write_intervals,
 )
-from armature.policies._records import History
 from armature.policies._saddle_point import SaddlePointPolicy
+from armature.policies.records import History
 from armature.streams import Stream
-from armature.structures import Sparse, Structure
-from armature.structures._records import Floats, Ints, Query
-from armature.structures.model import Model, nearest_in_cell
-from armature.structures.sparse import gains
+from armature.structures import Structure
+from armature.structures.model import Model, list_cells, nearest_in_cell
 
 
 class SPLambdaState(NamedTuple):
@@ -37,8 +35,6 @@ class SPLambdaState(NamedTuple):
     weights: Floats  # (K, K): row j counts the pulls that j's game has chosen
     losses: Floats  # (K, C): row j is the state of j's AdaHedge over the cells
     mixability: Floats  # (K, 1)
-    cells: npt.NDArray[np.int64]  # (K, C, 2): first and second of each cell; first is -1 for none
-    support: Ints  # the sparse structure's best support with j in it
     awake: Ints  # the cells that take part in a round
     leaders: Floats  # (C, K): the leaders in these cells
     experts: Floats  # (3, C): their losses so far, weights and losses in this round
@@ -47,46 +43,16 @@ class SPLambdaState(NamedTuple):
 
 
 @kernel
-def find_support(model: Model, history: History, j: int, support: Ints, gain: Floats) -> None:
-    """The best support that contains arm j, for the sparse structure."""
-    gains(model.shape, model.family, history.means, history.pulls, gain)
-    gain[j] = math.inf
-    for k in range(support.size):
-        support[k] = 0
-    for _ in range(model.shape.integer[0]):
-        best = -1
-        for k in range(support.size):
-            if support[k] == 0 and (best < 0 or gain[k] > gain[best]):
-                best = k
-        support[best] = 1
-
-
-@kernel
-def is_cell(support: Ints, j: int, first: int, second: int) -> bool:
-    """Whether the sparse structure has this cell: see its class for what they are."""
-    if support[first] == 0:
-        return False
-    return first != j if first == second else support[second] == 0
-
-
-@kernel
 def wake_leaders(state: SPLambdaState, model: Model, history: History, j: int) -> int:
     """The leaders in all cells that have any; how many there are."""
-    sparse = state.support.size > 0
-    if sparse:
-        find_support(model, history, j, state.support, state.room.lam)
-    support = state.support if sparse else model.support
+    cells = list_cells(model, history.means, history.pulls, j, state.awake)
     n = 0
-    for c in range(state.cells.shape[1]):
-        first = state.cells[j, c, 0]
-        second = state.cells[j, c, 1]
-        if first < 0 or (sparse and not is_cell(state.support, j, first, second)):
-            continue
-        query = Query(j, first, second, support)
+    for place in range(cells):
+        cell = state.awake[place]
         leader = state.leaders[n]
-        if nearest_in_cell(model, history.means, state.weights[j], query, leader) < math.inf:
-            state.awake[n] = c
-            state.experts[0, n] = state.losses[j, c]
+        if nearest_in_cell(model, history.means, state.weights[j], j, cell, leader) < math.inf:
+            state.awake[n] = cell
+            state.experts[0, n] = state.losses[j, cell]
             n += 1
     return n
 
@@ -168,37 +134,20 @@ class SPLambda(SaddlePointPolicy):
     most structures, up to K s for the sparse one, whose cells follow the best support so far.
     """
 
-    oracles: ClassVar = ("project", "nearest", "cell_min")
+    oracles: ClassVar = ("project", "nearest", "cells", "cell_min")
     saved: ClassVar = ("explored", "weights", "losses", "mixability")
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> SPLambdaState:
-        K = structure.n_arms
-        cells = _cell_table(structure)
-        C = cells.shape[1]
+        K, C = structure.n_arms, structure.n_cells
         return SPLambdaState(
-            np.zeros(K),
-            np.zeros((K, K)),
-            np.zeros((K, C)),
-            np.zeros((K, 1)),
-            cells,
-            np.zeros(K if isinstance(structure, Sparse) else 0, dtype=np.int64),
-            np.zeros(C, dtype=np.int64),
-            np.zeros((C, K)),
-            np.zeros((3, C)),
-            make_room(K),
-            self.game_options,
+            explored=np.zeros(K),
+            weights=np.zeros((K, K)),
+            losses=np.zeros((K, C)),
+            mixability=np.zeros((K, 1)),
+            awake=np.zeros(C, dtype=np.int64),
+            leaders=np.zeros((C, K)),
+            experts=np.zeros((3, C)),
+            room=make_room(K),
+            options=self.game_options,
         )
-
-
-def _cell_table(structure: Structure) -> npt.NDArray[np.int64]:
-    """(first, second) of each cell of `not j` for each j; all pairs where they come and go."""
-    K = structure.n_arms
-    if isinstance(structure, Sparse):
-        pairs = [(first, second) for first in range(K) for second in range(K)]
-        return np.array([pairs] * K, dtype=np.int64)
-    rows = [[(c.first, c.second) for c in structure.cells(j)] for j in range(K)]
-    table = np.full((K, max(1, *map(len, rows)), 2), -1, dtype=np.int64)
-    for j, row in enumerate(rows):
-        table[j, : len(row)] = np.array(row, dtype=np.int64).reshape(-1, 2)
-    return table

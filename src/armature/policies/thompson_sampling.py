@@ -8,13 +8,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import kernel
+from armature.arrays import Floats
 from armature.families import Family
+from armature.families.kernels import draw_means
 from armature.policies._policy import CompiledPolicy
-from armature.policies._posterior import draw_means
-from armature.policies._records import History, argmax
+from armature.policies.records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures._records import Floats
 from armature.structures.model import Model
 
 
@@ -27,7 +27,7 @@ class ThompsonState(NamedTuple):
 @kernel
 def choose(state: ThompsonState, model: Model, history: History, stream: Stream) -> int:
     """The best arm of a sample from the posterior."""
-    draw_means(model.family, history, stream, state.sample)
+    draw_means(model.family, history.pulls, history.sums, history.means, stream, state.sample)
     return argmax(state.sample)
 
 

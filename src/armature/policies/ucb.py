@@ -9,13 +9,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import kernel
-from armature.families import Bernoulli, Family, Gaussian
-from armature.families.kernels import GAUSSIAN
+from armature.arrays import Floats
+from armature.families import Family
 from armature.policies._policy import CompiledPolicy
-from armature.policies._records import History
+from armature.policies.records import History
 from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures._records import Floats
 from armature.structures.model import Model
 
 
@@ -30,8 +29,7 @@ class UCBState(NamedTuple):
 @kernel
 def choose(state: UCBState, model: Model, history: History, stream: Stream) -> int:
     """The arm with the highest upper confidence bound."""
-    variance = model.family.variance if model.family.code == GAUSSIAN else 0.25
-    radius = state.width * math.sqrt(2.0 * variance * math.log(history.clock[0] + 1.0))
+    radius = state.width * math.sqrt(2.0 * model.family.proxy * math.log(history.clock[0] + 1.0))
     pulls = history.pulls
     means = history.means
     for k in range(pulls.size):
@@ -58,7 +56,7 @@ class UCB(CompiledPolicy):
 
     width: float = 1.0
 
-    families: ClassVar = (Gaussian, Bernoulli)
+    needs_sub_gaussian: ClassVar[bool] = True
     ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose
 

@@ -11,16 +11,16 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from armature.arrays import Ints
 from armature.decisions import checked_policy, make_decisions
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, Policy
-from armature.policies._records import History
+from armature.policies.records import History
 from armature.simulation.play import Record, Run, make_record, note
 from armature.simulation.results import PolicyRuns, Results
 from armature.simulation.rewards import make_rewards, next_reward
 from armature.streams import key_of
-from armature.structures._records import Ints
 
 CHECKPOINTS = 200
 CHUNK_SECONDS = 0.1  # how long compiled code runs before Python has a say

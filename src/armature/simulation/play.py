@@ -9,12 +9,12 @@ import numpy as np
 
 from armature._compile import before_compiling, kernel
 from armature._pointers import address_of, function_at, is_compiling, make_caller
+from armature.arrays import Floats, Ints
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, History
-from armature.policies._records import make_history
+from armature.policies.records import make_history
 from armature.simulation.rewards import BLOCK, Rewards, draw_block, make_rewards
 from armature.streams import DECISIONS, Stream, make_stream
-from armature.structures._records import Floats, Ints
 from armature.structures.model import Model, make_model
 
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armature.arrays import Floats, Ints
 from armature.bounds import lower_bound
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, describe, unknown
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.policies import Policy
 from armature.simulation.play import Record
-from armature.structures._records import Floats, Ints
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,62 +1,188 @@
-"""The oracle that calls a structure written in plain Python.
+"""The oracles that call a structure with methods of its own, in plain Python.
 
-It is a kernel like those of the library's structures, and leaves compiled code for the one call.
-Imported only when there is such a structure, as it needs Numba at once.
+They are kernels like those of the library's structures, and leave compiled code for the one call.
+Imported only when there is such a structure, as they need Numba at once.
 """
 
 from __future__ import annotations
 
+import itertools
+import weakref
+from collections.abc import Sequence
+
 import numba
+import numpy as np
 
 from armature._compile import callback
-from armature.families import Family, FamilyRecord
-from armature.structures._records import Floats, Oracle, Query, Shape, Work
-from armature.structures._structure import Structure
+from armature.arrays import Floats, Ints
+from armature.errors import ArmatureError
+from armature.families import Family
+from armature.structures._structure import Structure, declares_pieces
+from armature.structures.model import Model, assemble
+from armature.structures.records import ENTRIES, Cell, Fit, Problem, Shape, Work
 
 
 @callback
-def call(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
-    """Any oracle of a structure in plain Python: the query says which."""
-    number = shape.integer[0]
-    best = query.best
-    first = query.first
+def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """Ask for the projection."""
+    number = problem.shape.integer[0]
+    mu = problem.mu
+    w = problem.w
     with numba.objmode(cost="float64"):
-        cost = _answer(number, mu, w, best, first, lam)
+        cost = _answer(0, number, mu, w, first, second, lam)
     return cost
 
 
-# The structures in plain Python that models refer to, by their place in this list.
-_STRUCTURES: list[tuple[Structure, Family]] = []
+@callback
+def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """Ask for the nearest alternative with a challenger."""
+    number = problem.shape.integer[0]
+    mu = problem.mu
+    w = problem.w
+    with numba.objmode(cost="float64"):
+        cost = _answer(1, number, mu, w, first, second, lam)
+    return cost
+
+
+@callback
+def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """Ask for the nearest alternative."""
+    number = problem.shape.integer[0]
+    mu = problem.mu
+    w = problem.w
+    with numba.objmode(cost="float64"):
+        cost = _answer(2, number, mu, w, first, second, lam)
+    return cost
+
+
+@callback
+def cells(problem: Problem, first: int, out: Ints) -> int:
+    """Ask for the cells."""
+    number = problem.shape.integer[0]
+    mu = problem.mu
+    w = problem.w
+    with numba.objmode(n="int64"):
+        n = _list_cells(number, mu, w, first, out)
+    return n
+
+
+@callback
+def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """Ask for the nearest point of a cell."""
+    number = problem.shape.integer[0]
+    mu = problem.mu
+    w = problem.w
+    with numba.objmode(cost="float64"):
+        cost = _answer(3, number, mu, w, first, second, lam)
+    return cost
+
+
+@callback
+def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """Ask where a challenger beats the best arm."""
+    number = problem.shape.integer[0]
+    mu = problem.mu
+    w = problem.w
+    with numba.objmode(cost="float64"):
+        cost = _answer(4, number, mu, w, first, second, lam)
+    return cost
+
+
+@callback
+def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """Ask where an arm is best."""
+    number = problem.shape.integer[0]
+    mu = problem.mu
+    w = problem.w
+    with numba.objmode(cost="float64"):
+        cost = _answer(5, number, mu, w, first, second, lam)
+    return cost
+
+
+@callback
+def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
+    """Ask for the highest means in a box."""
+    number = shape.integer[0]
+    with numba.objmode(possible="float64"):
+        possible = _highest(number, low, high, out)
+    return possible
+
+
+# The structures with methods of their own that models refer to, by number, while they are in use.
+_STRUCTURES: dict[int, tuple[weakref.ref[Structure], Family]] = {}
+_NUMBERS = itertools.count()
 
 
 def number_of(structure: Structure, family: Family) -> int:
-    for number, (known, known_family) in enumerate(_STRUCTURES):
-        if known is structure and known_family == family:
+    """The number of a structure and a family; it is given back when the structure goes."""
+    for number, (reference, known_family) in _STRUCTURES.items():
+        if reference() is structure and known_family == family:
             return number
-    _STRUCTURES.append((structure, family))
-    return len(_STRUCTURES) - 1
+    number = next(_NUMBERS)
+    _STRUCTURES[number] = weakref.ref(structure), family
+    weakref.finalize(structure, _STRUCTURES.pop, number, None)
+    return number
 
 
-def _answer(number: int, mu: Floats, w: Floats, best: int, first: int, lam: Floats) -> float:
+def _asked(number: int) -> tuple[Structure, Family]:
+    reference, family = _STRUCTURES.get(number, (lambda: None, None))
+    structure = reference()
+    if structure is None or family is None:
+        raise ArmatureError("the structure that this model is about is gone: keep it as long.")
+    return structure, family
+
+
+def _answer(
+    entry: int, number: int, mu: Floats, w: Floats, first: int, second: int, lam: Floats
+) -> float:
     """Ask a structure in plain Python, which gets copies: the arrays are the caller's."""
-    structure, family = _STRUCTURES[number]
+    structure, family = _asked(number)
     means, weights = mu.copy(), w.copy()
-    if best < 0:
+    fit: Fit
+    if entry == 0:
         fit = structure.project(means, weights, family)
-    elif first < 0:
-        fit = structure.nearest_alternative(means, weights, best, family)
+    elif entry == 1:
+        fit = structure.alt_min(means, weights, first, second, family)
+    elif entry == 2:
+        fit = structure.nearest_alternative(means, weights, first, family)
+    elif entry == 3:
+        fit = structure.cell_min(means, weights, Cell(first, second), family)
+    elif entry == 4:
+        fit = structure.challenger_min(means, weights, first, second, family)
     else:
-        fit = structure.alt_min(means, weights, best, first, family)
+        fit = structure.nearest_with_best(means, weights, first, family)
     lam[:] = fit.means
     return float(fit.cost)
 
 
-ORACLE = Oracle(call, call, call, call)
+def _list_cells(number: int, mu: Floats, w: Floats, best: int, out: Ints) -> int:
+    structure, family = _asked(number)
+    found = structure.cells(best, mu.copy(), w.copy(), family)
+    if any(cell.marks for cell in found):
+        raise ArmatureError(
+            f"the cells of {type(structure).__name__} depend on the means, which a structure with "
+            "methods of its own can't have."
+        )
+    out[: len(found)] = [cell.number for cell in found]
+    return len(found)
+
+
+def _highest(number: int, low: Floats, high: Floats, out: Floats) -> float:
+    structure, _ = _asked(number)
+    found = structure.highest(low.copy(), high.copy())
+    out[:] = -np.inf if found is None else found
+    return 0.0 if found is None else 1.0
+
+
+def make_model(structure: Structure, family: Family, oracles: Sequence[str]) -> Model:
+    """The model of a structure that must be asked through its methods."""
+    if not declares_pieces(structure) and "highest" in oracles:
+        structure.pieces()  # which says what is missing
+    shape = Shape(np.empty(0), np.array([number_of(structure, family)], dtype=np.int64))
+    work = Work(np.empty(0), np.empty(0, dtype=np.int64))
+    kernels = (
+        project, alt_min, nearest, cells, cell_min, challenger_min, None, best_min, highest, None
+    )  # fmt: skip
+    derived = [False] * len(ENTRIES)
+    record = structure.checked_family(family)
+    return assemble(record, shape, work, kernels, derived, oracles, structure)

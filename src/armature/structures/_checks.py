@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
-from armature.structures._records import Floats, Ints
 
 
 def checked_n_arms(n_arms: int) -> int:

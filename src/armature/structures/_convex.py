@@ -14,28 +14,24 @@ from __future__ import annotations
 import math
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord
 from armature.families.kernels import (
-    BERNOULLI,
-    GAUSSIAN,
-    POISSON,
     curvature,
     slope,
     total_divergence,
 )
+from armature.structures._pooling import pair_cost
 from armature.structures._quadratic import (
     SOLVED,
     Limits,
     Rows,
     State,
     copy_state,
-    largest,
     reset,
     solve,
 )
-from armature.structures._records import Floats
-from armature.structures._vectors import copy, diagonal, fill
-from armature.structures.unconstrained import pair_cost
+from armature.structures.vectors import copy, diagonal, fill, largest
 
 FLATTEST = 1e-12  # the least curvature in a model, relative to the greatest
 FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic program may do
@@ -43,18 +39,6 @@ CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
 SNAP = 1e-11  # what is so near to the end of the domain, relative to the means, is at it
-
-
-@kernel
-def domain_low(family: FamilyRecord) -> float:
-    """The least mean of a convex family."""
-    return 0.0 if family.code == BERNOULLI or family.code == POISSON else -math.inf
-
-
-@kernel
-def domain_high(family: FamilyRecord) -> float:
-    """The greatest mean of a convex family."""
-    return 1.0 if family.code == BERNOULLI else math.inf
 
 
 @kernel
@@ -86,9 +70,9 @@ def is_settled(family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, value: 
         if w[i] < FEATHER * heaviest:
             light += (lam[i] - mu[i]) * (lam[i] - mu[i])
     size = largest(mu)
-    least = 1e-11 * heaviest * size * size / family.variance
+    least = 1e-11 * heaviest * size * size / family.parameter
     return light == 0.0 or (
-        0.5 * FEATHER * heaviest * light / family.variance <= 1e-9 * value and value >= least
+        0.5 * FEATHER * heaviest * light / family.parameter <= 1e-9 * value and value >= least
     )
 
 
@@ -143,10 +127,10 @@ def start_model(
 @kernel
 def first_margin(mu: Floats, limits: Limits) -> float:
     """How far inside of the family's domain to look for a start: a sixteenth of its size."""
-    if limits.low == -math.inf:
+    if limits.low[0] == -math.inf:
         return 0.0
-    if limits.high < math.inf:
-        return 0.0625 * (limits.high - limits.low)
+    if limits.high[0] < math.inf:
+        return 0.0625 * (limits.high[0] - limits.low[0])
     return 0.0625 * max(largest(mu), 1e-3)
 
 
@@ -158,7 +142,7 @@ def aim(mu: Floats, limits: Limits, basis: Floats, state: State) -> None:
     diagonal(state.columns, 1.0)
     fill(state.y, 0.0)
     for i in range(mu.size):
-        x = min(max(mu[i], limits.low), limits.high)
+        x = min(max(mu[i], limits.low[i]), limits.high[i])
         if basis.shape[0] == 0:
             state.y[i] = x
         else:
@@ -172,12 +156,12 @@ def longest_step(mu: Floats, w: Floats, limits: Limits, lam: Floats, target: Flo
     step = 1.0
     for i in range(mu.size):
         move = target[i] - lam[i]
-        if w[i] > 0.0 and move < 0.0 and mu[i] > limits.low:
-            room = lam[i] - limits.low
+        if w[i] > 0.0 and move < 0.0 and mu[i] > limits.low[i]:
+            room = lam[i] - limits.low[i]
             if -move > 0.9 * room:
                 step = min(step, 0.9 * room / -move)
-        elif w[i] > 0.0 and move > 0.0 and mu[i] < limits.high:
-            room = limits.high - lam[i]
+        elif w[i] > 0.0 and move > 0.0 and mu[i] < limits.high[i]:
+            room = limits.high[i] - lam[i]
             if move > 0.9 * room:
                 step = min(step, 0.9 * room / move)
     return step
@@ -204,7 +188,7 @@ def minimise(
     y = scratch[3 * K : 3 * K + n]
     model = scratch[3 * K + n : 3 * K + n + n * n].reshape(n, n)
     size = largest(mu)
-    if basis.shape[0] == 0 and family.code == GAUSSIAN:
+    if basis.shape[0] == 0 and family.gaussian:
         fill(g, 0.0)
         floored(w, h)
         start_model(basis, y, mu, g, h, state, model)
@@ -217,7 +201,10 @@ def minimise(
     # A feasible start, as far inside of the domain as there is room for.
     margin = first_margin(mu, limits)
     for attempt in range(8):
-        narrowed = Limits(limits.low + margin, limits.high - margin, limits.j, limits.k)
+        for i in range(K):
+            g[i] = limits.low[i] + margin
+            h[i] = limits.high[i] - margin
+        narrowed = Limits(g, h, limits.j, limits.k, limits.i, limits.top)
         aim(mu, narrowed, basis, state)
         if solve(rows, narrowed, basis, state, size) == SOLVED:
             break
@@ -227,10 +214,10 @@ def minimise(
     copy(state.y, y)
     for i in range(K):
         x = float(state.lam[i])
-        if x <= limits.low + SNAP * size:
-            x = limits.low
-        elif x >= limits.high - SNAP * size:
-            x = limits.high
+        if x <= limits.low[i] + SNAP * size:
+            x = float(limits.low[i])
+        elif x >= limits.high[i] - SNAP * size:
+            x = float(limits.high[i])
         lam[i] = x
     value = total_divergence(family, w, mu, lam)
     if value == math.inf:
@@ -266,7 +253,7 @@ def minimise(
         while step > 1e-12:
             for i in range(K):
                 x = state.lam[i] if step == 1.0 else lam[i] + step * (state.lam[i] - lam[i])
-                trial[i] = min(max(x, limits.low), limits.high)
+                trial[i] = min(max(x, limits.low[i]), limits.high[i])
             trial_value = total_divergence(family, w, mu, trial)
             if trial_value <= value - 1e-4 * step * descent:
                 improved = True
@@ -291,14 +278,16 @@ def nearest_of(
     w: Floats,
     rows: Rows,
     j: int,
-    can_beat: Floats,
+    can_beat: Ints,
+    low: Floats,
+    high: Floats,
     basis: Floats,
     lam: Floats,
     state: State,
     spare: State,
     scratch: Floats,
 ) -> float:
-    """The nearest point with lam_k >= lam_j for some k with can_beat[k] > 0.
+    """The nearest point with lam_k >= lam_j for some k with can_beat[k] = 1.
 
     A bound from below on what each challenger costs comes first; only those that it does not
     rule out are solved. `scratch` takes 5 K floats more than `minimise`'s.
@@ -308,19 +297,18 @@ def nearest_of(
     base = scratch[K : 2 * K]
     trial = scratch[2 * K : 3 * K]
     rest = scratch[3 * K :]
-    low = domain_low(family)
-    high = domain_high(family)
-    base_cost = minimise(family, mu, w, rows, Limits(low, high, -1, -1), basis, base, state, rest)
+    domain = Limits(low, high, -1, -1, -1, -1)
+    base_cost = minimise(family, mu, w, rows, domain, basis, base, state, rest)
     if base_cost == math.inf:
         return fail(lam)
-    quadratic = basis.shape[0] == 0 and family.code == GAUSSIAN
+    quadratic = basis.shape[0] == 0 and family.gaussian
     if quadratic:
         quadratic = is_settled(family, mu, w, base, base_cost)
         floored(w, trial)
     first = -1
     for k in range(K):
         bound[k] = math.inf
-        if k == j or can_beat[k] <= 0.0:
+        if k == j or can_beat[k] == 0:
             continue
         violated = base[j] - base[k]
         if violated <= 0.0:
@@ -328,7 +316,7 @@ def nearest_of(
             return base_cost
         if quadratic:
             # The projection's multipliers stay, the new constraint gets the best one for them.
-            free = family.variance * (1.0 / trial[j] + 1.0 / trial[k])
+            free = family.parameter * (1.0 / trial[j] + 1.0 / trial[k])
             bound[k] = base_cost + violated * violated / (2.0 * free)
         else:
             bound[k] = max(base_cost, pair_cost(family, w[j], mu[j], w[k], mu[k]))
@@ -341,7 +329,7 @@ def nearest_of(
         k = first if visit < 0 else visit
         if bound[k] >= best_cost or (visit == first):
             continue
-        limits = Limits(low, high, j, k)
+        limits = Limits(low, high, j, k, -1, -1)
         if quadratic:
             copy_state(state, spare)
             if solve(rows, limits, basis, spare, largest(mu)) != SOLVED:

@@ -12,10 +12,10 @@ so that pooling two blocks only ever *adds* non-negative terms: nothing cancels.
 from __future__ import annotations
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord
 from armature.families.kernels import weighted_divergence
 from armature.structures._pooling import pooled_mean
-from armature.structures._records import Floats, Ints
 
 
 @kernel

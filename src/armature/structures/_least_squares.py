@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from armature._compile import kernel
-from armature.structures._records import Floats, Ints
+from armature.arrays import Floats, Ints
 
 UNSEEN = 1e-9  # a remaining column smaller than this, relative to the largest
 

@@ -10,10 +10,11 @@ import math
 from typing import NamedTuple
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord
 from armature.families.kernels import weighted_divergence
 from armature.structures._pooling import pooled_mean
-from armature.structures._records import Floats, Ints, Work
+from armature.structures.records import Work
 
 
 class Prefixes(NamedTuple):
@@ -26,7 +27,7 @@ class Prefixes(NamedTuple):
 
 
 @kernel
-def prefixes(K: int, work: Work, which: int) -> Prefixes:
+def prefixes(work: Work, K: int, which: int) -> Prefixes:
     """Room for the fits of the first or second run in the scratch space."""
     n = K + 1
     at = 3 * n * which

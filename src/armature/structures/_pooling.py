@@ -7,6 +7,8 @@ mean of the x_i. Only the cost depends on the family.
 from __future__ import annotations
 
 from armature._compile import inlined
+from armature.families import FamilyRecord
+from armature.families.kernels import weighted_divergence
 
 
 @inlined
@@ -22,3 +24,12 @@ def pooled_mean(w: float, x: float, v: float, y: float) -> float:
     if w >= v:
         return x + (y - x) * (v / (w + v))
     return y + (x - y) * (w / (w + v))
+
+
+@inlined
+def pair_cost(family: FamilyRecord, w: float, x: float, v: float, y: float) -> float:
+    """What it costs to make y (weight v) as good as x (weight w) and change nothing else."""
+    if y >= x:
+        return 0.0
+    z = pooled_mean(w, x, v, y)
+    return weighted_divergence(family, w, x, z) + weighted_divergence(family, v, y, z)

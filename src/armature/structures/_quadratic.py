@@ -18,8 +18,8 @@ import math
 from typing import NamedTuple
 
 from armature._compile import kernel
-from armature.structures._records import Floats, Ints
-from armature.structures._vectors import copy, fill
+from armature.arrays import Floats, Ints
+from armature.structures.vectors import copy, fill, largest
 
 SOLVED = 0
 INFEASIBLE = 1
@@ -43,12 +43,16 @@ class Rows(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The other constraints: low <= lam <= high, and lam[k] >= lam[j] unless k < 0."""
+    """The other constraints: low <= lam <= high; lam[k] >= lam[j] and lam[i] >= lam[j] unless
+    negative; lam[top] >= every other, likewise.
+    """
 
-    low: float
-    high: float
+    low: Floats
+    high: Floats
     j: int
     k: int
+    i: int
+    top: int
 
 
 class State(NamedTuple):
@@ -68,7 +72,7 @@ class State(NamedTuple):
 @kernel
 def state_size(n: int, K: int, m: int) -> tuple[int, int]:
     """How many floats and integers a state takes."""
-    return 2 * n * n + 6 * n + K + 1, n + m + 2 * K + 3
+    return 2 * n * n + 6 * n + K + 1, n + m + 3 * K + 4
 
 
 @kernel
@@ -85,8 +89,8 @@ def make_state(real: Floats, integer: Ints, n: int, K: int, m: int) -> State:
         real[b:c],
         real[c:d],
         integer[: n + 1],
-        integer[n + 1 : n + m + 2 * K + 2],
-        integer[n + m + 2 * K + 2 : n + m + 2 * K + 3],
+        integer[n + 1 : n + m + 3 * K + 3],
+        integer[n + m + 3 * K + 3 : n + m + 3 * K + 4],
         real[d : d + 4 * n].reshape(4, n),
     )
 
@@ -141,10 +145,14 @@ def slack(rows: Rows, limits: Limits, lam: Floats, constraint: int) -> float:
             total += rows.values[a] * lam[rows.indices[a]]
         return total
     if constraint < m + K:
-        return float(lam[constraint - m]) - limits.low
+        return float(lam[constraint - m] - limits.low[constraint - m])
     if constraint < m + 2 * K:
-        return limits.high - float(lam[constraint - m - K])
-    return float(lam[limits.k] - lam[limits.j])
+        return float(limits.high[constraint - m - K] - lam[constraint - m - K])
+    if constraint == m + 2 * K:
+        return float(lam[limits.k] - lam[limits.j])
+    if constraint == m + 2 * K + 1:
+        return float(lam[limits.i] - lam[limits.j])
+    return float(lam[limits.top] - lam[constraint - m - 2 * K - 2])
 
 
 @kernel
@@ -171,9 +179,12 @@ def write_normal(
         add_arm(basis, constraint - m, sign, normal)
     elif constraint < m + 2 * K:
         add_arm(basis, constraint - m - K, -sign, normal)
-    else:
-        add_arm(basis, limits.k, sign, normal)
+    elif constraint < m + 2 * K + 2:
+        add_arm(basis, limits.k if constraint == m + 2 * K else limits.i, sign, normal)
         add_arm(basis, limits.j, -sign, normal)
+    else:
+        add_arm(basis, limits.top, sign, normal)
+        add_arm(basis, constraint - m - 2 * K - 2, -sign, normal)
 
 
 @kernel
@@ -190,18 +201,26 @@ def most_violated(rows: Rows, limits: Limits, state: State, tolerance: float) ->
             if room < worst:
                 worst = room
                 found = constraint
-    if limits.low > -math.inf:
-        for i in range(K):
-            if lam[i] - limits.low < worst and state.status[m + i] == 0:
-                worst = lam[i] - limits.low
-                found = m + i
-    if limits.high < math.inf:
-        for i in range(K):
-            if limits.high - lam[i] < worst and state.status[m + K + i] == 0:
-                worst = limits.high - lam[i]
-                found = m + K + i
+    for i in range(K):
+        if lam[i] - limits.low[i] < worst and state.status[m + i] == 0:
+            worst = lam[i] - limits.low[i]
+            found = m + i
+    for i in range(K):
+        if limits.high[i] - lam[i] < worst and state.status[m + K + i] == 0:
+            worst = limits.high[i] - lam[i]
+            found = m + K + i
     if limits.k >= 0 and state.status[m + 2 * K] == 0 and lam[limits.k] - lam[limits.j] < worst:
+        worst = lam[limits.k] - lam[limits.j]
         found = m + 2 * K
+    if limits.i >= 0 and state.status[m + 2 * K + 1] == 0 and lam[limits.i] - lam[limits.j] < worst:
+        worst = lam[limits.i] - lam[limits.j]
+        found = m + 2 * K + 1
+    if limits.top >= 0:
+        for i in range(K):
+            room = lam[limits.top] - lam[i]
+            if room < worst and state.status[m + 2 * K + 2 + i] == 0:
+                worst = room
+                found = m + 2 * K + 2 + i
     return found
 
 
@@ -291,7 +310,7 @@ def take_up(
     image = state.vectors[1]
     change = state.vectors[3]
     multiplier = 0.0
-    for _ in range(n + m + 2 * K + 2):
+    for _ in range(n + m + 3 * K + 3):
         q = state.length[0]
         whole = 0.0
         free = 0.0
@@ -355,15 +374,6 @@ def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> None:
         for a in range(state.y.size):
             state.y[a] += change[c] * state.columns[c, a]
     write_means(basis, state.y, state.lam)
-
-
-@kernel
-def largest(values: Floats) -> float:
-    """The largest absolute value."""
-    size = 0.0
-    for i in range(values.size):
-        size = max(size, abs(values[i]))
-    return size
 
 
 @kernel

@@ -12,35 +12,73 @@ fitted in full.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from armature._compile import kernel
-from armature.families import FamilyRecord
+from armature.arrays import Floats, Ints
 from armature.families.kernels import divergence, weighted_divergence
 from armature.structures._pooling import pooled_mean
-from armature.structures._records import Floats, Shape, Work
 from armature.structures._sorting import argsort_descending
+from armature.structures.records import Problem, Work
+
+
+class Sorted(NamedTuple):
+    """The arms in order, the best first, and running sums over them; C categories of K arms.
+
+    A sum has three parts: weight, moment about r and cost of moving to r.
+    """
+
+    category: Ints  # (K,): of each arm
+    order: Ints  # (K,)
+    buffer: Ints  # (K,): for sorting
+    start: Ints  # (C + 1,): where each category begins in `positions`
+    filled: Ints  # (C,)
+    positions: Ints  # (K,): the places in `order` of the arms of category 0, then of 1, ...
+    sums: Floats  # (3 (K + 1),): over the p best arms, for p = 0 .. K
+    own_sums: Floats  # (3 (K + C),): over the best arms of each category, the empty sum first
+    costs: Floats  # (C + K,): of options, for the caller
+    trial: Floats  # (K,): likewise
 
 
 @kernel
-def sum_up(shape: Shape, family: FamilyRecord, mu: Floats, w: Floats, work: Work) -> float:
-    """Sort the arms; running sums of weight, moment and cost about r, over all and by category.
+def sorted_of(work: Work, K: int, C: int, category: Ints) -> Sorted:
+    """The scratch space for K arms in C categories."""
+    integer = work.integer
+    real = work.real
+    a = 3 * K + 3
+    b = a + 3 * (K + C)
+    c = b + C + K
+    return Sorted(
+        category,
+        integer[:K],
+        integer[K : 2 * K],
+        integer[2 * K : 2 * K + C + 1],
+        integer[3 * K + 1 : 3 * K + 1 + C],
+        integer[4 * K + 1 : 5 * K + 1],
+        real[:a],
+        real[a:b],
+        real[b:c],
+        real[c : c + K],
+    )
 
-    Returns r. See `category_sums` for where things are.
-    """
+
+@kernel
+def sum_up(problem: Problem, room: Sorted) -> float:
+    """Sort the arms and sum up; returns the reference r, the mean of all."""
+    mu = problem.mu
+    w = problem.w
     K = mu.size
-    C = shape.integer[0]
-    category = shape.integer[1:]
-    order = work.integer[:K]
-    argsort_descending(mu, order, work.integer[K : 2 * K])
+    category = room.category
+    C = room.filled.size
+    order = room.order
+    argsort_descending(mu, order, room.buffer)
     weight = 0.0
     r = float(mu[order[0]])
     for i in range(K):
         r = pooled_mean(weight, r, w[i], mu[i])
         weight += w[i]
-    # positions[start[c] + a] = the place in `order` of the a-th best arm of category c
-    start = work.integer[2 * K : 2 * K + C + 1]
-    filled = work.integer[3 * K + 1 : 3 * K + 1 + C]
-    positions = work.integer[4 * K + 1 : 5 * K + 1]
+    start = room.start
+    filled = room.filled
     for c in range(C + 1):
         start[c] = 0
     for i in range(K):
@@ -48,37 +86,38 @@ def sum_up(shape: Shape, family: FamilyRecord, mu: Floats, w: Floats, work: Work
     for c in range(C):
         start[c + 1] += start[c]
         filled[c] = start[c]
-    sums = work.real
+    sums = room.sums
+    own_sums = room.own_sums
     sums[0] = sums[1] = sums[2] = 0.0
     for p in range(K):
         i = order[p]
         c = category[i]
         a = filled[c]
         filled[c] += 1
-        positions[a] = p
+        room.positions[a] = p
         moment = w[i] * (mu[i] - r)
-        cost = weighted_divergence(family, w[i], mu[i], r)
+        cost = weighted_divergence(problem.family, w[i], mu[i], r)
         sums[3 * p + 3] = sums[3 * p] + w[i]
         sums[3 * p + 4] = sums[3 * p + 1] + moment
         sums[3 * p + 5] = sums[3 * p + 2] + cost
-        own = 3 * K + 3 + 3 * (a + c)  # category c has one more entry than arms: the empty sum
+        own = 3 * (a + c)  # category c has one more entry than arms: the empty sum
         if a == start[c]:
-            sums[own] = sums[own + 1] = sums[own + 2] = 0.0
-        sums[own + 3] = sums[own] + w[i]
-        sums[own + 4] = sums[own + 1] + moment
-        sums[own + 5] = sums[own + 2] + cost
+            own_sums[own] = own_sums[own + 1] = own_sums[own + 2] = 0.0
+        own_sums[own + 3] = own_sums[own] + w[i]
+        own_sums[own + 4] = own_sums[own + 1] + moment
+        own_sums[own + 5] = own_sums[own + 2] + cost
     return r
 
 
 @kernel
-def better_than(work: Work, K: int, c: int, p: int) -> int:
+def better_than(room: Sorted, c: int, p: int) -> int:
     """How many arms of category c are among the p best of all: a binary search."""
-    start = work.integer[2 * K + c]
+    start = room.start[c]
     low = start
-    high = work.integer[2 * K + c + 1]
+    high = room.start[c + 1]
     while low < high:
         middle = (low + high) // 2
-        if work.integer[4 * K + 1 + middle] < p:
+        if room.positions[middle] < p:
             low = middle + 1
         else:
             high = middle
@@ -86,31 +125,25 @@ def better_than(work: Work, K: int, c: int, p: int) -> int:
 
 
 @kernel
-def moved_sum(work: Work, K: int, c: int, p: int, a: int, part: int) -> float:
+def moved_sum(room: Sorted, c: int, p: int, a: int, part: int) -> float:
     """A sum over the arms moved when v lies just below the p-th best arm, a of category c above.
 
     Part 0 is the weight, 1 the moment and 2 the cost, about the reference.
     """
-    base = 3 * K + 3 + 3 * (work.integer[2 * K + c] + c) + part
-    size = work.integer[2 * K + c + 1] - work.integer[2 * K + c]
-    above = work.real[base + 3 * a]
-    return float((work.real[3 * p + part] - above) + (work.real[base + 3 * size] - above))
+    base = 3 * (room.start[c] + c) + part
+    size = room.start[c + 1] - room.start[c]
+    above = room.own_sums[base + 3 * a]
+    return float((room.sums[3 * p + part] - above) + (room.own_sums[base + 3 * size] - above))
 
 
 @kernel
-def screened_cost(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    c: int,
-    j: int,
-    k: int,
-    r: float,
-    work: Work,
-) -> float:
+def screened_cost(problem: Problem, c: int, j: int, k: int, r: float, room: Sorted) -> float:
     """The cost of making c dominate, with j and k of c merged unless k < 0, up to cancellation."""
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
     K = mu.size
-    order = work.integer
+    order = room.order
     merged = 0.0
     both = 0.0
     pooling = 0.0
@@ -126,9 +159,9 @@ def screened_cost(
     while True:
         middle = (first + last) // 2
         v = mu[order[middle]]
-        a = better_than(work, K, c, middle)
-        weight = moved_sum(work, K, c, middle, a, 0)
-        moment = moved_sum(work, K, c, middle, a, 1)
+        a = better_than(room, c, middle)
+        weight = moved_sum(room, c, middle, a, 0)
+        moment = moved_sum(room, c, middle, a, 1)
         if k >= 0:
             if mu[j] <= v:
                 weight -= w[j]
@@ -148,7 +181,7 @@ def screened_cost(
     low = mu[order[first]]
     high = mu[order[first - 1]] if first > 0 else math.inf
     v = min(max(r + moment / weight, low), high) if weight > 0.0 else low
-    cost = moved_sum(work, K, c, first, better_than(work, K, c, first), 2)
+    cost = moved_sum(room, c, first, better_than(room, c, first), 2)
     if k >= 0:
         if mu[j] <= low:
             cost -= weighted_divergence(family, w[j], mu[j], r)

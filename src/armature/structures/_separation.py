@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord
 from armature.families.kernels import total_divergence
 from armature.structures._pooling import pooled_mean
-from armature.structures._records import Floats, Ints
 
 PLAIN = 0  # no further condition
 MERGED = 1  # j and k on the same side of v, and made equal: one arm at their pooled mean

@@ -6,7 +6,7 @@ NumPy's sorts allocate inside compiled code; these work in the caller's scratch 
 from __future__ import annotations
 
 from armature._compile import kernel
-from armature.structures._records import Floats, Ints
+from armature.arrays import Floats, Ints
 
 RUN = 8
 

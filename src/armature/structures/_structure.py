@@ -1,25 +1,45 @@
-"""What every structure has in common, compiled or written by a user in plain Python."""
+"""What every structure has in common: a declaration, and everything that follows from it."""
 
 from __future__ import annotations
 
-import abc
 import functools
-from collections.abc import Sequence
-from typing import ClassVar
+import inspect
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from armature._compile import Kernel
+from armature.arrays import Floats
 from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord, Gaussian
+from armature.structures import _derived
 from armature.structures._checks import checked_index, checked_vector
-from armature.structures._records import Cell, Fit, Floats, Oracle, Query, Shape, Work
+from armature.structures._scratch import measure
+from armature.structures.piece import Piece
+from armature.structures.records import Cell, Fit, Oracle, Problem, Shape, Work
+
+if TYPE_CHECKING:
+    from armature.structures.composition import Intersection, Union
 
 TOLERANCE = 1e-9
+METHODS = (
+    "project",
+    "alt_min",
+    "nearest_alternative",
+    "cells",
+    "cell_min",
+    "challenger_min",
+    "challenger_costs",
+    "nearest_with_best",
+    "highest",
+)
 
 
-class Structure(abc.ABC):
+class Structure:
     """What is known about the means: a set M of mean vectors.
 
     Write `not j` for the closure of { lam in M : the best arm of lam is not j }. Given means mu,
@@ -29,13 +49,14 @@ class Structure(abc.ABC):
     * M: `project`;
     * { lam in `not best` : lam[challenger] >= lam[best] }: `alt_min`;
     * `not best`: `nearest_alternative`;
-    * one of the convex `cells` that `not best` is the union of: `cell_min`.
+    * one of the convex `cells` that `not best` is the union of: `cell_min`;
+    * the lam in M in which an arm is best: `nearest_with_best`.
 
     The means need not lie in M. A zero weight makes an arm free: its mean is whatever M asks for.
     Where nothing is feasible the cost is inf and the means are nan.
 
-    A structure of your own needs `n_arms`, `project` and `alt_min`, in plain Python; all else
-    follows from these two.
+    A structure of your own declares `n_arms` and `pieces()`, M as a union of polyhedra; all else
+    follows, and runs compiled:
 
     >>> class Known(Structure):
     ...     '''Nothing is known but the mean of arm 0.'''
@@ -43,40 +64,47 @@ class Structure(abc.ABC):
     ...     def __init__(self, n_arms, value):
     ...         self.n_arms, self.value = n_arms, value
     ...
-    ...     def project(self, means, weights, family):
-    ...         lam = np.array(means, dtype=float)
-    ...         lam[0] = self.value
-    ...         return Fit(lam, float(weights[0] * family.divergence(means[0], self.value)))
-    ...
-    ...     def alt_min(self, means, weights, best, challenger, family):
-    ...         lam, cost = self.project(means, weights, family)
-    ...         a, b = best, challenger
-    ...         if lam[b] < lam[a]:
-    ...             pair = [a, b]
-    ...             y = self.value if 0 in pair else np.average(lam[pair], weights=weights[pair])
-    ...             lam[a] = lam[b] = y
-    ...             cost = sum(weights * family.divergence(means, lam))
-    ...         return Fit(lam, float(cost))
+    ...     def pieces(self):
+    ...         first = np.eye(self.n_arms)[:1]
+    ...         yield Piece(np.empty((0, self.n_arms)), [], first, [self.value])
     >>> known = Known(3, value=0.5)
-    >>> known.nearest_alternative(np.array([0.5, 0.9, 0.8]), np.ones(3), 1, Gaussian()).means
+    >>> known.nearest_alternative([0.5, 0.9, 0.8], np.ones(3), 1, Gaussian()).means.round(9)
     array([0.5 , 0.85, 0.85])
-    >>> known.contains([0.5, 0.9, 0.8]), known.contains([0.4, 0.9, 0.8])
-    (True, False)
+    >>> known.contains([0.5, 0.9, 0.8]), known.violation_of([0.4, 0.9, 0.8])
+    (True, 'means[0] = 0.4 should be equal to 0.5')
+
+    Instead of `pieces` it can have `project` and `alt_min` in plain Python, of which compiled code
+    then asks everything. Whatever method a class overrides is what is called.
     """
 
     n_arms: int
-    convex: ClassVar[bool] = False  # say so if M is: `Challenger` then solves fewer problems
+    oracle: ClassVar[Oracle] = Oracle()  # kernels that are faster than what follows from `pieces`
+
+    # What follows from the pieces, unless a class knows better: whether M is convex; whether it is
+    # made of orders and levels alone, so that minimisers are the same for every family; and how
+    # "k beats j" is read where all challengers to j are weighed: "order", lam_k >= lam_j, or "top",
+    # where besides k can be the best arm. A union of pieces reads it as "top".
+    convex: bool | None = None
+    order_only: bool | None = None
+    challenge: str | None = None
+    cells_depend_on_means: ClassVar[bool] = False
 
     @classmethod
     def examples(cls) -> tuple[Structure, ...]:
         """Small instances for the conformance suite; their means include some in (0, 1)."""
         return ()
 
-    @abc.abstractmethod
+    def pieces(self) -> Iterable[Piece]:
+        """M as a union of convex pieces."""
+        raise ArmatureError(
+            f"{type(self).__name__} declares no pieces: give it `pieces()`, which yields "
+            "am.Piece(A, b, C, d), or both `project` and `alt_min`."
+        )
+
     def project(self, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family) -> Fit:
         """The mean vector of M nearest to `means`."""
+        return self._solve("project", means, weights, family, -1, -1)
 
-    @abc.abstractmethod
     def alt_min(
         self,
         means: npt.ArrayLike,
@@ -85,33 +113,71 @@ class Structure(abc.ABC):
         challenger: int,
         family: Family,
     ) -> Fit:
-        """The nearest mean vector of M in which `challenger` is at least as good as `best`."""
+        """The nearest mean vector of `not best` in which `challenger` is at least as good."""
+        return self._solve("alt_min", means, weights, family, *self._pair(best, challenger))
 
     def nearest_alternative(
         self, means: npt.ArrayLike, weights: npt.ArrayLike, best: int, family: Family
     ) -> Fit:
         """The nearest mean vector of M in which another arm than `best` is best."""
-        best = self.checked_arm(best, "best")
-        fits = [
-            self.alt_min(means, weights, best, challenger, family)
-            for challenger in range(self.n_arms)
-            if challenger != best
-        ]
-        return min(fits, key=lambda fit: fit.cost)
+        j = self.checked_arm(best, "best")
+        if overrides(self, "alt_min"):
+            fits = (self.alt_min(means, weights, j, k, family) for k in self._others(j))
+            return min(fits, key=lambda fit: fit.cost)
+        return self._solve("nearest", means, weights, family, j, -1)
+
+    def challenger_min(
+        self,
+        means: npt.ArrayLike,
+        weights: npt.ArrayLike,
+        best: int,
+        challenger: int,
+        family: Family,
+    ) -> Fit:
+        """The nearest mean vector in which `challenger` beats `best`, as the structure reads it."""
+        if overrides(self, "alt_min"):
+            return self.alt_min(means, weights, best, challenger, family)
+        return self._solve("challenger_min", means, weights, family, *self._pair(best, challenger))
 
     def challenger_costs(
         self, means: npt.ArrayLike, weights: npt.ArrayLike, best: int, family: Family
     ) -> Floats:
         """For each arm what it costs that it beats `best`; at `best`, what the projection costs."""
-        best = self.checked_arm(best, "best")
-        return np.array(
-            [
-                self.project(means, weights, family).cost
-                if k == best
-                else self.alt_min(means, weights, best, k, family).cost
-                for k in range(self.n_arms)
-            ]
-        )
+        j = self.checked_arm(best, "best")
+        if self.oracle.challenger_costs is None or overrides(self, "alt_min", "project"):
+            costs = np.empty(self.n_arms)
+            costs[j] = self.project(means, weights, family).cost
+            for k in self._others(j):
+                costs[k] = self.challenger_min(means, weights, j, k, family).cost
+            return costs
+        return self._solve("challenger_costs", means, weights, family, j, -1).means
+
+    def nearest_with_best(
+        self, means: npt.ArrayLike, weights: npt.ArrayLike, arm: int, family: Family
+    ) -> Fit:
+        """The nearest mean vector of M in which `arm` is best.
+
+        (A structure in plain Python can't be asked that: there, `arm` is at least as good as the
+        projection's best arm.)
+        """
+        j = self.checked_arm(arm, "arm")
+        if overrides(self, "alt_min"):
+            fit = self.project(means, weights, family)
+            leader = int(np.argmax(fit.means))
+            return fit if leader == j else self.alt_min(means, weights, leader, j, family)
+        return self._solve("best_min", means, weights, family, j, -1)
+
+    def highest(self, low: npt.ArrayLike, high: npt.ArrayLike) -> Floats | None:
+        """The highest mean of each arm over the vectors of M between low and high.
+
+        None where there is no such vector. An arm that is nowhere the best of these may get less.
+        """
+        if not declares_pieces(self):
+            self.pieces()
+        below, above = self.checked_vector(low, "low"), self.checked_vector(high, "high")
+        kernel, shape, work = self._entry("highest", None)
+        out = np.empty(self.n_arms)
+        return out if kernel(shape, work, below, above, out) > 0.0 else None
 
     def cells(
         self,
@@ -120,18 +186,44 @@ class Structure(abc.ABC):
         weights: npt.ArrayLike | None = None,
         family: Family | None = None,
     ) -> tuple[Cell, ...]:
-        """Convex sets whose union is `not best`; by default one for each challenger.
+        """Convex sets whose union is `not best`.
 
-        Only the sparse structure looks at means, weights and family.
+        Where they depend on the means (the sparse structure), give means, and weights unless these
+        are equal; what is then in `Cell.marks` is what they depend on.
         """
-        best = self.checked_arm(best, "best")
-        return tuple(Cell(best, k) for k in range(self.n_arms) if k != best)
+        j = self.checked_arm(best, "best")
+        if overrides(self, "alt_min"):
+            return tuple(Cell(j, k) for k in self._others(j))
+        if means is None and self.cells_depend_on_means:
+            raise ArmatureError(
+                f"the cells of {type(self).__name__} depend on the means: give means."
+            )
+        family = Gaussian() if family is None else family
+        mu = family.checked(np.full(self.n_arms, family.some_mean) if means is None else means)
+        problem = self._problem(
+            "cells", mu, np.ones(self.n_arms) if weights is None else weights, family
+        )
+        kernel, _, _ = self._entry("cells", family)
+        numbers = np.zeros(self.n_cells, dtype=np.int64)
+        n = kernel(problem, j, numbers)
+        marks = tuple(problem.marks.tolist()) if self.cells_depend_on_means else ()
+        return tuple(Cell(j, int(number), marks) for number in numbers[:n])
 
     def cell_min(
         self, means: npt.ArrayLike, weights: npt.ArrayLike, cell: Cell, family: Family
     ) -> Fit:
         """The nearest mean vector in a cell."""
-        return self.alt_min(means, weights, cell.best, cell.first, family)
+        if overrides(self, "alt_min"):
+            return self.alt_min(means, weights, cell.best, cell.number, family)
+        self.checked_cell(cell)
+        return self._solve(
+            "cell_min", means, weights, family, cell.best, cell.number, marks=cell.marks
+        )
+
+    def checked_cell(self, cell: Cell) -> None:
+        """Refuse what `cells` does not give."""
+        if cell not in self.cells(cell.best):
+            raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
 
     def contains(self, means: npt.ArrayLike) -> bool:
         """Whether the means lie in M, up to 1e-9 of their size."""
@@ -143,7 +235,19 @@ class Structure(abc.ABC):
         return self.violation(mu, TOLERANCE * max(1.0, float(np.abs(mu).max())))
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
-        """The same for a checked vector; by default it looks at the projection."""
+        """The same for a checked vector; by default the row that the nearest piece breaks."""
+        if not declares_pieces(self):
+            return self._moved(means, tolerance)
+        least, sentence = math.inf, None
+        for piece in self.pieces():
+            worst = float(piece.excess(means).max(initial=0.0))
+            if worst <= tolerance:
+                return None
+            if worst < least:
+                least, sentence = worst, piece.broken(means, tolerance)
+        return sentence
+
+    def _moved(self, means: Floats, tolerance: float) -> str | None:
         fit = self.project(means, np.ones(self.n_arms), Gaussian())
         distance = np.abs(np.asarray(fit.means) - means)
         worst = int(np.argmax(distance))
@@ -156,7 +260,136 @@ class Structure(abc.ABC):
 
     def relabelled(self, order: Sequence[int]) -> Structure:
         """The same knowledge with the arms renumbered: arm i is what was arm order[i]."""
-        raise ArmatureError(f"{type(self).__name__} does not say how its arms can be reordered.")
+        from armature.structures.composition import Relabelled
+
+        return Relabelled(self, order)
+
+    def __and__(self, other: Structure) -> Intersection:
+        from armature.structures.composition import Intersection
+
+        return Intersection([self, other]) if isinstance(other, Structure) else NotImplemented
+
+    def __or__(self, other: Structure) -> Union:
+        from armature.structures.composition import Union
+
+        return Union([self, other]) if isinstance(other, Structure) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[object, ...]:
+        """The values of the constructor's arguments, arrays as bytes; else the object itself."""
+        names = list(inspect.signature(type(self)).parameters)
+        if not all(hasattr(self, name) for name in names):
+            return (id(self),)
+        values = (getattr(self, name) for name in names)
+        return tuple(
+            (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
+            for value in values
+        )
+
+    # What compiled code needs to know.
+
+    @functools.cached_property
+    def is_convex(self) -> bool:
+        """Whether M is known to be convex."""
+        if self.convex is not None or not declares_pieces(self):
+            return bool(self.convex)
+        return len(list(itertools.islice(self.pieces(), 2))) == 1
+
+    @functools.cached_property
+    def is_order_only(self) -> bool:
+        """Whether minimisers are the same for every family."""
+        if self.order_only is not None or not declares_pieces(self):
+            return bool(self.order_only)
+        return all(piece.orders_only for piece in self.pieces())
+
+    @functools.cached_property
+    def reads_by_top(self) -> bool:
+        """Whether "k beats j" asks that k can be the best arm."""
+        return not self.is_convex if self.challenge is None else self.challenge == "top"
+
+    @functools.cached_property
+    def shape(self) -> Shape:
+        """What the kernels in `oracle` read."""
+        return Shape(np.empty(0), np.empty(0, dtype=np.int64))
+
+    @functools.cached_property
+    def work_size(self) -> tuple[int, int]:
+        """How many floats and integers of scratch space the kernels in `oracle` need."""
+        return 0, 0
+
+    @functools.cached_property
+    def table(self) -> Shape:
+        """What the kernels read that are derived from the pieces."""
+        return _derived.make_table(
+            self.pieces(), self.n_arms, self.reads_by_top, type(self).__name__
+        )
+
+    @functools.cached_property
+    def table_work(self) -> tuple[int, int]:
+        """How much scratch space these need."""
+        return measure(_derived.scratch_of.py_func, self.n_arms, _derived.most_rows(self.table))
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there can be for an arm."""
+        if self.oracle.cells is not None or not declares_pieces(self):
+            return self.n_arms
+        return int(self.table.integer[2]) * self.n_arms
+
+    def accelerates(self, family: Family) -> bool:
+        """Whether the kernels in `oracle` know a family; else what follows from the pieces does."""
+        return True
+
+    def entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any] | None, bool]:
+        """The kernel that answers a question, and whether it is derived from the pieces."""
+        quick = self.oracle if family is None or self.accelerates(family) else Oracle()
+        own = getattr(quick, name)
+        if own is None and name == "challenger_min" and not self.reads_by_top:
+            own = quick.alt_min
+        if own is not None or name in ("challenger_costs", "optimistic"):
+            return own, False
+        return getattr(_derived.DERIVED, name), True
+
+    def side(self, derived: bool) -> tuple[Shape, Work]:
+        """The arrays that a kernel reads, and fresh scratch space for it."""
+        shape, size = (self.table, self.table_work) if derived else (self.shape, self.work_size)
+        return shape, Work(np.empty(size[0]), np.empty(size[1], dtype=np.int64))
+
+    def checked_family(self, family: Family) -> FamilyRecord:
+        """The family's record, or an error where this structure can't be used with it."""
+        if not isinstance(family, Family):
+            raise ArmatureError(
+                f"family must be a reward family such as Gaussian(); got {family!r}."
+            )
+        if declares_pieces(self):
+            if not (self.is_order_only or family.convex):
+                raise ArmatureError(
+                    f"{type(self).__name__} does not go with {type(family).__name__} rewards, "
+                    "whose divergence is not convex in its second argument: use Gaussian, "
+                    "Bernoulli or Poisson rewards, or a structure that only orders the arms "
+                    "(Unconstrained, Unimodal, Categorised, Sparse)."
+                )
+            if not self._meets(family.domain.low, family.domain.high):
+                raise ArmatureError(
+                    f"{type(self).__name__} does not go with {type(family).__name__} rewards: none "
+                    f"of its mean vectors has all means in {family.domain}."
+                )
+        return family.record
+
+    def _meets(self, low: float, high: float) -> bool:
+        """Whether a piece has points between low and high."""
+        if math.isinf(low) and math.isinf(high):
+            return True
+        known: dict[tuple[float, float], bool] = self.__dict__.setdefault("_met", {})
+        if (low, high) not in known:
+            box = Piece.of_box(np.full(self.n_arms, low), np.full(self.n_arms, high))
+            known[low, high] = any(not (piece & box).is_empty for piece in self.pieces())
+        return known[low, high]
 
     def checked_arm(self, arm: int, name: str) -> int:
         """The index of an arm, or an error that says which there are."""
@@ -179,124 +412,53 @@ class Structure(abc.ABC):
             )
         return mu, w
 
-
-class CompiledStructure(Structure):
-    """A structure whose oracles are kernels. Subclasses are frozen dataclasses that declare
-
-    * `oracle`: the kernels;
-    * `order_only`: whether M is made of order relations and equalities between means (and given
-      levels), so that its minimisers are the same for every family;
-    * `shape` and `work_size`: what the kernels read, and how much scratch they need.
-    """
-
-    oracle: ClassVar[Oracle]
-    order_only: ClassVar[bool] = True
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
-
-    def _identity(self) -> tuple[object, ...]:
-        return type(self).__name__, self.n_arms, *(part.tobytes() for part in self.shape)
-
-    @functools.cached_property
-    def shape(self) -> Shape:
-        """This structure as its kernels see it."""
-        return Shape(np.empty(0), np.empty(0, dtype=np.int64))
-
-    @property
-    def work_size(self) -> tuple[int, int]:
-        """How many floats and integers of scratch space the kernels need."""
-        return 0, 0
-
-    def workspace(self) -> Work:
-        """Fresh scratch space for the kernels."""
-        n_real, n_integer = self.work_size
-        return Work(np.empty(n_real), np.empty(n_integer, dtype=np.int64))
-
-    def checked_family(self, family: Family) -> FamilyRecord:
-        """The family's record, or an error where this structure can't be used with it."""
-        if not isinstance(family, Family):
-            raise ArmatureError(
-                f"family must be a reward family such as Gaussian(); got {family!r}."
-            )
-        if not (self.order_only or family.convex):
-            raise ArmatureError(
-                f"{type(self).__name__} does not go with {type(family).__name__} rewards, whose "
-                "divergence is not convex in its second argument: use Gaussian, Bernoulli or "
-                "Poisson rewards, or a structure that only orders the arms (Unconstrained, "
-                "Unimodal, Categorised, Sparse)."
-            )
-        return family.record
-
-    def project(self, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family) -> Fit:
-        return self._solve(self.oracle.project, means, weights, family, -1, -1)
-
-    def alt_min(
-        self,
-        means: npt.ArrayLike,
-        weights: npt.ArrayLike,
-        best: int,
-        challenger: int,
-        family: Family,
-    ) -> Fit:
+    def _pair(self, best: int, challenger: int) -> tuple[int, int]:
         j, k = self.checked_arm(best, "best"), self.checked_arm(challenger, "challenger")
         if j == k:
             raise ArmatureError(f"best and challenger are both arm {j}: they must differ.")
-        return self._solve(self.oracle.alt_min, means, weights, family, j, k)
+        return j, k
 
-    def nearest_alternative(
-        self, means: npt.ArrayLike, weights: npt.ArrayLike, best: int, family: Family
-    ) -> Fit:
-        j = self.checked_arm(best, "best")
-        return self._solve(self.oracle.nearest, means, weights, family, j, -1)
+    def _others(self, arm: int) -> list[int]:
+        return [k for k in range(self.n_arms) if k != arm]
 
-    def challenger_costs(
-        self, means: npt.ArrayLike, weights: npt.ArrayLike, best: int, family: Family
-    ) -> Floats:
-        if self.oracle.challengers is None:
-            return super().challenger_costs(means, weights, best, family)
-        j = self.checked_arm(best, "best")
-        return self._solve(self.oracle.challengers, means, weights, family, j, -1).means
+    def _entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any], Shape, Work]:
+        kernel, derived = self.entry(name, family)
+        assert kernel is not None
+        return kernel, *self.side(derived)
 
-    def cell_min(
-        self, means: npt.ArrayLike, weights: npt.ArrayLike, cell: Cell, family: Family
-    ) -> Fit:
-        self.checked_cell(cell)
-        return self._solve(
-            self.oracle.cell_min,
-            means,
-            weights,
-            family,
-            cell.best,
-            cell.first,
-            cell.second,
-            cell.support,
-        )
-
-    def checked_cell(self, cell: Cell) -> None:
-        """Refuse what `cells` does not give."""
-        if cell not in self.cells(cell.best):
-            raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
+    def _problem(
+        self, name: str, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family
+    ) -> Problem:
+        record = self.checked_family(family)
+        mu, w = self.checked_problem(means, weights, family)
+        _, shape, work = self._entry(name, family)
+        return Problem(record, mu, w, shape, work, np.zeros(self.n_arms, dtype=np.int64))
 
     def _solve(
         self,
-        kernel: Kernel[..., float],
+        name: str,
         means: npt.ArrayLike,
         weights: npt.ArrayLike,
         family: Family,
-        best: int,
         first: int,
-        second: int = -1,
-        support: tuple[int, ...] = (),
+        second: int,
+        marks: Sequence[int] = (),
     ) -> Fit:
-        record = self.checked_family(family)
-        mu, w = self.checked_problem(means, weights, family)
-        flags = np.zeros(self.n_arms, dtype=np.int64)
-        flags[list(support)] = 1
+        if not declares_pieces(self):
+            self.pieces()
+        problem = self._problem(name, means, weights, family)
+        problem.marks[: len(marks)] = marks
+        kernel, _ = self.entry(name, family)
+        assert kernel is not None
         lam = np.empty(self.n_arms)
-        query = Query(best, first, second, flags)
-        cost = kernel(self.shape, record, mu, w, query, lam, self.workspace())
-        return Fit(lam, cost)
+        return Fit(lam, float(kernel(problem, first, second, lam)))
+
+
+def declares_pieces(structure: Structure) -> bool:
+    """Whether a structure says what its pieces are."""
+    return type(structure).pieces is not Structure.pieces
+
+
+def overrides(structure: Structure, *names: str) -> bool:
+    """Whether a structure has one of these methods of its own."""
+    return any(getattr(type(structure), n) is not getattr(Structure, n) for n in names or METHODS)

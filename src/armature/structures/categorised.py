@@ -4,59 +4,68 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
-from armature.families import Family, FamilyRecord
 from armature.structures._checks import checked_n_arms, checked_order
-from armature.structures._records import Cell, Floats, Oracle, Query, Shape, Work
-from armature.structures._screening import screened_cost, sum_up
+from armature.structures._scratch import measure
+from armature.structures._screening import Sorted, screened_cost, sorted_of, sum_up
 from armature.structures._separation import MERGED, PINNED, PLAIN, write_separation
 from armature.structures._sorting import argsort_descending
-from armature.structures._structure import CompiledStructure
-from armature.structures._vectors import copy
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+from armature.structures.records import Oracle, Problem, Shape, Work
+from armature.structures.vectors import copy
 
-# shape.integer = [n_categories, category of arm 0, ..., category of arm K-1].
+# shape.integer = [C, the number of categories, category of arm 0, ..., category of arm K-1].
 
 ROUNDING = 1e-15  # the relative error of a sum, for each of its terms
 NEGLIGIBLE = 1e-10  # a relative difference in cost that does not matter
 
 
 @kernel
-def best_separation(
-    shape: Shape, family: FamilyRecord, mu: Floats, w: Floats, j: int, lam: Floats, work: Work
-) -> float:
+def room_of(shape: Shape, work: Work, K: int) -> Sorted:
+    """The scratch space, with the categories."""
+    return sorted_of(work, K, shape.integer[0], shape.integer[1:])
+
+
+@kernel
+def best_separation(problem: Problem, j: int, lam: Floats) -> float:
     """The best fit with any category on top; if j >= 0, one in which j is not the best arm."""
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
     K = mu.size
-    C = shape.integer[0]
-    category = shape.integer[1:]
-    r = sum_up(shape, family, mu, w, work)
-    order = work.integer[:K]
-    scale = work.real[3 * K + 2]  # the cost of all arms at r
-    costs = work.real[6 * K + 3 + 3 * C :]
+    C = problem.shape.integer[0]
+    room = room_of(problem.shape, problem.work, K)
+    category = room.category
+    r = sum_up(problem, room)
+    order = room.order
+    scale = room.sums[3 * K + 2]  # the cost of all arms at r
+    costs = room.costs
     # Option c < C: category c dominates. Option C + k: j's category does, k at least as good as j.
     first = -1
     for option in range(C + K):
         costs[option] = math.inf
         if option < C:
             if j < 0 or category[j] != option:
-                costs[option] = screened_cost(family, mu, w, option, -1, -1, r, work)
+                costs[option] = screened_cost(problem, option, -1, -1, r, room)
         elif j >= 0:
             k = option - C
             if k != j and category[k] == category[j]:
                 merge = -1 if mu[k] >= mu[j] else k
-                costs[option] = screened_cost(family, mu, w, category[j], j, merge, r, work)
+                costs[option] = screened_cost(problem, category[j], j, merge, r, room)
         if first < 0 or costs[option] < costs[first]:
             first = option
     best_cost = math.inf
     doubt = ROUNDING * K * scale
-    trial = work.real[7 * K + 3 + 4 * C :]
+    trial = room.trial
     for visit in range(-1, C + K):
         option = first if visit < 0 else visit
         if visit == first or costs[option] > costs[first] + doubt:
@@ -71,68 +80,47 @@ def best_separation(
             cost = write_separation(family, mu, w, category, order, category[j], tie, j, k, trial)
         if cost < best_cost:
             best_cost = cost
-            copy(trial[:K], lam)
+            copy(trial, lam)
         if best_cost == 0.0:
             break
     return best_cost
 
 
 @kernel
-def project(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The best category on top."""
-    return best_separation(shape, family, mu, w, -1, lam, work)
+    return best_separation(problem, -1, lam)
 
 
 @kernel
-def nearest(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Another category on top, or another arm of j's category at least as good as j: O(K log K)."""
-    return best_separation(shape, family, mu, w, query.best, lam, work)
+    return best_separation(problem, first, lam)
 
 
 @kernel
-def alt_min(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Each category on top in turn, with k at least as good as j.
 
     Where j is alone in its category, that category on top means that j is the best arm.
     """
-    j = query.best
-    k = query.first
+    j = first
+    k = second
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
     K = mu.size
-    C = shape.integer[0]
-    category = shape.integer[1:]
-    order = work.integer[:K]
-    argsort_descending(mu, order, work.integer[K : 2 * K])
+    room = room_of(problem.shape, problem.work, K)
+    category = room.category
+    order = room.order
+    argsort_descending(mu, order, room.buffer)
     alone = True
     for i in range(K):
         if i != j and category[i] == category[j]:
             alone = False
     best_cost = math.inf
-    trial = work.real[:K]
-    for c in range(C):
+    trial = room.trial
+    for c in range(problem.shape.integer[0]):
         if c == category[j] and alone:
             continue
         tie = PLAIN
@@ -148,71 +136,102 @@ def alt_min(
 
 
 @kernel
-def cell_min(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
-    """Category `first` on top; in j's own, arm `second` is at least as good as j."""
-    j = query.best
-    K = mu.size
-    order = work.integer[:K]
-    argsort_descending(mu, order, work.integer[K : 2 * K])
-    k = query.second
-    tie = MERGED if k >= 0 and mu[k] < mu[j] else PLAIN
-    return write_separation(family, mu, w, shape.integer[1:], order, query.first, tie, j, k, lam)
+def cells(problem: Problem, first: int, out: Ints) -> int:
+    """Another category on top (its number), or another arm k of j's own (C + k)."""
+    C = problem.shape.integer[0]
+    category = problem.shape.integer[1:]
+    n = 0
+    for c in range(C):
+        if c != category[first]:
+            out[n] = c
+            n += 1
+    for k in range(problem.mu.size):
+        if k != first and category[k] == category[first]:
+            out[n] = C + k
+            n += 1
+    return n
 
 
 @kernel
-def challengers(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
-    """A challenger beats j where its category is on top and it is at least as good as j.
+def write_on_top(problem: Problem, j: int, c: int, k: int, lam: Floats) -> float:
+    """Category c on top and, unless k < 0, its arm k at least as good as its arm j."""
+    mu = problem.mu
+    room = room_of(problem.shape, problem.work, mu.size)
+    argsort_descending(mu, room.order, room.buffer)
+    tie = MERGED if k >= 0 and mu[k] < mu[j] else PLAIN
+    return write_separation(
+        problem.family, mu, problem.w, room.category, room.order, c, tie, j, k, lam
+    )
 
-    One sort for all: O(K log K). The costs are differences of sums: see `_screening`.
-    """
-    j = query.best
-    i = query.first
+
+@kernel
+def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """One of the `cells`."""
+    C = problem.shape.integer[0]
+    if second < C:
+        return write_on_top(problem, first, second, -1, lam)
+    return write_on_top(problem, first, problem.shape.integer[1 + first], second - C, lam)
+
+
+@kernel
+def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """A challenger beats j where its category is on top and it is at least as good as j."""
+    category = problem.shape.integer[1:]
+    rival = second if category[second] == category[first] else -1
+    return write_on_top(problem, first, category[second], rival, lam)
+
+
+@kernel
+def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
+    """One sort for all: O(K log K). The costs are differences of sums: see `_screening`."""
+    j = first
+    mu = problem.mu
     K = mu.size
-    C = shape.integer[0]
-    category = shape.integer[1:]
-    if i >= 0:
-        second = i if category[i] == category[j] else -1
-        cell = Query(j, category[i], second, query.support)
-        return cell_min(shape, family, mu, w, cell, lam, work)
-    r = sum_up(shape, family, mu, w, work)
-    tops = work.real[6 * K + 3 + 3 * C : 6 * K + 3 + 4 * C]  # what it costs that c is on top
+    room = room_of(problem.shape, problem.work, K)
+    category = room.category
+    r = sum_up(problem, room)
+    tops = room.costs  # what it costs that c is on top
     base = math.inf
-    for c in range(C):
-        tops[c] = screened_cost(family, mu, w, c, -1, -1, r, work)
+    for c in range(problem.shape.integer[0]):
+        tops[c] = screened_cost(problem, c, -1, -1, r, room)
         base = min(base, tops[c])
     for k in range(K):
-        lam[k] = tops[category[k]]
+        costs[k] = tops[category[k]]
         if category[k] == category[j] and mu[k] < mu[j]:
-            lam[k] = screened_cost(family, mu, w, category[j], j, k, r, work)
-    lam[j] = base
+            costs[k] = screened_cost(problem, category[j], j, k, r, room)
+    costs[j] = base
     return float(base)
 
 
+@kernel
+def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
+    """The upper ends of the arms in categories that can be on top."""
+    category = shape.integer[1:]
+    possible = 0.0
+    for c in range(shape.integer[0]):
+        ceiling = math.inf
+        floor = -math.inf
+        for k in range(low.size):
+            if category[k] == c:
+                ceiling = min(ceiling, high[k])
+            else:
+                floor = max(floor, low[k])
+        for k in range(low.size):
+            if category[k] == c:
+                out[k] = high[k] if floor <= ceiling else -math.inf
+        if floor <= ceiling:
+            possible = 1.0
+    return possible
+
+
 @dataclass(frozen=True, init=False, eq=False)
-class Categorised(CompiledStructure):
+class Categorised(Structure):
     """Each arm has a category; all arms of one category are at least as good as all other arms.
 
     `categories` is one label for each arm, of any hashable kind; which category is the good one is
     not known. `nearest_alternative` sorts the arms once: O(K log K) for any number of categories.
 
     Another category on top, or another arm of the best arm's own category: these are the cells.
-    `Cell.first` is the category on top (an index into `labels`), `Cell.second` the other arm or -1.
 
     >>> from armature.families import Gaussian
     >>> shop = Categorised(["shoes", "hats", "hats", "hats"])
@@ -225,7 +244,17 @@ class Categorised(CompiledStructure):
     categories: tuple[Hashable, ...]
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min, challengers)
+    oracle: ClassVar[Oracle] = Oracle(
+        project=project,
+        alt_min=alt_min,
+        nearest=nearest,
+        cells=cells,
+        cell_min=cell_min,
+        challenger_min=challenger_min,
+        challenger_costs=challenger_costs,
+        highest=highest,
+    )
+    order_only = True
 
     @classmethod
     def examples(cls) -> tuple[Categorised, ...]:
@@ -256,25 +285,24 @@ class Categorised(CompiledStructure):
         members = [number[label] for label in self.categories]
         return Shape(np.empty(0), np.array([len(number), *members], dtype=np.int64))
 
-    @property
+    @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        return 8 * self.n_arms + 4 * len(self.labels) + 3, 5 * self.n_arms + 1
+        arms = self.shape.integer[1:]
+        return measure(lambda work, K, C: sorted_of(work, K, C, arms), *self._sizes)
 
-    def cells(
-        self,
-        best: int,
-        means: npt.ArrayLike | None = None,
-        weights: npt.ArrayLike | None = None,
-        family: Family | None = None,
-    ) -> tuple[Cell, ...]:
-        j = self.checked_arm(best, "best")
-        category = self.shape.integer[1:].tolist()
-        own = category[j]
-        others = [Cell(j, c) for c in range(len(self.labels)) if c != own]
-        return (
-            *others,
-            *(Cell(j, own, k) for k in range(self.n_arms) if k != j and category[k] == own),
-        )
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return self.n_arms, len(self.labels)
+
+    @property
+    def n_cells(self) -> int:
+        return self.n_arms + len(self.labels)
+
+    def pieces(self) -> Iterable[Piece]:
+        K, category = self.n_arms, self.shape.integer[1:]
+        for c in range(len(self.labels)):
+            inside, outside = np.flatnonzero(category == c), np.flatnonzero(category != c)
+            yield Piece.of_orders(K, [(int(k), int(i)) for i in inside for k in outside])
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         category = self.shape.integer[1:]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from armature.arrays import Floats
 from armature.structures._checks import checked_n_arms, checked_order, checked_positions
-from armature.structures._records import Floats
-from armature.structures.polyhedral import PolyhedralStructure
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Concave(PolyhedralStructure):
+class Concave(Structure):
     """Along the positions, each step up is at most as steep as the one before it.
 
     By default the arms lie at 0, 1, 2, ...; positions may come in any order but must differ. Two
@@ -39,8 +40,7 @@ class Concave(PolyhedralStructure):
         object.__setattr__(self, "n_arms", checked_n_arms(n_arms))
         object.__setattr__(self, "positions", checked_positions(positions, self.n_arms))
 
-    @property
-    def constraints(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def pieces(self) -> Iterable[Piece]:
         K = self.n_arms
         order = np.argsort(self.positions)
         gaps = np.diff(self.positions[order])
@@ -50,12 +50,13 @@ class Concave(PolyhedralStructure):
         bends[rows, order[:-2]] = gaps[1:] / (gaps[1:] + gaps[:-1])
         bends[rows, order[1:-1]] = -1.0
         bends[rows, order[2:]] = gaps[:-1] / (gaps[1:] + gaps[:-1])
-        return bends, np.zeros(K - 2), np.empty((0, K)), np.empty(0)
+        yield Piece(bends, np.zeros(K - 2))
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         if self.n_arms == 2:
             return None
-        below = self.constraints[0] @ means
+        (piece,) = self.pieces()
+        below = piece.A @ means
         worst = int(below.argmax())
         if below[worst] <= 2.0 * tolerance:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
-from armature.families import Family, FamilyRecord
-from armature.families.kernels import GAUSSIAN, total_divergence
+from armature.families.kernels import total_divergence
+from armature.structures._cells import every_other
 from armature.structures._checks import checked_array, checked_n_arms, checked_order
-from armature.structures._convex import domain_high, domain_low, fail, minimise, nearest_of
+from armature.structures._convex import fail, minimise, nearest_of
 from armature.structures._least_squares import (
     back_substitute,
     difference,
@@ -25,12 +26,29 @@ from armature.structures._least_squares import (
     write_tie,
 )
 from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
-from armature.structures._records import Cell, Floats, Ints, Oracle, Query, Shape, Work
-from armature.structures._structure import CompiledStructure
+from armature.structures._scratch import largest_of, measure
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+from armature.structures.records import Oracle, Problem, Shape, Work
+from armature.structures.ridge import ridge_of, write_ridge_bounds
+from armature.structures.vectors import fill
 
-# shape.real = an orthonormal basis of the features' column space, (K, r) by rows, then for each
-# arm the number of the first arm with the same features; shape.integer = [r].
-# In this basis the parameter is theta: lam = basis @ theta.
+# shape.real = an orthonormal basis of the features' column space, (K, r) by rows; then for each arm
+# the number of the first arm with the same features; then the features, (K, d) by rows.
+# shape.integer = [r, d]. In the basis the parameter is theta: lam = basis @ theta.
+
+
+class Frame(NamedTuple):
+    """A record, as kernels can't return a bare array."""
+
+    basis: Floats  # (K, r)
+
+
+@kernel
+def frame_of(shape: Shape, K: int) -> Frame:
+    """The basis in a structure's arrays."""
+    r = shape.integer[0]
+    return Frame(shape.real[: K * r].reshape(K, r))
 
 
 @kernel
@@ -43,31 +61,48 @@ def twins(shape: Shape, K: int, j: int, k: int) -> bool:
 class Solved(NamedTuple):
     """A weighted least squares fit, and the factorisation that it comes from."""
 
-    basis: Floats
-    columns: Floats
-    theta: Floats
-    z: Floats
-    order: Ints
+    basis: Floats  # (K, r)
+    columns: Floats  # (r, K)
+    right: Floats  # (K,)
+    theta: Floats  # (r,)
+    z: Floats  # (r,)
+    means: Floats  # (K,): room for the projection
+    order: Ints  # (r,)
     rank: int
 
 
 @kernel
-def least_squares(shape: Shape, mu: Floats, w: Floats, lam: Floats, work: Work) -> Solved:
+def solved_of(work: Work, basis: Floats, K: int, r: int) -> Solved:
+    """The scratch space of a fit, with no rank yet."""
+    real = work.real
+    a = r * K
+    b = a + K
+    return Solved(
+        basis,
+        real[:a].reshape(r, K),
+        real[a:b],
+        real[b : b + r],
+        real[b + r : b + 2 * r],
+        real[b + 2 * r : b + 2 * r + K],
+        work.integer[:r],
+        0,
+    )
+
+
+@kernel
+def least_squares(problem: Problem, lam: Floats) -> Solved:
     """lam = the projection for Gaussian rewards."""
-    K = mu.size
-    r = shape.integer[0]
-    basis = shape.real[: K * r].reshape(K, r)
-    columns = work.real[: r * K].reshape(r, K)
-    right = work.real[r * K : r * K + K]
-    theta = work.real[r * K + K : r * K + K + r]
-    z = work.real[r * K + K + r : r * K + K + 2 * r]
-    order = work.integer[:r]
-    rank = factorise(basis, mu, w, columns, right, order)
+    K = lam.size
+    r = problem.shape.integer[0]
+    basis = frame_of(problem.shape, K).basis
+    room = solved_of(problem.work, basis, K, r)
+    rank = factorise(basis, problem.mu, problem.w, room.columns, room.right, room.order)
+    theta = room.theta
     for c in range(r):
-        theta[c] = right[c] if c < rank else 0.0
-    back_substitute(columns, rank, theta)
-    write_means(basis, order, theta, lam)
-    return Solved(basis, columns, theta, z, order, rank)
+        theta[c] = room.right[c] if c < rank else 0.0
+    back_substitute(room.columns, rank, theta)
+    write_means(basis, room.order, theta, lam)
+    return Solved(basis, room.columns, room.right, theta, room.z, room.means, room.order, rank)
 
 
 @kernel
@@ -91,65 +126,88 @@ def tie(fit: Solved, j: int, k: int, lam: Floats) -> None:
         lam[k] = max(lam[k], lam[j])  # equal but for rounding
 
 
-@kernel
-def no_rows(work: Work) -> Rows:
-    """No constraints but the basis."""
-    nothing = work.integer[:0]
-    return Rows(work.integer[:1], nothing, work.real[:0], work.real[:0], 0)
+class Scratch(NamedTuple):
+    """Room for what other rewards take: two states of the solver and the vectors around it."""
+
+    state: State
+    spare: State
+    low: Floats  # (K,): the domain
+    high: Floats
+    trial: Floats
+    solver: Floats
+    can_beat: Ints  # (K,)
+    nothing: Ints  # (1,)
 
 
 @kernel
-def state_of(K: int, r: int, work: Work, which: int) -> State:
-    """The first or second state in the scratch space."""
+def scratch_of(work: Work, K: int, r: int) -> Scratch:
+    """The scratch space for K arms and r features."""
     n_real, n_integer = state_size(r, K, 0)
-    return make_state(work.real[which * n_real :], work.integer[which * n_integer :], r, K, 0)
+    a = 2 * n_real
+    b = 2 * n_integer
+    return Scratch(
+        make_state(work.real[:n_real], work.integer[:n_integer], r, K, 0),
+        make_state(work.real[n_real:a], work.integer[n_integer:b], r, K, 0),
+        work.real[a : a + K],
+        work.real[a + K : a + 2 * K],
+        work.real[a + 2 * K : a + 3 * K],
+        work.real[a + 3 * K : a + 9 * K + r + r * r],
+        work.integer[b : b + K],
+        work.integer[b + K : b + K + 1],
+    )
 
 
 @kernel
-def constrained(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
-    """The nearest linear means, with lam_k >= lam_j unless query.first is negative."""
-    K = mu.size
-    j = query.best
-    k = query.first
-    if k >= 0 and twins(shape, K, j, k):
+def no_rows(room: Scratch) -> Rows:
+    """No constraints but the basis."""
+    room.nothing[0] = 0
+    return Rows(room.nothing, room.nothing[:0], room.solver[:0], room.solver[:0], 0)
+
+
+@kernel
+def minimised(problem: Problem, j: int, k: int, lam: Floats) -> float:
+    """`constrained` for other rewards than Gaussian."""
+    K = lam.size
+    room = scratch_of(problem.work, K, problem.shape.integer[0])
+    fill(room.low, problem.family.low)
+    fill(room.high, problem.family.high)
+    limits = Limits(room.low, room.high, j, k, -1, -1)
+    return minimise(
+        problem.family,
+        problem.mu,
+        problem.w,
+        no_rows(room),
+        limits,
+        frame_of(problem.shape, K).basis,
+        lam,
+        room.state,
+        room.solver,
+    )
+
+
+@kernel
+def constrained(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The nearest linear means, with lam_k >= lam_j unless k = second is negative."""
+    j = first
+    k = second
+    if k >= 0 and twins(problem.shape, lam.size, j, k):
         return fail(lam)
-    if family.code == GAUSSIAN:
-        fit = least_squares(shape, mu, w, lam, work)
-        if k >= 0:
-            tie(fit, j, k, lam)
-        return total_divergence(family, w, mu, lam)
-    r = shape.integer[0]
-    basis = shape.real[: K * r].reshape(K, r)
-    n_real, _ = state_size(r, K, 0)
-    limits = Limits(domain_low(family), domain_high(family), j, k)
-    state = state_of(K, r, work, 0)
-    scratch = work.real[2 * n_real :]
-    return minimise(family, mu, w, no_rows(work), limits, basis, lam, state, scratch)
+    if not problem.family.gaussian:
+        return minimised(problem, j, k, lam)
+    fit = least_squares(problem, lam)
+    if k >= 0:
+        tie(fit, j, k, lam)
+    return total_divergence(problem.family, problem.w, problem.mu, lam)
 
 
 @kernel
-def nearest(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """One factorisation for all challengers if Gaussian: O(K r^2)."""
-    K = mu.size
-    j = query.best
-    if family.code == GAUSSIAN:
-        fit = least_squares(shape, mu, w, lam, work)
+    K = lam.size
+    j = first
+    shape = problem.shape
+    if problem.family.gaussian:
+        fit = least_squares(problem, lam)
         nearest_k = -1
         least = math.inf
         for k in range(K):
@@ -159,65 +217,70 @@ def nearest(
                     least = cost
                     nearest_k = k
         tie(fit, j, nearest_k, lam)
-        return total_divergence(family, w, mu, lam)
-    r = shape.integer[0]
-    basis = shape.real[: K * r].reshape(K, r)
-    n_real, _ = state_size(r, K, 0)
-    can_beat = work.real[2 * n_real : 2 * n_real + K]
+        return total_divergence(problem.family, problem.w, problem.mu, lam)
+    room = scratch_of(problem.work, K, shape.integer[0])
+    fill(room.low, problem.family.low)
+    fill(room.high, problem.family.high)
     for k in range(K):
-        can_beat[k] = 0.0 if twins(shape, K, j, k) else 1.0
+        room.can_beat[k] = 0 if twins(shape, K, j, k) else 1
     return nearest_of(
-        family,
-        mu,
-        w,
-        no_rows(work),
+        problem.family,
+        problem.mu,
+        problem.w,
+        no_rows(room),
         j,
-        can_beat,
-        basis,
+        room.can_beat,
+        room.low,
+        room.high,
+        frame_of(shape, K).basis,
         lam,
-        state_of(K, r, work, 0),
-        state_of(K, r, work, 1),
-        work.real[2 * n_real + K :],
+        room.state,
+        room.spare,
+        room.solver,
     )
 
 
 @kernel
-def challengers(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
     """One factorisation for all challengers if Gaussian: O(K r^2); else one after the other."""
-    if query.first >= 0:
-        return constrained(shape, family, mu, w, query, lam, work)
-    K = mu.size
-    j = query.best
-    r = shape.integer[0]
-    if family.code != GAUSSIAN:
-        n_real, _ = state_size(r, K, 0)
-        trial = work.real[2 * n_real + 3 * K + r + r * r :][:K]
+    K = costs.size
+    j = first
+    shape = problem.shape
+    if not problem.family.gaussian:
+        trial = scratch_of(problem.work, K, shape.integer[0]).trial
         for k in range(K):
-            own = Query(j, k if k != j else -1, -1, query.support)
-            lam[k] = constrained(shape, family, mu, w, own, trial, work)
-        return float(lam[j])
-    means = work.real[r * K + K + 2 * r : r * K + 2 * K + 2 * r]
-    fit = least_squares(shape, mu, w, means, work)
-    base = total_divergence(family, w, mu, means)
+            costs[k] = constrained(problem, j, k if k != j else -1, trial)
+        return float(costs[j])
+    means = solved_of(problem.work, frame_of(shape, K).basis, K, shape.integer[0]).means
+    fit = least_squares(problem, means)
+    base = total_divergence(problem.family, problem.w, problem.mu, means)
     for k in range(K):
-        lam[k] = base
+        costs[k] = base
         if k != j and twins(shape, K, k, j):
-            lam[k] = math.inf
+            costs[k] = math.inf
         elif k != j:
-            lam[k] += tie_cost(fit, j, k, means[j] - means[k]) / family.variance
+            costs[k] += tie_cost(fit, j, k, means[j] - means[k]) / problem.family.parameter
     return base
 
 
+@kernel
+def optimistic(problem: Problem, level: float, out: Floats) -> float:
+    """Ridge regression: x'theta + sqrt(2 v level) |x|, in the norm of the inverse Gram matrix.
+
+    An ellipsoid about all of theta says more than a box of intervals about single arms.
+    """
+    K = out.size
+    d = problem.shape.integer[1]
+    at = K * problem.shape.integer[0] + K
+    ridge = ridge_of(problem.work, problem.shape.real[at:].reshape(K, d), K, d)
+    write_ridge_bounds(
+        ridge, problem.mu, problem.w, 1.0, math.sqrt(2.0 * problem.family.proxy * level), out
+    )
+    return 1.0
+
+
 @dataclass(frozen=True, init=False, eq=False)
-class Linear(CompiledStructure):
+class Linear(Structure):
     """means = features @ theta for some unknown vector theta; `features` has shape (n_arms, d).
 
     What the features span is all that counts: they may be scaled badly, linearly dependent, or more
@@ -237,9 +300,17 @@ class Linear(CompiledStructure):
     features: Floats
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(constrained, constrained, nearest, constrained, challengers)
-    convex: ClassVar[bool] = True
-    order_only: ClassVar[bool] = False
+    oracle: ClassVar[Oracle] = Oracle(
+        project=constrained,
+        alt_min=constrained,
+        nearest=nearest,
+        cells=every_other,
+        cell_min=constrained,
+        challenger_costs=challenger_costs,
+        optimistic=optimistic,
+    )
+    convex = True
+    order_only = False
 
     @classmethod
     def examples(cls) -> tuple[Linear, ...]:
@@ -276,28 +347,27 @@ class Linear(CompiledStructure):
         for i, row in enumerate(self.features):
             first[i] = np.flatnonzero((self.features == row).all(axis=1))[0]
         return Shape(
-            np.concatenate([self.basis.ravel(), first]),
-            np.array([self.basis.shape[1]], dtype=np.int64),
+            np.concatenate([self.basis.ravel(), first, self.features.ravel()]),
+            np.array([self.basis.shape[1], self.features.shape[1]], dtype=np.int64),
         )
 
-    @property
+    @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        K, r = self.basis.shape
-        n_real, n_integer = state_size.py_func(r, K, 0)
-        gaussian = r * K + 2 * K + 2 * r
-        others = 2 * n_real + 7 * K + r + r * r
-        return max(gaussian, others), max(r, 2 * n_integer)
+        (K, r), d = self.basis.shape, self.features.shape[1]
+        return largest_of(
+            measure(lambda work: solved_of(work, self.basis, K, r)),
+            measure(scratch_of, K, r),
+            measure(lambda work: ridge_of(work, self.features, K, d)),
+        )
 
-    def cells(
-        self,
-        best: int,
-        means: npt.ArrayLike | None = None,
-        weights: npt.ArrayLike | None = None,
-        family: Family | None = None,
-    ) -> tuple[Cell, ...]:
-        cells = super().cells(best, means, weights, family)
-        rows = self.features
-        return tuple(cell for cell in cells if (rows[cell.first] != rows[cell.best]).any())
+    def pieces(self) -> Iterable[Piece]:
+        # What is orthogonal to the basis is zero.
+        complement = np.linalg.svd(self.basis, full_matrices=True)[0][:, self.basis.shape[1] :].T
+        nothing = np.empty((0, self.n_arms)), np.empty(0)
+        yield Piece(*nothing, complement, np.zeros(len(complement)))
+
+    def _meets(self, low: float, high: float) -> bool:
+        return low <= 0.0 <= high or super()._meets(low, high)
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         nearest_means = self.basis @ (self.basis.T @ means)

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from armature._compile import kernel
+from armature.arrays import Floats
 from armature.structures._checks import (
     checked_n_arms,
     checked_order,
     checked_positions,
     checked_positive,
 )
-from armature.structures._records import Floats
-from armature.structures.polyhedral import PolyhedralStructure
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+from armature.structures.records import Oracle, Shape, Work
+
+
+@kernel
+def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
+    """The lowest cone of all; shape.real = [constant, positions]."""
+    constant = shape.real[0]
+    positions = shape.real[1:]
+    possible = 1.0
+    for k in range(high.size):
+        out[k] = high[k]
+        for i in range(high.size):
+            out[k] = min(out[k], high[i] + constant * abs(positions[i] - positions[k]))
+        if low[k] > out[k]:
+            possible = 0.0
+    return possible
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Lipschitz(PolyhedralStructure):
+class Lipschitz(Structure):
     """|means[i] - means[k]| <= constant * |positions[i] - positions[k]| for all arms i, k.
 
     By default the arms lie at 0, 1, 2, ...; positions may come in any order but must differ.
@@ -47,8 +67,9 @@ class Lipschitz(PolyhedralStructure):
         object.__setattr__(self, "constant", checked_positive(constant, "constant"))
         object.__setattr__(self, "positions", checked_positions(positions, self.n_arms))
 
-    @property
-    def constraints(self) -> tuple[Floats, Floats, Floats, Floats]:
+    oracle: ClassVar[Oracle] = Oracle(highest=highest)
+
+    def pieces(self) -> Iterable[Piece]:
         K = self.n_arms
         order = np.argsort(self.positions)
         # Neighbours are enough: along a line the others follow.
@@ -56,8 +77,11 @@ class Lipschitz(PolyhedralStructure):
         rises[np.arange(K - 1), order[1:]] = 1.0
         rises[np.arange(K - 1), order[:-1]] = -1.0
         reach = self.constant * np.diff(self.positions[order])
-        nothing = np.empty((0, K)), np.empty(0)
-        return np.vstack([rises, -rises]), np.concatenate([reach, reach]), *nothing
+        yield Piece(np.vstack([rises, -rises]), np.concatenate([reach, reach]))
+
+    @functools.cached_property
+    def shape(self) -> Shape:
+        return Shape(np.array([self.constant, *self.positions]), np.empty(0, dtype=np.int64))
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         order = np.argsort(self.positions)

@@ -1,4 +1,4 @@
-"""A structure and a reward family as policies and bounds see them: one record, six functions.
+"""A structure and a reward family as policies and bounds see them: one record, a few functions.
 
 A `Model` holds the addresses of the oracles, so that what uses it is compiled once for all
 structures. A structure written in plain Python takes part too: its model's oracles call back.
@@ -12,75 +12,150 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armature._compile import before_compiling, kernel
+from armature._compile import Kernel, before_compiling, inlined, kernel
 from armature._pointers import address_of, function_at, is_compiling, make_caller
+from armature.arrays import Floats, Ints
 from armature.families import Family, FamilyRecord
-from armature.structures._records import Floats, Ints, Oracle, Query, Shape, Work
-from armature.structures._structure import CompiledStructure, Structure
-from armature.structures._types import oracle_signature
+from armature.structures._structure import Structure, overrides
+from armature.structures.records import ENTRIES, Problem, Shape, Work
+
+# Places in `Model.table`: for each entry where its kernel is (0: there is none), then for each
+# entry whether it is derived from the pieces; where the arrays of what is derived begin; the marks.
+(PROJECT, ALT_MIN, NEAREST, CELLS, CELL_MIN, CHALLENGER_MIN, CHALLENGER_COSTS, BEST_MIN, HIGHEST,
+ OPTIMISTIC) = range(len(ENTRIES))  # fmt: skip
+DERIVED = len(ENTRIES)
+ORIGIN = 2 * len(ENTRIES)  # of shape.real, shape.integer, work.real, work.integer
+MARKS = ORIGIN + 4
 
 
 class Model(NamedTuple):
     """A structure and a family, with room to compute in: not to be shared between threads."""
 
-    shape: Shape
     family: FamilyRecord
+    shape: Shape
     work: Work
-    support: Ints  # no support: all 0
-    joint: bool  # whether `challengers` weighs all of them in one call
-    project: int
-    alt_min: int
-    nearest: int
-    cell_min: int
-    challengers: int
+    table: Ints
 
 
-def oracle_at(address: int) -> Callable[..., float]:
+def oracle_at(address: int) -> Callable[[Problem, int, int, Floats], float]:
     """The oracle at an address."""
     return function_at(address)
 
 
+def cells_at(address: int) -> Callable[[Problem, int, Ints], int]:
+    """The oracle `cells` at an address."""
+    return function_at(address)
+
+
+def highest_at(address: int) -> Callable[[Shape, Work, Floats, Floats, Floats], float]:
+    """The oracle `highest` at an address."""
+    return function_at(address)
+
+
+def optimistic_at(address: int) -> Callable[[Problem, float, Floats], float]:
+    """The oracle `optimistic` at an address."""
+    return function_at(address)
+
+
+@functools.cache
+def signatures() -> dict[str, Any]:
+    """The signatures of the oracles, as Numba sees them; most have the one under ""."""
+    import numba as _numba
+
+    types: Any = _numba.types
+    reals, integers = types.float64[::1], types.int64[::1]
+    numbers = [types.boolean] + [types.float64] * 4 + [types.int64] * 8
+    shape, work = (types.NamedTuple([reals, integers], record) for record in (Shape, Work))
+    family = types.NamedTuple(numbers, FamilyRecord)
+    problem = types.NamedTuple([family, reals, reals, shape, work, integers], Problem)
+    return {
+        "": types.float64(problem, types.int64, types.int64, reals),
+        "cells": types.int64(problem, types.int64, integers),
+        "highest": types.float64(shape, work, reals, reals, reals),
+        "optimistic": types.float64(problem, types.float64, reals),
+    }
+
+
 @before_compiling
-def _teach_oracle_at() -> None:
+def _teach_oracles() -> None:
     from numba.extending import overload
 
-    caller = make_caller(oracle_signature())
+    def teach(function: Callable[..., Any], signature: Any) -> None:
+        caller = make_caller(signature)
 
-    @overload(oracle_at)
-    def _oracle_at(address: Any) -> Any:
-        def call(address: Any) -> Any:
-            return caller(address)
+        @overload(function)
+        def _at(address: Any) -> Any:
+            def call(address: Any) -> Any:
+                return caller(address)
 
-        return call
+            return call
+
+    known = signatures()
+    teach(oracle_at, known[""])
+    teach(cells_at, known["cells"])
+    teach(highest_at, known["highest"])
+    teach(optimistic_at, known["optimistic"])
+
+
+@inlined
+def problem_for(model: Model, entry: int, mu: Floats, w: Floats) -> Problem:
+    """The problem that an entry is asked, with the arrays that are its."""
+    table = model.table
+    marks = table[MARKS:]
+    if table[DERIVED + entry] == 0:
+        return Problem(model.family, mu, w, model.shape, model.work, marks)
+    return Problem(model.family, mu, w, derived_shape(model), derived_work(model), marks)
+
+
+@inlined
+def derived_shape(model: Model) -> Shape:
+    """What kernels read that are derived from the pieces."""
+    table = model.table
+    return Shape(model.shape.real[table[ORIGIN] :], model.shape.integer[table[ORIGIN + 1] :])
+
+
+@inlined
+def derived_work(model: Model) -> Work:
+    """Their scratch space."""
+    table = model.table
+    return Work(model.work.real[table[ORIGIN + 2] :], model.work.integer[table[ORIGIN + 3] :])
+
+
+@inlined
+def ask(
+    model: Model, entry: int, mu: Floats, w: Floats, first: int, second: int, out: Floats
+) -> float:
+    """Ask one of the oracles that minimise."""
+    problem = problem_for(model, entry, mu, w)
+    return oracle_at(model.table[entry])(problem, first, second, out)
 
 
 @kernel
 def projection(model: Model, mu: Floats, w: Floats, lam: Floats) -> float:
     """lam = the nearest point of M; its cost."""
-    query = Query(-1, -1, -1, model.support)
-    return oracle_at(model.project)(model.shape, model.family, mu, w, query, lam, model.work)
+    return ask(model, PROJECT, mu, w, -1, -1, lam)
 
 
 @kernel
 def nearest_with(
     model: Model, mu: Floats, w: Floats, best: int, challenger: int, lam: Floats
 ) -> float:
-    """lam = the nearest point of M with lam[challenger] >= lam[best]; its cost."""
-    query = Query(best, challenger, -1, model.support)
-    return oracle_at(model.alt_min)(model.shape, model.family, mu, w, query, lam, model.work)
+    """lam = the nearest point of `not best` with lam[challenger] >= lam[best]; its cost."""
+    return ask(model, ALT_MIN, mu, w, best, challenger, lam)
 
 
 @kernel
 def nearest_alternative(model: Model, mu: Floats, w: Floats, best: int, lam: Floats) -> float:
     """lam = the nearest point of `not best`; its cost."""
-    query = Query(best, -1, -1, model.support)
-    return oracle_at(model.nearest)(model.shape, model.family, mu, w, query, lam, model.work)
+    return ask(model, NEAREST, mu, w, best, -1, lam)
 
 
 @kernel
-def nearest_in_cell(model: Model, mu: Floats, w: Floats, query: Query, lam: Floats) -> float:
-    """lam = the nearest point of a cell; its cost."""
-    return oracle_at(model.cell_min)(model.shape, model.family, mu, w, query, lam, model.work)
+def nearest_in_cell(
+    model: Model, mu: Floats, w: Floats, best: int, cell: int, lam: Floats
+) -> float:
+    """lam = the nearest point of a cell of `not best`; its cost."""
+    return ask(model, CELL_MIN, mu, w, best, cell, lam)
 
 
 @kernel
@@ -88,8 +163,26 @@ def nearest_challenger(
     model: Model, mu: Floats, w: Floats, best: int, challenger: int, lam: Floats
 ) -> float:
     """lam = the nearest point of M in which a challenger beats `best`; its cost."""
-    query = Query(best, challenger, -1, model.support)
-    return oracle_at(model.challengers)(model.shape, model.family, mu, w, query, lam, model.work)
+    return ask(model, CHALLENGER_MIN, mu, w, best, challenger, lam)
+
+
+@kernel
+def nearest_with_best(model: Model, mu: Floats, w: Floats, arm: int, lam: Floats) -> float:
+    """lam = the nearest point of M in which an arm is best; its cost."""
+    return ask(model, BEST_MIN, mu, w, arm, -1, lam)
+
+
+@kernel
+def list_cells(model: Model, mu: Floats, w: Floats, best: int, out: Ints) -> int:
+    """out = the numbers of the cells of `not best`; how many there are."""
+    problem = problem_for(model, CELLS, mu, w)
+    return cells_at(model.table[CELLS])(problem, best, out)
+
+
+@inlined
+def is_joint(model: Model) -> bool:
+    """Whether all challengers are weighed in one call."""
+    return bool(model.table[CHALLENGER_COSTS] != 0)
 
 
 @kernel
@@ -97,9 +190,8 @@ def challenger_costs(
     model: Model, mu: Floats, w: Floats, best: int, base: float, costs: Floats, lam: Floats
 ) -> None:
     """costs[i] = what it costs that i beats `best`; at `best`, `base`, the projection's cost."""
-    if model.joint:
-        query = Query(best, -1, -1, model.support)
-        oracle_at(model.challengers)(model.shape, model.family, mu, w, query, costs, model.work)
+    if is_joint(model):
+        ask(model, CHALLENGER_COSTS, mu, w, best, -1, costs)
     else:
         for i in range(mu.size):
             if i != best:
@@ -108,44 +200,80 @@ def challenger_costs(
 
 
 @kernel
-def unused(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def highest_means(model: Model, low: Floats, high: Floats, out: Floats) -> bool:
+    """out = the highest mean of each arm in M and the box; False where there is no such point."""
+    highest = highest_at(model.table[HIGHEST])
+    if model.table[DERIVED + HIGHEST] == 0:
+        return highest(model.shape, model.work, low, high, out) > 0.0
+    return highest(derived_shape(model), derived_work(model), low, high, out) > 0.0
+
+
+@inlined
+def has_optimism(model: Model) -> bool:
+    """Whether the structure says itself what is plausible at a level."""
+    return bool(model.table[OPTIMISTIC] != 0)
+
+
+@kernel
+def optimistic_means(model: Model, mu: Floats, w: Floats, level: float, out: Floats) -> bool:
+    """out = the highest plausible mean of each arm, where the structure says what is plausible."""
+    problem = problem_for(model, OPTIMISTIC, mu, w)
+    return optimistic_at(model.table[OPTIMISTIC])(problem, level, out) > 0.0
+
+
+@kernel
+def unused(problem: Problem, first: int, second: int, out: Floats) -> float:
     """What stands for an oracle that was not asked for."""
-    if mu.size > 0:
+    if out.size > 0:
         raise RuntimeError("this oracle is not among those that the model was made for")
     return 0.0
 
 
-def make_model(
-    structure: Structure, family: Family, oracles: Sequence[str] = Oracle._fields
-) -> Model:
+def make_model(structure: Structure, family: Family, oracles: Sequence[str] = ENTRIES) -> Model:
     """The model of a structure and a family; only the oracles that are named get compiled."""
-    if isinstance(structure, CompiledStructure):
-        structure.checked_family(family)
-        shape, work, kernels = structure.shape, structure.workspace(), structure.oracle
-    else:
+    if overrides(structure):
         from armature.structures import _callbacks
 
-        number = _callbacks.number_of(structure, family)
-        shape = Shape(np.empty(0), np.array([number], dtype=np.int64))
-        work = Work(np.empty(0), np.empty(0, dtype=np.int64))
-        kernels = _callbacks.ORACLE
-    support = np.zeros(structure.n_arms, dtype=np.int64)
-    joint = kernels.challengers is not None
-    return Model(shape, family.record, work, support, joint, *_addresses(kernels, tuple(oracles)))
+        return _callbacks.make_model(structure, family, oracles)
+    record = structure.checked_family(family)
+    entries = [structure.entry(name, family) for name in ENTRIES]
+    derived = [own and name in oracles for (_, own), name in zip(entries, ENTRIES, strict=True)]
+    kernels = tuple(kernel for kernel, _ in entries)
+    shape, work = structure.side(False)
+    return assemble(record, shape, work, kernels, derived, oracles, structure)
+
+
+def assemble(
+    record: FamilyRecord,
+    shape: Shape,
+    work: Work,
+    kernels: tuple[Kernel[..., Any] | None, ...],
+    derived: Sequence[bool],
+    oracles: Sequence[str],
+    structure: Structure,
+) -> Model:
+    """Put a model together, with what is derived from the pieces behind what is the structure's."""
+    origin = [shape.real.size, shape.integer.size, work.real.size, work.integer.size]
+    if any(derived):
+        more_shape, more_work = structure.side(True)
+        shape = Shape(*map(np.concatenate, zip(shape, more_shape, strict=True)))
+        work = Work(*map(np.concatenate, zip(work, more_work, strict=True)))
+    table = [*entry_addresses(kernels, tuple(oracles)), *derived, *origin, *[0] * structure.n_arms]
+    return Model(record, shape, work, np.array(table, dtype=np.int64))
 
 
 @functools.cache
-def _addresses(kernels: Oracle, oracles: tuple[str, ...]) -> tuple[int, ...]:
-    signature = oracle_signature() if is_compiling() else None
-    return tuple(
-        address_of((oracle or kernels.alt_min) if name in oracles else unused, signature)
-        for name, oracle in kernels._asdict().items()
-    )
+def entry_addresses(
+    kernels: tuple[Kernel[..., Any] | None, ...], oracles: tuple[str, ...]
+) -> tuple[int, ...]:
+    """Where the kernels are; 0 where there is none."""
+    known = signatures() if is_compiling() else {"": None}
+    found = []
+    for name, entry in zip(ENTRIES, kernels, strict=True):
+        if entry is None:
+            found.append(0)
+        elif name in oracles:
+            found.append(address_of(entry, known.get(name, known[""])))
+        else:
+            found.append(address_of(unused, known[""]))
+    return tuple(found)

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from armature._compile import kernel
-from armature.families import FamilyRecord
+import numpy as np
+
+from armature._compile import inlined, kernel
+from armature.arrays import Floats
+from armature.families import Bernoulli, Family, FamilyRecord, Gaussian, Poisson
 from armature.families.kernels import (
-    BERNOULLI,
-    GAUSSIAN,
-    POISSON,
     curvature,
     total_divergence,
     weighted_divergence,
 )
+from armature.structures._cells import every_other
 from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._pooling import pooled_mean
-from armature.structures._records import Floats, Oracle, Query, Shape, Work
-from armature.structures._structure import CompiledStructure
-from armature.structures._vectors import copy, fill
+from armature.structures._scratch import measure
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+from armature.structures.records import Oracle, Problem, Shape, Work
+from armature.structures.vectors import copy, fill
 
 # The only constraint that ties the arms together has a price nu: each arm minimises
 # w d(x, y) - nu y over y >= 0 by itself, and nu is where these shares add up to one. An arm whose
@@ -34,14 +38,20 @@ SAME_COST = 1e-13  # a relative difference in cost that does not matter
 ROUNDING = 1e-15  # the relative error of a sum
 
 
+@inlined
+def counts(family: FamilyRecord) -> bool:
+    """Whether rewards are Poisson: of the families that these kernels know, the one on [0, inf)."""
+    return not family.gaussian and family.high == math.inf
+
+
 @kernel
 def share(family: FamilyRecord, w: float, x: float, nu: float) -> float:
     """The y >= 0 that minimises w d(x, y) - nu y: where the cost is linear, the least such y."""
     if w == 0.0:
         return 0.0
-    if family.code == GAUSSIAN:
-        return max(0.0, x + nu * family.variance / w)
-    if family.code == POISSON:
+    if family.gaussian:
+        return max(0.0, x + nu * family.parameter / w)
+    if counts(family):
         return w * x / (w - nu) if x > 0.0 else 0.0
     # Bernoulli: the root of nu y^2 + (w - nu) y - w x in [0, 1], without cancellation.
     b = w - nu
@@ -54,7 +64,7 @@ def share(family: FamilyRecord, w: float, x: float, nu: float) -> float:
 @kernel
 def share_slope(family: FamilyRecord, w: float, x: float, y: float) -> float:
     """The derivative of `share` in the price, where the share is y."""
-    if w == 0.0 or y <= 0.0 or (family.code == BERNOULLI and y >= 1.0):
+    if w == 0.0 or y <= 0.0 or y >= family.high:
         return 0.0
     return 1.0 / (w * curvature(family, x, y))
 
@@ -64,13 +74,13 @@ def highest_price(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int) -
     """The price at which some arm takes any amount; no price can be higher."""
     price = math.inf
     for i in range(mu.size):
-        linear = w[i] == 0.0 or (family.code == POISSON and mu[i] == 0.0)
+        linear = w[i] == 0.0 or (counts(family) and mu[i] == 0.0)
         if linear and (k < 0 or (i != j and i != k)):
             price = min(price, w[i])
     if k >= 0:
         both = w[j] + w[k]
         x = pooled_mean(w[j], mu[j], w[k], mu[k])
-        if both == 0.0 or (family.code == POISSON and x == 0.0):
+        if both == 0.0 or (counts(family) and x == 0.0):
             price = min(price, 0.5 * both)
     return price
 
@@ -104,7 +114,7 @@ def clearing_price(
     high = highest_price(family, mu, w, j, k)
     if high < math.inf and reaches_less(family, mu, w, j, k, high):
         return high
-    if family.code == POISSON:
+    if counts(family):
         # The share of a Poisson arm is unbounded as the price approaches its weight.
         for i in range(mu.size):
             if mu[i] > 0.0 and (k < 0 or (i != j and i != k)):
@@ -142,7 +152,7 @@ def clearing_price(
 @kernel
 def reaches_less(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, price: float) -> bool:
     """Whether the shares add up to at most one at the highest price."""
-    if family.code == POISSON:
+    if counts(family):
         for i in range(mu.size):
             if mu[i] > 0.0 and w[i] <= price and (k < 0 or (i != j and i != k)) and w[i] > 0.0:
                 return False
@@ -165,7 +175,7 @@ def write_shares(
         lam[i] = share(family, w[i], mu[i], nu)
         if k < 0 or (i != j and i != k):
             left -= lam[i]
-            linear = w[i] == 0.0 or (family.code == POISSON and mu[i] == 0.0)
+            linear = w[i] == 0.0 or (counts(family) and mu[i] == 0.0)
             if linear and w[i] == highest:
                 taker = i
     if k >= 0:
@@ -181,33 +191,23 @@ def write_shares(
 
 
 @kernel
-def project(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """One price for all."""
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
     nu = clearing_price(family, mu, w, -1, -1, 0.0)
     return write_shares(family, mu, w, -1, -1, nu, lam)
 
 
 @kernel
-def alt_min(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The projection; where it has k below j, the one in which they have a common share."""
-    j = query.best
-    k = query.first
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
+    j = first
+    k = second
     nu = clearing_price(family, mu, w, -1, -1, 0.0)
     cost = write_shares(family, mu, w, -1, -1, nu, lam)
     if lam[k] >= lam[j]:
@@ -253,20 +253,16 @@ def raise_bounds(
 
 
 @kernel
-def nearest(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The cheapest tie: the price of each tie that is solved bounds the cost of all others."""
-    j = query.best
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
+    j = first
     K = mu.size
-    bound = work.real[:K]
-    trial = work.real[K : 2 * K]
+    room = scratch_of(problem.work, K)
+    bound = room.bound
+    trial = room.trial
     nu = clearing_price(family, mu, w, -1, -1, 0.0)
     cost = write_shares(family, mu, w, -1, -1, nu, lam)
     for k in range(K):
@@ -292,8 +288,36 @@ def nearest(
             copy(trial, lam)
 
 
+@kernel
+def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
+    """What the lower ends of the others leave of 1."""
+    total = 0.0
+    most = 0.0
+    positive = True
+    for k in range(low.size):
+        positive = positive and high[k] >= 0.0
+        total += max(0.0, low[k])
+        most += high[k]
+    for k in range(low.size):
+        out[k] = min(high[k], 1.0 - (total - max(0.0, low[k])))
+    return 1.0 if positive and total <= 1.0 <= most else 0.0
+
+
+class Scratch(NamedTuple):
+    """Room for the bounds of ties and for one tie."""
+
+    bound: Floats  # (K,)
+    trial: Floats  # (K,)
+
+
+@kernel
+def scratch_of(work: Work, K: int) -> Scratch:
+    """The scratch space for K arms."""
+    return Scratch(work.real[:K], work.real[K : 2 * K])
+
+
 @dataclass(frozen=True, eq=False)
-class Simplex(CompiledStructure):
+class Simplex(Structure):
     """The means are non-negative and add up to one.
 
     A single price clears the sum; `nearest_alternative` ties the best arm to one other, after
@@ -306,9 +330,16 @@ class Simplex(CompiledStructure):
 
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, alt_min)
-    order_only: ClassVar[bool] = False
-    convex: ClassVar[bool] = True
+    oracle: ClassVar[Oracle] = Oracle(
+        project=project,
+        alt_min=alt_min,
+        nearest=nearest,
+        cells=every_other,
+        cell_min=alt_min,
+        highest=highest,
+    )
+    convex = True
+    order_only = False
 
     @classmethod
     def examples(cls) -> tuple[Simplex, ...]:
@@ -317,9 +348,17 @@ class Simplex(CompiledStructure):
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
 
-    @property
+    @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        return 2 * self.n_arms, 0
+        return measure(scratch_of, self.n_arms)
+
+    def pieces(self) -> Iterable[Piece]:
+        yield Piece(
+            -np.eye(self.n_arms), np.zeros(self.n_arms), np.ones((1, self.n_arms)), np.ones(1)
+        )
+
+    def accelerates(self, family: Family) -> bool:
+        return isinstance(family, (Gaussian, Bernoulli, Poisson))
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         lowest = int(means.argmin())

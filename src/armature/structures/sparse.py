@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from armature._compile import kernel
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
-from armature.families import Family, FamilyRecord, Gaussian
+from armature.families import Family, FamilyRecord
 from armature.families.kernels import total_divergence, weighted_divergence
 from armature.structures._checks import (
     checked_array,
@@ -22,52 +23,77 @@ from armature.structures._checks import (
     checked_order,
 )
 from armature.structures._pooling import pooled_mean
-from armature.structures._records import Cell, Floats, Ints, Oracle, Query, Shape, Work
+from armature.structures._scratch import measure
 from armature.structures._sorting import select_largest
-from armature.structures._structure import CompiledStructure
-from armature.structures._vectors import copy
+from armature.structures._sparse_best import best_min
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+from armature.structures.records import Cell, Oracle, Problem, Shape, Work
+from armature.structures.vectors import copy, fill
 
 # shape.real = [level], shape.integer = [support].
 # The *gain* of an arm is what a place in the support saves: w d(mu, level) if mu > level, else 0.
 
 
+class Scratch(NamedTuple):
+    """Room for what the arms gain and cost, and for their order."""
+
+    gain: Floats  # (K,)
+    trial: Floats  # (K,)
+    flat: Floats  # (K,): the cost of an arm on the level
+    after: Floats  # (K,): what the arms from a rank on cost
+    order: Ints  # (K,)
+
+
 @kernel
-def gains(shape: Shape, family: FamilyRecord, mu: Floats, w: Floats, gain: Floats) -> None:
+def scratch_of(work: Work, K: int) -> Scratch:
+    """The scratch space for K arms."""
+    real = work.real
+    return Scratch(
+        real[:K],
+        real[K : 2 * K],
+        real[2 * K : 3 * K],
+        real[3 * K : 4 * K],
+        work.integer[:K],
+    )
+
+
+@kernel
+def write_gains(problem: Problem, gain: Floats) -> None:
     """gain[i] = the gain of arm i."""
-    level = shape.real[0]
+    mu = problem.mu
+    w = problem.w
+    level = problem.shape.real[0]
     for i in range(mu.size):
-        gain[i] = weighted_divergence(family, w[i], mu[i], level) if mu[i] > level else 0.0
+        gain[i] = weighted_divergence(problem.family, w[i], mu[i], level) if mu[i] > level else 0.0
 
 
 @kernel
-def write_level(shape: Shape, mu: Floats, lam: Floats) -> None:
-    """All arms on the level."""
-    for i in range(mu.size):
-        lam[i] = shape.real[0]
-
-
-@kernel
-def lift(shape: Shape, mu: Floats, lam: Floats, order: Ints, m: int) -> None:
-    """Give the arms order[:m] a place in the support."""
+def write_supported(level: float, mu: Floats, order: Ints, m: int, lam: Floats) -> None:
+    """The arms order[:m] are the support, all others on the level."""
+    fill(lam, level)
     for a in range(m):
-        i = order[a]
-        lam[i] = max(mu[i], shape.real[0])
+        lam[order[a]] = max(mu[order[a]], level)
 
 
 @kernel
-def pair_value(shape: Shape, mu: Floats, w: Floats, j: int, k: int) -> float:
+def pair_value(problem: Problem, j: int, k: int) -> float:
     """The common value of j and k in the support, where mu_k < mu_j."""
-    return max(pooled_mean(w[j], mu[j], w[k], mu[k]), float(shape.real[0]))
+    mu = problem.mu
+    w = problem.w
+    return max(pooled_mean(w[j], mu[j], w[k], mu[k]), float(problem.shape.real[0]))
 
 
 @kernel
-def write_pair(shape: Shape, mu: Floats, w: Floats, j: int, k: int, lam: Floats) -> None:
+def write_pair(problem: Problem, j: int, k: int, lam: Floats) -> None:
     """Both j and k in the support, k at least as good as j."""
+    mu = problem.mu
+    level = problem.shape.real[0]
     if mu[k] >= mu[j]:
-        lam[j] = max(mu[j], shape.real[0])
-        lam[k] = max(mu[k], shape.real[0])
+        lam[j] = max(mu[j], level)
+        lam[k] = max(mu[k], level)
     else:
-        lam[j] = lam[k] = pair_value(shape, mu, w, j, k)
+        lam[j] = lam[k] = pair_value(problem, j, k)
 
 
 @kernel
@@ -82,101 +108,69 @@ def others(order: Ints, K: int, j: int, k: int) -> int:
 
 
 @kernel
-def write_without(
-    shape: Shape, family: FamilyRecord, mu: Floats, w: Floats, j: int, lam: Floats, work: Work
-) -> float:
+def write_without(problem: Problem, j: int, lam: Floats, gain: Floats, order: Ints) -> float:
     """The best fit with j outside of the support (j = -1: with no such condition)."""
-    order = work.integer
+    mu = problem.mu
+    s = problem.shape.integer[0]
     n = others(order, mu.size, j, -1)
-    select_largest(work.real, order, n, shape.integer[0])
-    write_level(shape, mu, lam)
-    lift(shape, mu, lam, order, shape.integer[0])
-    return total_divergence(family, w, mu, lam)
+    select_largest(gain, order, n, s)
+    write_supported(problem.shape.real[0], mu, order, s, lam)
+    return total_divergence(problem.family, problem.w, mu, lam)
 
 
 @kernel
-def write_with(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    j: int,
-    k: int,
-    lam: Floats,
-    work: Work,
-) -> float:
+def write_with(problem: Problem, j: int, k: int, lam: Floats, gain: Floats, order: Ints) -> float:
     """The best fit with both j and k in the support and k at least as good."""
-    order = work.integer
+    mu = problem.mu
+    s = problem.shape.integer[0]
     n = others(order, mu.size, j, k)
-    select_largest(work.real, order, n, shape.integer[0] - 2)
-    write_level(shape, mu, lam)
-    lift(shape, mu, lam, order, shape.integer[0] - 2)
-    write_pair(shape, mu, w, j, k, lam)
-    return total_divergence(family, w, mu, lam)
+    select_largest(gain, order, n, s - 2)
+    write_supported(problem.shape.real[0], mu, order, s - 2, lam)
+    write_pair(problem, j, k, lam)
+    return total_divergence(problem.family, problem.w, mu, lam)
 
 
 @kernel
-def project(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The arms with the largest gains are the support."""
-    gains(shape, family, mu, w, work.real)
-    return write_without(shape, family, mu, w, -1, lam, work)
+    room = scratch_of(problem.work, lam.size)
+    write_gains(problem, room.gain)
+    return write_without(problem, -1, lam, room.gain, room.order)
 
 
 @kernel
-def alt_min(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Either j leaves the support, or both are in it and k is at least as good."""
-    j = query.best
-    k = query.first
-    gains(shape, family, mu, w, work.real)
+    room = scratch_of(problem.work, lam.size)
+    write_gains(problem, room.gain)
     cost = math.inf
-    if shape.integer[0] >= 2:
-        cost = write_with(shape, family, mu, w, j, k, lam, work)
-    trial = work.real[mu.size : 2 * mu.size]
-    cost_without = write_without(shape, family, mu, w, j, trial, work)
+    if problem.shape.integer[0] >= 2:
+        cost = write_with(problem, first, second, lam, room.gain, room.order)
+    cost_without = write_without(problem, first, room.trial, room.gain, room.order)
     if cost_without <= cost:
-        copy(trial, lam)
+        copy(room.trial, lam)
         cost = cost_without
     return cost
 
 
 @kernel
-def nearest(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """`alt_min` for all challengers at once, from the gains of ranks s-2, s-1 and s: O(K).
 
     Beside a pair j, k there is room for s - 2 arms. Rank the arms other than j by gain. If k is
     among the first s - 2, the arm of rank s - 1 takes its place.
     """
-    j = query.best
+    j = first
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
     K = mu.size
-    s = shape.integer[0]
-    level = shape.real[0]
-    gain = work.real
-    order = work.integer
-    gains(shape, family, mu, w, gain)
+    s = problem.shape.integer[0]
+    level = problem.shape.real[0]
+    room = scratch_of(problem.work, K)
+    gain = room.gain
+    order = room.order
+    write_gains(problem, gain)
     n = others(order, K, j, -1)
     select_largest(gain, order, n, s)
     # Bring the two smallest gains of the first s arms to their end.
@@ -203,7 +197,7 @@ def nearest(
             else:
                 cost = math.inf
             if mu[k] < mu[j] and mu[j] > level:
-                y = pair_value(shape, mu, w, j, k)
+                y = pair_value(problem, j, k)
                 cost += weighted_divergence(family, w[j], mu[j], y)
                 cost += weighted_divergence(family, w[k], mu[k], y)
                 if mu[k] <= level:
@@ -212,56 +206,80 @@ def nearest(
                 best_cost = cost
                 best_k = k
     if best_k < 0:
-        return write_without(shape, family, mu, w, j, lam, work)
-    return write_with(shape, family, mu, w, j, best_k, lam, work)
+        return write_without(problem, j, lam, gain, order)
+    return write_with(problem, j, best_k, lam, gain, order)
 
 
 @kernel
-def cell_min(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
-    """`first` leaves the given support, `second` enters it; then `second` beats j."""
-    j = query.best
-    write_level(shape, mu, lam)
+def mark_support(problem: Problem, j: int, gain: Floats) -> None:
+    """marks = 1 on the best support that contains arm j, else 0."""
+    marks = problem.marks
+    write_gains(problem, gain)
+    gain[j] = math.inf
+    for k in range(gain.size):
+        marks[k] = 0
+    for _ in range(problem.shape.integer[0]):
+        best = -1
+        for k in range(gain.size):
+            if marks[k] == 0 and (best < 0 or gain[k] > gain[best]):
+                best = k
+        marks[best] = 1
+
+
+@kernel
+def cells(problem: Problem, first: int, out: Ints) -> int:
+    """With S the best support that contains j, cell i K + k lets i leave S and k enter it.
+
+    If they are the same, S stays; then k beats j.
+    """
+    K = problem.mu.size
+    mark_support(problem, first, scratch_of(problem.work, K).gain)
+    marks = problem.marks
+    n = 0
+    for leaver in range(K):
+        for k in range(K):
+            is_cell = leaver != first if leaver == k else marks[k] == 0
+            if marks[leaver] == 1 and is_cell:
+                out[n] = leaver * K + k
+                n += 1
+    return n
+
+
+@kernel
+def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """An arm leaves the marked support, another enters it and beats j."""
+    mu = problem.mu
+    level = problem.shape.real[0]
+    leaver = second // mu.size
+    k = second % mu.size
+    fill(lam, level)
     for i in range(mu.size):
-        if i == query.second or (query.support[i] == 1 and i != query.first):
-            lam[i] = max(mu[i], shape.real[0])
-    if query.first != j:
-        write_pair(shape, mu, w, j, query.second, lam)
-    return total_divergence(family, w, mu, lam)
+        if i == k or (problem.marks[i] == 1 and i != leaver):
+            lam[i] = max(mu[i], level)
+    if leaver != first:
+        write_pair(problem, first, k, lam)
+    return total_divergence(problem.family, problem.w, mu, lam)
 
 
 @kernel
-def challengers(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
     """`alt_min` for each challenger, from sums over the arms ranked by gain as in `nearest`: O(K).
 
     Sums over all arms but one are put together from both ends, so that nothing cancels.
     """
-    if query.first >= 0:
-        return alt_min(shape, family, mu, w, query, lam, work)
-    j = query.best
+    j = first
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
     K = mu.size
-    s = shape.integer[0]
-    level = shape.real[0]
-    gain = work.real[:K]
-    flat = work.real[K : 2 * K]  # the cost of an arm on the level
-    after = work.real[2 * K : 3 * K]  # after[rank]: what the arms from this rank on cost
-    order = work.integer
-    gains(shape, family, mu, w, gain)
+    s = problem.shape.integer[0]
+    level = problem.shape.real[0]
+    room = scratch_of(problem.work, K)
+    gain = room.gain
+    flat = room.flat
+    after = room.after
+    order = room.order
+    write_gains(problem, gain)
     for i in range(K):
         flat[i] = weighted_divergence(family, w[i], mu[i], level)
     n = others(order, K, j, -1)
@@ -281,7 +299,7 @@ def challengers(
     for rank in range(n):
         k = order[rank]
         alone = 0.0 if mu[k] > level else flat[k]
-        lam[k] = without
+        costs[k] = without
         if s >= 2:
             if rank == s - 1:  # from here on k takes the place of the arm of rank s-2
                 before += gain[order[s - 2]]
@@ -289,24 +307,40 @@ def challengers(
             if mu[k] >= mu[j]:
                 cost += own + alone
             else:
-                y = pair_value(shape, mu, w, j, k)
+                y = pair_value(problem, j, k)
                 cost += weighted_divergence(family, w[j], mu[j], y)
                 cost += weighted_divergence(family, w[k], mu[k], y)
-            lam[k] = min(cost, without)
+            costs[k] = min(cost, without)
         before += alone if rank <= s - 2 else flat[k]
-    lam[j] = base
+    costs[j] = base
     return float(base)
 
 
+@kernel
+def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
+    """The upper end of an arm for which there is a place in the support, else the level."""
+    level = shape.real[0]
+    above = 0
+    possible = True
+    for k in range(low.size):
+        possible = possible and high[k] >= level
+        if low[k] > level:
+            above += 1
+    for k in range(low.size):
+        taken = above - (1 if low[k] > level else 0)
+        out[k] = high[k] if taken < shape.integer[0] else level
+    return 1.0 if possible and above <= shape.integer[0] else 0.0
+
+
 @dataclass(frozen=True, eq=False)
-class Sparse(CompiledStructure):
+class Sparse(Structure):
     """At most `support` arms lie above `level`; all others have exactly that mean, none is below.
 
     `nearest_alternative` ranks the arms by what their place in the support is worth: O(K).
 
     The cells depend on the means: with S the best support that contains the best arm, each cell
-    lets `Cell.first` leave S and `Cell.second` enter it (the same arm twice: S stays), and `second`
-    is at least as good as the best arm. There are at most `support * n_arms` of them.
+    lets one arm leave S and another enter it (the same arm twice: S stays), which is then at least
+    as good as the best arm. There are at most `support * n_arms` of them. `Cell.marks` is S.
 
     >>> from armature.families import Gaussian
     >>> few = Sparse(4, support=2, level=0.0)
@@ -320,7 +354,20 @@ class Sparse(CompiledStructure):
     support: int
     level: float
 
-    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min, challengers)
+    oracle: ClassVar[Oracle] = Oracle(
+        project=project,
+        alt_min=alt_min,
+        nearest=nearest,
+        cells=cells,
+        cell_min=cell_min,
+        challenger_costs=challenger_costs,
+        best_min=best_min,
+        highest=highest,
+    )
+    order_only = True
+    challenge = "order"
+    convex = False
+    cells_depend_on_means = True
 
     @classmethod
     def examples(cls) -> tuple[Sparse, ...]:
@@ -344,52 +391,44 @@ class Sparse(CompiledStructure):
     def shape(self) -> Shape:
         return Shape(np.array([self.level]), np.array([self.support], dtype=np.int64))
 
-    @property
+    @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        return 3 * self.n_arms, self.n_arms
+        return measure(scratch_of, self.n_arms)
+
+    @property
+    def n_cells(self) -> int:
+        return self.n_arms**2
+
+    def pieces(self) -> Iterable[Piece]:
+        unit = np.eye(self.n_arms)
+        for inside in itertools.combinations(range(self.n_arms), self.support):
+            outside = [i for i in range(self.n_arms) if i not in inside]
+            above, on = np.full(self.support, -self.level), np.full(len(outside), self.level)
+            yield Piece(-unit[list(inside)], above, unit[outside], on)
 
     def checked_family(self, family: Family) -> FamilyRecord:
-        record = super().checked_family(family)
-        if self.level not in family.domain:
+        if isinstance(family, Family) and self.level not in family.domain:
             raise ArmatureError(
                 f"level = {self.level:g} is not a mean of {type(family).__name__} rewards: "
                 f"it must be in {family.domain}."
             )
-        return record
+        return super().checked_family(family)
 
-    def cells(
-        self,
-        best: int,
-        means: npt.ArrayLike | None = None,
-        weights: npt.ArrayLike | None = None,
-        family: Family | None = None,
-    ) -> tuple[Cell, ...]:
-        if means is None:
-            raise ArmatureError("the cells of Sparse depend on the means: give means.")
-        family = Gaussian() if family is None else family
-        weights = np.ones(self.n_arms) if weights is None else weights
-        record = self.checked_family(family)
-        j = self.checked_arm(best, "best")
-        mu, w = self.checked_problem(means, weights, family)
-        gain = np.empty(self.n_arms)
-        gains(self.shape, record, mu, w, gain)
-        gain[j] = math.inf
-        ranked = [j, *(int(i) for i in np.argsort(-gain, kind="stable") if i != j)]
-        inside = tuple(ranked[: self.support])
-        outside = ranked[self.support :]
-        stay = [Cell(j, i, i, inside) for i in inside if i != j]
-        swap = [Cell(j, leaver, k, inside) for leaver in inside for k in outside]
-        return (*stay, *swap)
+    def _meets(self, low: float, high: float) -> bool:
+        return True  # the level is a mean: `checked_family` has seen to it
 
     def checked_cell(self, cell: Cell) -> None:
-        for arm in (cell.best, cell.first, cell.second, *cell.support):
-            self.checked_arm(arm, "an arm of the cell")
-        inside, stays = set(cell.support), cell.first == cell.second
+        K, inside = self.n_arms, {i for i, mark in enumerate(cell.marks) if mark == 1}
+        best = self.checked_arm(cell.best, "best")
+        leaver, k = divmod(cell.number, K)
+        stays = leaver == k
         if not (
-            len(inside) == self.support
-            and {cell.best, cell.first} <= inside
-            and (cell.second in inside) == stays
-            and not (stays and cell.first == cell.best)
+            0 <= cell.number < K * K
+            and len(cell.marks) == K
+            and len(inside) == self.support
+            and {best, leaver} <= inside
+            and (k in inside) == stays
+            and not (stays and leaver == best)
         ):
             raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
 

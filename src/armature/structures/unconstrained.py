@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armature._compile import inlined, kernel
+from armature._compile import kernel
+from armature.arrays import Floats
 from armature.families import FamilyRecord
-from armature.families.kernels import weighted_divergence
+from armature.families.kernels import total_divergence
+from armature.structures._cells import every_other
 from armature.structures._checks import checked_n_arms, checked_order
-from armature.structures._pooling import pooled_mean
-from armature.structures._records import Floats, Oracle, Query, Shape, Work
-from armature.structures._structure import CompiledStructure
-from armature.structures._vectors import copy
+from armature.structures._pooling import pair_cost, pooled_mean
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+from armature.structures.records import Oracle, Problem, Shape, Work
+from armature.structures.vectors import copy
 
 
 @kernel
-def project(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """M is everything: lam = mu."""
-    copy(mu, lam)
+    copy(problem.mu, lam)
     return 0.0
-
-
-@inlined
-def pair_cost(family: FamilyRecord, w: float, x: float, v: float, y: float) -> float:
-    """What it costs to make y (weight v) as good as x (weight w) and change nothing else."""
-    if y >= x:
-        return 0.0
-    z = pooled_mean(w, x, v, y)
-    return weighted_divergence(family, w, x, z) + weighted_divergence(family, v, y, z)
 
 
 @kernel
@@ -51,31 +37,18 @@ def write_pair(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, lam:
 
 
 @kernel
-def alt_min(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Pool two arms where they are out of order."""
-    return write_pair(family, mu, w, query.best, query.first, lam)
+    return write_pair(problem.family, problem.mu, problem.w, first, second, lam)
 
 
 @kernel
-def nearest(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Pool j with the cheapest challenger."""
-    j = query.best
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
+    j = first
     best_cost = math.inf
     best_k = -1
     top = mu[j]
@@ -90,28 +63,51 @@ def nearest(
 
 
 @kernel
-def challengers(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
     """Pool j with each challenger."""
-    if query.first >= 0:
-        return alt_min(shape, family, mu, w, query, lam, work)
-    j = query.best
-    top = mu[j]
-    weight = w[j]
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
+    top = mu[first]
+    weight = w[first]
     for k in range(mu.size):
-        lam[k] = pair_cost(family, weight, top, w[k], mu[k])
+        costs[k] = pair_cost(family, weight, top, w[k], mu[k])
     return 0.0
 
 
+@kernel
+def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The arm absorbs what exceeds it, from the highest on."""
+    mu = problem.mu
+    w = problem.w
+    copy(mu, lam)
+    value = mu[first]
+    weight = w[first]
+    while True:
+        highest = -1
+        for k in range(mu.size):
+            if k != first and lam[k] > value and (highest < 0 or lam[k] > lam[highest]):
+                highest = k
+        if highest < 0:
+            break
+        value = pooled_mean(weight, value, w[highest], mu[highest])
+        weight += w[highest]
+        lam[highest] = -math.inf
+    for k in range(mu.size):
+        if k == first or lam[k] == -math.inf:
+            lam[k] = value
+    return total_divergence(problem.family, w, mu, lam)
+
+
+@kernel
+def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
+    """The upper ends."""
+    copy(high, out)
+    return 1.0
+
+
 @dataclass(frozen=True, eq=False)
-class Unconstrained(CompiledStructure):
+class Unconstrained(Structure):
     """Every mean vector is possible: the classical bandit.
 
     `nearest_alternative` pools the best arm with one other: O(K).
@@ -124,8 +120,18 @@ class Unconstrained(CompiledStructure):
 
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, alt_min, challengers)
-    convex: ClassVar[bool] = True
+    oracle: ClassVar[Oracle] = Oracle(
+        project=project,
+        alt_min=alt_min,
+        nearest=nearest,
+        cells=every_other,
+        cell_min=alt_min,
+        challenger_costs=challenger_costs,
+        best_min=best_min,
+        highest=highest,
+    )
+    convex = True
+    order_only = True
 
     @classmethod
     def examples(cls) -> tuple[Unconstrained, ...]:
@@ -133,6 +139,9 @@ class Unconstrained(CompiledStructure):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
+
+    def pieces(self) -> Iterable[Piece]:
+        yield Piece.of_orders(self.n_arms, [])
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         return None

@@ -2,120 +2,150 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from armature._compile import kernel
-from armature.errors import ArmatureError
+from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord
 from armature.families.kernels import total_divergence
+from armature.structures._cells import every_other
 from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._isotonic import isotonic_blocks, isotonic_costs, write_blocks
 from armature.structures._peaks import fit_prefixes, peak_cost, prefixes
 from armature.structures._pooling import pooled_mean
-from armature.structures._records import Floats, Oracle, Query, Shape, Work
-from armature.structures._structure import CompiledStructure
-from armature.structures._vectors import copy
+from armature.structures._scratch import largest_of, measure
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+from armature.structures.records import Oracle, Problem, Shape, Work
+from armature.structures.vectors import copy
 
 # A *split* i makes arms 0 .. i-1 non-decreasing and arms i .. K-1 non-increasing, with nothing
 # asked of the two arms i-1 and i where they meet: one of them is the peak. M is the union of the
 # splits.
 
 
+class Scratch(NamedTuple):
+    """Room for the costs of splits, for a run's blocks, and for two smaller problems."""
+
+    costs: Floats  # (K + 1,): of the splits
+    falling: Floats  # (K + 1,)
+    block_mean: Floats  # (K,)
+    block_weight: Floats
+    block_size: Ints
+    trial: Floats  # (K,)
+    short_mu: Floats  # (K,): with a plateau as one arm
+    short_w: Floats
+    short_lam: Floats
+    mirrored_mu: Floats  # (K,)
+    mirrored_w: Floats
+
+
 @kernel
-def split_costs(family: FamilyRecord, mu: Floats, w: Floats, work: Work) -> None:
-    """work.real[i] = the cost of split i, for i = 0 .. K."""
+def scratch_of(work: Work, K: int) -> Scratch:
+    """The scratch space for K arms."""
+    real = work.real
+    a = 2 * K + 2
+    return Scratch(
+        real[: K + 1],
+        real[K + 1 : a],
+        real[a : a + K],
+        real[a + K : a + 2 * K],
+        work.integer[:K],
+        real[a + 2 * K : a + 3 * K],
+        real[a + 3 * K : a + 4 * K],
+        real[a + 4 * K : a + 5 * K],
+        real[a + 5 * K : a + 6 * K],
+        real[a + 6 * K : a + 7 * K],
+        real[a + 7 * K : a + 8 * K],
+    )
+
+
+@kernel
+def split_costs(family: FamilyRecord, mu: Floats, w: Floats, room: Scratch) -> None:
+    """room.costs[i] = the cost of split i, for i = 0 .. K."""
     K = mu.size
-    rising = work.real[: K + 1]
-    falling = work.real[K + 1 : 2 * K + 2]
-    block_mean = work.real[2 * K + 2 : 3 * K + 2]
-    block_weight = work.real[3 * K + 2 : 4 * K + 2]
-    isotonic_costs(family, mu, w, 0, 1, K, rising, block_mean, block_weight)
-    isotonic_costs(family, mu, w, K - 1, -1, K, falling, block_mean, block_weight)
+    rising = room.costs
+    falling = room.falling
+    isotonic_costs(family, mu, w, 0, 1, K, rising, room.block_mean, room.block_weight)
+    isotonic_costs(family, mu, w, K - 1, -1, K, falling, room.block_mean, room.block_weight)
     for i in range(K + 1):
         rising[i] += falling[K - i]
 
 
 @kernel
 def write_run(
-    mu: Floats, w: Floats, start: int, step: int, n: int, lam: Floats, work: Work
+    mu: Floats, w: Floats, start: int, step: int, n: int, lam: Floats, room: Scratch
 ) -> None:
     """The non-decreasing fit to a run."""
-    K = mu.size
-    block_mean = work.real[2 * K + 2 : 3 * K + 2]
-    block_weight = work.real[3 * K + 2 : 4 * K + 2]
-    block_size = work.integer[:K]
-    blocks = isotonic_blocks(mu, w, start, step, n, block_mean, block_weight, block_size)
-    write_blocks(lam, start, step, blocks, block_mean, block_size)
+    blocks = isotonic_blocks(
+        mu, w, start, step, n, room.block_mean, room.block_weight, room.block_size
+    )
+    write_blocks(lam, start, step, blocks, room.block_mean, room.block_size)
 
 
 @kernel
 def write_split(
-    family: FamilyRecord, mu: Floats, w: Floats, i: int, lam: Floats, work: Work
+    family: FamilyRecord, mu: Floats, w: Floats, i: int, lam: Floats, room: Scratch
 ) -> float:
     """The fit of split i."""
     K = mu.size
-    write_run(mu, w, 0, 1, i, lam, work)
-    write_run(mu, w, K - 1, -1, K - i, lam, work)
+    write_run(mu, w, 0, 1, i, lam, room)
+    write_run(mu, w, K - 1, -1, K - i, lam, room)
     return total_divergence(family, w, mu, lam)
 
 
 @kernel
-def project(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The best split."""
-    split_costs(family, mu, w, work)
+    mu = problem.mu
+    room = scratch_of(problem.work, mu.size)
+    split_costs(problem.family, mu, problem.w, room)
     best = 1
     for i in range(2, mu.size):
-        if work.real[i] < work.real[best]:
+        if room.costs[i] < room.costs[best]:
             best = i
-    return write_split(family, mu, w, best, lam, work)
+    return write_split(problem.family, mu, problem.w, best, lam, room)
 
 
 @kernel
-def nearest(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The best split whose peak is not j: all but j and j + 1."""
-    j = query.best
-    split_costs(family, mu, w, work)
+    mu = problem.mu
+    j = first
+    room = scratch_of(problem.work, mu.size)
+    split_costs(problem.family, mu, problem.w, room)
     best = -1
     for i in range(mu.size + 1):
-        if i != j and i != j + 1 and (best < 0 or work.real[i] < work.real[best]):
+        if i != j and i != j + 1 and (best < 0 or room.costs[i] < room.costs[best]):
             best = i
-    return write_split(family, mu, w, best, lam, work)
+    return write_split(problem.family, mu, problem.w, best, lam, room)
 
 
 @kernel
-def cell_min(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
-    """The peak is at arm `first`: fit both sides, then pool into the peak what exceeds it."""
+def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The peak is at arm k = second: fit both sides, then pool into the peak what exceeds it."""
+    return write_peak(problem, second, lam)
+
+
+@kernel
+def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The best arm is the peak."""
+    return write_peak(problem, first, lam)
+
+
+@kernel
+def write_peak(problem: Problem, peak: int, lam: Floats) -> float:
+    """The best fit with the peak at an arm."""
+    mu = problem.mu
+    w = problem.w
     K = mu.size
-    peak = query.first
-    write_run(mu, w, 0, 1, peak, lam, work)
-    write_run(mu, w, K - 1, -1, K - 1 - peak, lam, work)
+    room = scratch_of(problem.work, K)
+    write_run(mu, w, 0, 1, peak, lam, room)
+    write_run(mu, w, K - 1, -1, K - 1 - peak, lam, room)
     value = mu[peak]
     weight = w[peak]
     left = peak - 1
@@ -137,20 +167,19 @@ def cell_min(
             right += 1
     for i in range(left + 1, right):
         lam[i] = value
-    return total_divergence(family, w, mu, lam)
+    return total_divergence(problem.family, w, mu, lam)
 
 
 @kernel
 def write_plateau(
-    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, lam: Floats, work: Work
+    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, lam: Floats, room: Scratch
 ) -> float:
     """The best unimodal fit that is constant on the arms j .. k."""
     K = mu.size
     n = K - (k - j)
-    base = 4 * K + 2
-    short_mu = work.real[base : base + n]
-    short_w = work.real[base + K : base + K + n]
-    short_lam = work.real[base + 2 * K : base + 2 * K + n]
+    short_mu = room.short_mu[:n]
+    short_w = room.short_w[:n]
+    short_lam = room.short_lam[:n]
     value = mu[j]
     weight = w[j]
     for i in range(j + 1, k + 1):
@@ -164,12 +193,12 @@ def write_plateau(
     if n == 1:
         short_lam[0] = value
     else:
-        split_costs(family, short_mu, short_w, work)
+        split_costs(family, short_mu, short_w, room)
         best = 1
         for i in range(2, n):
-            if work.real[i] < work.real[best]:
+            if room.costs[i] < room.costs[best]:
                 best = i
-        write_split(family, short_mu, short_w, best, short_lam, work)
+        write_split(family, short_mu, short_w, best, short_lam, room)
     for i in range(K):
         lam[i] = short_lam[i if i <= j else max(j, i - (k - j))]
     return total_divergence(family, w, mu, lam)
@@ -189,17 +218,17 @@ def excess_pull(w: Floats, mu: Floats, lam: Floats, j: int, k: int, v: float) ->
 
 @kernel
 def write_bridge(
-    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, i: int, lam: Floats, work: Work
+    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, i: int, lam: Floats, room: Scratch
 ) -> float:
     """The fit of split i, j < i <= k, with lam_j = lam_k = v: higher between them, lower outside.
 
     Four isotonic fits that do not see v, clipped at v; then v is where its pull vanishes.
     """
     K = mu.size
-    write_run(mu, w, 0, 1, j, lam, work)
-    write_run(mu, w, j + 1, 1, i - j - 1, lam, work)
-    write_run(mu, w, k - 1, -1, k - i, lam, work)
-    write_run(mu, w, K - 1, -1, K - 1 - k, lam, work)
+    write_run(mu, w, 0, 1, j, lam, room)
+    write_run(mu, w, j + 1, 1, i - j - 1, lam, room)
+    write_run(mu, w, k - 1, -1, k - i, lam, room)
+    write_run(mu, w, K - 1, -1, K - 1 - k, lam, room)
     low = -math.inf
     high = math.inf
     for a in range(K):
@@ -229,16 +258,16 @@ def write_bridge(
 
 @kernel
 def alt_min_in_order(
-    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, lam: Floats, work: Work
+    family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, lam: Floats, room: Scratch
 ) -> float:
     """`alt_min` for j < k. Each split is tried: K - j of them, each in O(K)."""
     K = mu.size
-    trial = work.real[7 * K + 2 : 8 * K + 2]
-    best_cost = write_plateau(family, mu, w, j, k, lam, work)
+    trial = room.trial
+    best_cost = write_plateau(family, mu, w, j, k, lam, room)
     for i in range(j + 1, K + 1):
-        cost = write_split(family, mu, w, i, trial, work)
+        cost = write_split(family, mu, w, i, trial, room)
         if trial[k] < trial[j] and cost < best_cost:
-            cost = write_bridge(family, mu, w, j, k, i, trial, work)
+            cost = write_bridge(family, mu, w, j, k, i, trial, room)
         if cost < best_cost:
             best_cost = cost
             copy(trial, lam)
@@ -246,64 +275,75 @@ def alt_min_in_order(
 
 
 @kernel
-def alt_min(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Over all unimodal lam with lam_k >= lam_j: neither of them need be the peak."""
-    j = query.best
-    k = query.first
-    K = mu.size
+    j = first
+    k = second
+    K = lam.size
+    room = scratch_of(problem.work, K)
     if j < k:
-        return alt_min_in_order(family, mu, w, j, k, lam, work)
-    mirrored_mu = work.real[8 * K + 2 : 9 * K + 2]
-    mirrored_w = work.real[9 * K + 2 : 10 * K + 2]
+        return alt_min_in_order(problem.family, problem.mu, problem.w, j, k, lam, room)
+    mu = room.mirrored_mu
+    w = room.mirrored_w
     for i in range(K):
-        mirrored_mu[i] = mu[K - 1 - i]
-        mirrored_w[i] = w[K - 1 - i]
-    cost = alt_min_in_order(family, mirrored_mu, mirrored_w, K - 1 - j, K - 1 - k, lam, work)
+        mu[i] = problem.mu[K - 1 - i]
+        w[i] = problem.w[K - 1 - i]
+    cost = alt_min_in_order(problem.family, mu, w, K - 1 - j, K - 1 - k, lam, room)
     for i in range(K // 2):
         lam[i], lam[K - 1 - i] = lam[K - 1 - i], lam[i]
     return cost
 
 
 @kernel
-def challengers(
-    shape: Shape,
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    query: Query,
-    lam: Floats,
-    work: Work,
-) -> float:
+def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
     """A challenger beats j where the peak is at it: O(K) unless valleys are many."""
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
     K = mu.size
-    if query.first >= 0:
-        return cell_min(shape, family, mu, w, query, lam, work)
-    left = prefixes(K, work, 0)
-    right = prefixes(K, work, 1)
+    left = prefixes(problem.work, K, 0)
+    right = prefixes(problem.work, K, 1)
     fit_prefixes(family, mu, w, 0, 1, left)
     fit_prefixes(family, mu, w, K - 1, -1, right)
     base = math.inf
     for i in range(K):
-        lam[i] = peak_cost(family, mu[i], w[i], left, i, right, K - 1 - i)
-        base = min(base, lam[i])
-    lam[query.best] = base
+        costs[i] = peak_cost(family, mu[i], w[i], left, i, right, K - 1 - i)
+        base = min(base, costs[i])
+    costs[first] = base
     return base
 
 
+@kernel
+def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
+    """The upper end of each arm at which the peak can be."""
+    K = low.size
+    possible = 0.0
+    # out[p] = 1 where the arms up to p can rise: no lower end above a later upper end.
+    highest_low = -math.inf
+    rising = True
+    for p in range(K):
+        highest_low = max(highest_low, low[p])
+        rising = rising and highest_low <= high[p]
+        out[p] = 1.0 if rising else 0.0
+    highest_low = -math.inf
+    falling = True
+    for p in range(K - 1, -1, -1):
+        highest_low = max(highest_low, low[p])
+        falling = falling and highest_low <= high[p]
+        if falling and out[p] == 1.0:
+            out[p] = high[p]
+            possible = 1.0
+        else:
+            out[p] = -math.inf
+    return possible
+
+
 @dataclass(frozen=True, eq=False)
-class Unimodal(CompiledStructure):
+class Unimodal(Structure):
     """One peak, arms in order: means[0] <= ... <= means[peak] >= ... >= means[-1]. Plateaus count.
 
     `nearest_alternative` fits every prefix and every suffix by isotonic regression, in one pass
-    each: O(K). The cells are the places where another peak can be: `Cell.first` is the peak.
+    each: O(K). A cell is a place where another peak can be: its number is the peak's arm.
 
     >>> from armature.families import Gaussian
     >>> curve = Unimodal(5)
@@ -315,7 +355,18 @@ class Unimodal(CompiledStructure):
 
     n_arms: int
 
-    oracle: ClassVar[Oracle] = Oracle(project, alt_min, nearest, cell_min, challengers)
+    oracle: ClassVar[Oracle] = Oracle(
+        project=project,
+        alt_min=alt_min,
+        nearest=nearest,
+        cells=every_other,
+        cell_min=cell_min,
+        challenger_min=cell_min,
+        challenger_costs=challenger_costs,
+        best_min=best_min,
+        highest=highest,
+    )
+    order_only = True
 
     @classmethod
     def examples(cls) -> tuple[Unimodal, ...]:
@@ -324,9 +375,15 @@ class Unimodal(CompiledStructure):
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
 
-    @property
+    def pieces(self) -> Iterable[Piece]:
+        for peak in range(self.n_arms):
+            rising = [(i, i + 1) for i in range(peak)]
+            falling = [(i + 1, i) for i in range(peak, self.n_arms - 1)]
+            yield Piece.of_orders(self.n_arms, rising + falling)
+
+    @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        return 10 * self.n_arms + 2, 2 * self.n_arms + 2
+        return largest_of(measure(scratch_of, self.n_arms), measure(prefixes, self.n_arms, 1))
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         peak = int(means.argmax())
@@ -340,8 +397,8 @@ class Unimodal(CompiledStructure):
                 )
         return None
 
-    def relabelled(self, order: Sequence[int]) -> Unimodal:
+    def relabelled(self, order: Sequence[int]) -> Structure:
         permutation = checked_order(order, self.n_arms).tolist()
-        if permutation not in (sorted(permutation), sorted(permutation, reverse=True)):
-            raise ArmatureError("the arms of Unimodal are in order: they can only be reversed.")
-        return self
+        if permutation in (sorted(permutation), sorted(permutation, reverse=True)):
+            return self
+        return super().relabelled(order)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Bernoulli, Exponential, Family, Gaussian, Poisson
-from armature.structures import CompiledStructure, Fit, Structure
+from armature.structures import Fit, Structure
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,12 +78,10 @@ def random_problem(structure: Structure, family: Family, rng: np.random.Generato
 def supported_families(structure: Structure) -> tuple[Family, ...]:
     """The families that a structure goes with (all of them for a user's own structure)."""
     families = (Gaussian(), Bernoulli(), Poisson(), Exponential())
-    if not isinstance(structure, CompiledStructure):
-        return families
     return tuple(f for f in families if _accepts(structure, f))
 
 
-def _accepts(structure: CompiledStructure, family: Family) -> bool:
+def _accepts(structure: Structure, family: Family) -> bool:
     try:
         structure.checked_family(family)
     except ArmatureError:

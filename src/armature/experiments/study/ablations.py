@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from armature.arrays import Floats
 from armature.experiments.study.cases import GROUPS, Case, panel_cases
 from armature.families import Family, Gaussian
 from armature.policies import Challenger, History, Policy, Problem, PythonPolicy
 from armature.structures import Categorised, Cell, Linear, Structure, Unconstrained, Unimodal
-from armature.structures._records import Floats
 
 VARIANTS: tuple[Policy, ...] = (
     Challenger(),

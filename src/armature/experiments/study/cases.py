@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from armature.arrays import Floats
 from armature.experiments.figure import PANELS, SPECIALISED
 from armature.experiments.spec import load_instance
 from armature.families import Bernoulli, Family, Gaussian, Poisson
@@ -37,7 +38,6 @@ from armature.structures import (
     Unconstrained,
     Unimodal,
 )
-from armature.structures._records import Floats
 
 LARGE = 12  # arms, beyond which SPLambda and OSSB are left out: they would take most of the time
 FAST = ("unconstrained", "unimodal", "categorised", "sparse", "linear")  # and elsewhere, too

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.progress import Progress
 
+from armature.arrays import Floats
 from armature.experiments.study.cases import G, Make, categorised, linear, sparse, unconstrained
 from armature.experiments.study.cases import unimodal as unimodal_means
 from armature.families import Gaussian
@@ -21,7 +22,6 @@ from armature.instance import Instance
 from armature.policies import IMED, UCB, Challenger, Policy, ProjectedThompson, SPk
 from armature.simulation import Results, simulate
 from armature.structures import Linear, Structure
-from armature.structures._records import Floats
 
 if TYPE_CHECKING:
     from armature.experiments.study.run import Size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armature._compile import kernel
-from armature.structures._records import Floats
+from armature.arrays import Floats
 
 
 @kernel
@@ -27,3 +27,12 @@ def diagonal(target: Floats, value: float) -> None:
     for a in range(n):
         for b in range(n):
             target[a, b] = value if a == b else 0.0
+
+
+@kernel
+def largest(values: Floats) -> float:
+    """The largest absolute value."""
+    size = 0.0
+    for i in range(values.size):
+        size = max(size, abs(values[i]))
+    return size

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armature._compile import kernel
-from armature.structures._records import Floats, Ints
+from armature.arrays import Floats, Ints
 
 
 class History(NamedTuple):

@@ -1,0 +1,9 @@
+"""The two kinds of arrays that kernels work on."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]

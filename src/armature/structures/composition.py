@@ -1,0 +1,150 @@
+"""Structures made of structures: both hold, at least one holds, the same with other numbers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from armature.errors import ArmatureError
+from armature.structures._checks import checked_order
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+
+
+def _checked_parts(parts: Sequence[Structure], word: str) -> tuple[Structure, ...]:
+    """At least two structures over the same arms, those of the same kind of composition opened."""
+    for part in parts:
+        if not isinstance(part, Structure):
+            raise ArmatureError(f"{word} is of structures, such as Unimodal(5); got {part!r}.")
+    if len(parts) < 2:
+        raise ArmatureError(f"{word} is of at least two structures; got {len(parts)}.")
+    sizes = {part.n_arms for part in parts}
+    if len(sizes) > 1:
+        said = " and ".join(f"{type(part).__name__} has {part.n_arms}" for part in parts)
+        raise ArmatureError(f"{word} is of structures over the same arms, but {said}.")
+    for part in parts:
+        part.pieces()  # which says so where there are none
+    return tuple(parts)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Intersection(Structure):
+    """All of its parts hold: `a & b`.
+
+    Its pieces are those of the parts, intersected; empty ones are left out. If none is left, the
+    parts contradict each other, and that is refused.
+
+    >>> from armature.structures import Lipschitz, Unimodal
+    >>> smooth_peak = Unimodal(4) & Lipschitz(4, 0.2)
+    >>> smooth_peak.contains([0.3, 0.5, 0.4, 0.2]), smooth_peak.contains([0.3, 0.6, 0.4, 0.2])
+    (True, False)
+    >>> smooth_peak.violation_of([0.3, 0.5, 0.4, 0.45])
+    'means[3] = 0.45 should be at most means[2] = 0.4'
+    """
+
+    parts: tuple[Structure, ...]
+    n_arms: int
+
+    @classmethod
+    def examples(cls) -> tuple[Intersection, ...]:
+        from armature.structures import Box, Categorised, Lipschitz, Unimodal
+
+        return (
+            cls([Unimodal(4), Lipschitz(4, 0.3)]),
+            cls([Categorised("aabb"), Box(4, 0.1, [0.9, 0.8, 0.7, 0.9])]),
+        )
+
+    def __init__(self, parts: Sequence[Structure]) -> None:
+        object.__setattr__(self, "parts", _checked_parts(parts, "an intersection"))
+        object.__setattr__(self, "n_arms", self.parts[0].n_arms)
+        if not self._pieces:
+            names = " & ".join(type(part).__name__ for part in self.parts)
+            raise ArmatureError(
+                f"{names} is empty: no mean vector has all of these properties at once."
+            )
+
+    @functools.cached_property
+    def _pieces(self) -> tuple[Piece, ...]:
+        found: list[Piece] = list(self.parts[0].pieces())
+        for part in self.parts[1:]:
+            both = (one & other for other in part.pieces() for one in found)
+            found = [piece for piece in both if not piece.is_empty]
+        return tuple(found)
+
+    def pieces(self) -> Iterable[Piece]:
+        return self._pieces
+
+    def relabelled(self, order: Sequence[int]) -> Intersection:
+        return Intersection([part.relabelled(order) for part in self.parts])
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Union(Structure):
+    """At least one of its parts holds: `a | b`. Its pieces are those of the parts.
+
+    >>> from armature.structures import Categorised, Unimodal
+    >>> either = Unimodal(4) | Categorised("aabb")
+    >>> either.contains([0.9, 0.8, 0.1, 0.3]), either.contains([0.9, 0.2, 0.4, 0.3])
+    (True, False)
+    """
+
+    parts: tuple[Structure, ...]
+    n_arms: int
+
+    @classmethod
+    def examples(cls) -> tuple[Union, ...]:
+        from armature.structures import Categorised, Lipschitz, Monotone, Simplex, Unimodal
+
+        return (
+            cls([Unimodal(4), Categorised("abab")]),
+            cls([Monotone(3), Lipschitz(3, 0.2), Simplex(3)]),
+        )
+
+    def __init__(self, parts: Sequence[Structure]) -> None:
+        object.__setattr__(self, "parts", _checked_parts(parts, "a union"))
+        object.__setattr__(self, "n_arms", self.parts[0].n_arms)
+
+    def pieces(self) -> Iterable[Piece]:
+        for part in self.parts:
+            yield from part.pieces()
+
+    def relabelled(self, order: Sequence[int]) -> Union:
+        return Union([part.relabelled(order) for part in self.parts])
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Relabelled(Structure):
+    """A structure whose arms are in another order: arm i is what was arm order[i].
+
+    >>> from armature.structures import Unimodal
+    >>> shuffled = Unimodal(3).relabelled([1, 0, 2])
+    >>> shuffled.contains([0.9, 0.1, 0.5]), shuffled.contains([0.1, 0.9, 0.5])
+    (True, False)
+    """
+
+    structure: Structure
+    order: tuple[int, ...]
+    n_arms: int
+
+    @classmethod
+    def examples(cls) -> tuple[Relabelled, ...]:
+        from armature.structures import Unimodal
+
+        return (cls(Unimodal(4), [2, 0, 3, 1]),)
+
+    def __init__(self, structure: Structure, order: Sequence[int]) -> None:
+        if not isinstance(structure, Structure):
+            raise ArmatureError(f"structure must be a structure; got {structure!r}.")
+        structure.pieces()
+        object.__setattr__(self, "structure", structure)
+        object.__setattr__(self, "n_arms", structure.n_arms)
+        permutation = checked_order(order, structure.n_arms)
+        object.__setattr__(self, "order", tuple(permutation.tolist()))
+
+    def pieces(self) -> Iterable[Piece]:
+        return (piece.relabelled(self.order) for piece in self.structure.pieces())
+
+    def relabelled(self, order: Sequence[int]) -> Structure:
+        permutation = checked_order(order, self.n_arms)
+        return self.structure.relabelled([self.order[i] for i in permutation])

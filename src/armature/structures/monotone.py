@@ -1,0 +1,37 @@
+"""The means do not fall along the arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from armature.structures._checks import checked_n_arms
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+
+
+@dataclass(frozen=True, eq=False)
+class Monotone(Structure):
+    """means[0] <= means[1] <= ... <= means[-1].
+
+    The last arm is then best, whatever the rest; combined with other structures it says more. For
+    means that do not rise, number the arms the other way: `Monotone(3).relabelled([2, 1, 0])`.
+
+    >>> from armature.families import Gaussian
+    >>> Monotone(3).project([0.1, 0.5, 0.3], [1.0, 1.0, 1.0], Gaussian()).means.round(9)
+    array([0.1, 0.4, 0.4])
+    >>> Monotone(3).violation_of([0.1, 0.5, 0.3])
+    'means[1] = 0.5 should be at most means[2] = 0.3'
+    """
+
+    n_arms: int
+
+    @classmethod
+    def examples(cls) -> tuple[Monotone, ...]:
+        return cls(2), cls(5)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
+
+    def pieces(self) -> Iterable[Piece]:
+        yield Piece.of_orders(self.n_arms, [(i, i + 1) for i in range(self.n_arms - 1)])

@@ -1,0 +1,53 @@
+"""A few peaks: the means rise and fall so many times at most."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from armature.errors import ArmatureError
+from armature.structures._checks import checked_integer, checked_n_arms
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+
+
+@dataclass(frozen=True, eq=False)
+class Multimodal(Structure):
+    """At most `peaks` peaks along the arms. One peak is `Unimodal`; plateaus count as one arm.
+
+    A piece says at which arms the means turn. With 8 arms there are 64 of them for two peaks and
+    120 for three, each a dense quadratic program: this is for ten or so arms.
+
+    >>> two = Multimodal(5, peaks=2)
+    >>> two.contains([0.2, 0.9, 0.1, 0.8, 0.3]), two.contains([0.9, 0.1, 0.8, 0.3, 0.7])
+    (True, False)
+    """
+
+    n_arms: int
+    peaks: int
+
+    @classmethod
+    def examples(cls) -> tuple[Multimodal, ...]:
+        return cls(4, 1), cls(5, 2), cls(3, 3)
+
+    def __post_init__(self) -> None:
+        n_arms, peaks = checked_n_arms(self.n_arms), checked_integer(self.peaks, "peaks")
+        if peaks < 1:
+            raise ArmatureError(f"peaks = {peaks}: there is at least one peak.")
+        object.__setattr__(self, "n_arms", n_arms)
+        object.__setattr__(self, "peaks", peaks)
+
+    def pieces(self) -> Iterable[Piece]:
+        K = self.n_arms
+        for rising_first in (True, False):
+            for n_turns in range(K - 1):
+                runs_up = (n_turns + 2) // 2 if rising_first else 1 + (n_turns + 1) // 2
+                if (
+                    runs_up > self.peaks
+                ):  # the end of each rising run is a peak, and a falling start
+                    break
+                for turns in itertools.combinations(range(1, K - 1), n_turns):
+                    ups = [rising_first ^ (sum(t <= i for t in turns) % 2) for i in range(K - 1)]
+                    orders = [(i, i + 1) if up else (i + 1, i) for i, up in enumerate(ups)]
+                    yield Piece.of_orders(K, orders)

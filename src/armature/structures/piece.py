@@ -1,0 +1,254 @@
+"""A convex piece of a structure: linear inequalities and equations, and what follows from them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from armature.arrays import Floats
+from armature.errors import ArmatureError
+from armature.structures._checks import checked_array, checked_order
+
+Booleans = npt.NDArray[np.bool_]
+STRICT = 1e-9  # how much better an arm must be able to be, relative to the means, to count
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Piece:
+    """The mean vectors with A @ means <= b and C @ means = d.
+
+    A and C have a column for each arm; C and d may be left out. A structure is a union of pieces.
+
+    >>> rising = Piece([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]], [0.0, 0.0])
+    >>> rising.broken([0.1, 0.4, 0.3], 1e-9)
+    'means[1] = 0.4 should be at most means[2] = 0.3'
+    >>> rising.beats[0].tolist()  # which arms can be better than arm 0
+    [False, True, True]
+    """
+
+    A: Floats
+    b: Floats
+    C: Floats
+    d: Floats
+
+    def __init__(
+        self,
+        A: npt.ArrayLike,
+        b: npt.ArrayLike,
+        C: npt.ArrayLike | None = None,
+        d: npt.ArrayLike | None = None,
+    ) -> None:
+        A, b = _checked_system(A, b, "A", "b")
+        if (C is None) != (d is None):
+            raise ArmatureError("C and d belong together: give both or neither.")
+        C, d = (
+            (np.empty((0, A.shape[1])), np.empty(0))
+            if C is None or d is None
+            else _checked_system(C, d, "C", "d")
+        )
+        if C.shape[1] != A.shape[1]:
+            raise ArmatureError(
+                f"A has {A.shape[1]} columns and C has {C.shape[1]}: each needs one per arm."
+            )
+        for name, value in (("A", A), ("b", b), ("C", C), ("d", d)):
+            value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_orders(cls, n_arms: int, pairs: Sequence[tuple[int, int]]) -> Piece:
+        """means[i] <= means[k] for each pair (i, k)."""
+        rows = np.zeros((len(pairs), n_arms))
+        for row, (i, k) in zip(rows, pairs, strict=True):
+            row[i], row[k] = 1.0, -1.0
+        return cls(rows, np.zeros(len(pairs)))
+
+    @classmethod
+    def of_box(cls, low: Floats, high: Floats) -> Piece:
+        """low <= means <= high, where an infinite number is no bound."""
+        unit = np.eye(low.size)
+        above, below = np.isfinite(high), np.isfinite(low)
+        return cls(
+            np.vstack([unit[above], -unit[below]]), np.concatenate([high[above], -low[below]])
+        )
+
+    @property
+    def n_arms(self) -> int:
+        """The number of arms."""
+        return int(self.A.shape[1])
+
+    def __and__(self, other: Piece) -> Piece:
+        return Piece(
+            np.vstack([self.A, other.A]),
+            np.concatenate([self.b, other.b]),
+            np.vstack([self.C, other.C]),
+            np.concatenate([self.d, other.d]),
+        )
+
+    def relabelled(self, order: Sequence[int]) -> Piece:
+        """The same with arm i being what was arm order[i]."""
+        permutation = checked_order(order, self.n_arms)
+        return Piece(self.A[:, permutation], self.b, self.C[:, permutation], self.d)
+
+    def excess(self, means: Floats) -> Floats:
+        """How far each inequality, then each equation, is from holding, in units of its size."""
+        over = np.concatenate([self.A @ means - self.b, np.abs(self.C @ means - self.d)])
+        sizes = np.concatenate([np.abs(self.A).sum(axis=1), np.abs(self.C).sum(axis=1)])
+        return np.asarray(over / np.maximum(1.0, sizes))
+
+    def broken(self, means: npt.ArrayLike, tolerance: float) -> str | None:
+        """A sentence on the condition that the means break most, or None where all hold."""
+        mu = np.asarray(means, dtype=np.float64)
+        over = self.excess(mu)
+        if not over.size or over.max() <= tolerance:
+            return None
+        r = int(over.argmax())
+        return self._sentence(mu, r)
+
+    def _sentence(self, mu: Floats, r: int) -> str:
+        m = len(self.b)
+        row, right = (self.A[r], self.b[r]) if r < m else (self.C[r - m], self.d[r - m])
+        arms = np.flatnonzero(row)
+        named = ", ".join(f"means[{i}] = {mu[i]:g}" for i in arms)
+        asked = "at most" if r < m else "equal to"
+        if arms.size == 1:
+            i, bound = arms[0], right / row[arms[0]]
+            if r < m and row[i] < 0.0:
+                asked = "at least"
+            return f"means[{i}] = {mu[i]:g} should be {asked} {bound:g}"
+        if arms.size == 2 and right == 0.0 and row[arms].sum() == 0.0:
+            i, k = arms if row[arms[0]] > 0.0 else arms[::-1]
+            return f"means[{i}] = {mu[i]:g} should be {asked} means[{k}] = {mu[k]:g}"
+        which = f"inequality {r}" if r < m else f"equation {r - m}"
+        return f"{which} does not hold: {row @ mu:g} should be {asked} {right:g} ({named})"
+
+    @functools.cached_property
+    def orders_only(self) -> bool:
+        """Whether each row compares two arms, or an arm with a number.
+
+        Then the nearest mean vector is the same for every family.
+        """
+        for rows, right in ((self.A, self.b), (self.C, self.d)):
+            for row, value in zip(rows, right, strict=True):
+                arms = np.flatnonzero(row)
+                if arms.size > 2 or (arms.size == 2 and (row[arms].sum() != 0.0 or value != 0.0)):
+                    return False
+        return True
+
+    @functools.cached_property
+    def differences(self) -> Floats | None:
+        """(K + 1, K + 1): the most that means[i] - means[k] can be; None where rows say more.
+
+        The last place stands for the number 0. Shortest paths: what follows from two conditions is
+        their sum. On the diagonal, a negative number says that the piece is empty.
+        """
+        K = self.n_arms
+        most = np.full((K + 1, K + 1), np.inf)
+        np.fill_diagonal(most, 0.0)
+        for rows, right, signs in ((self.A, self.b, (1.0,)), (self.C, self.d, (1.0, -1.0))):
+            for row, value in zip(rows, right, strict=True):
+                arms = np.flatnonzero(row)
+                if arms.size > 2 or (arms.size == 2 and row[arms].sum() != 0.0):
+                    return None
+                for sign in signs:
+                    up = [*np.flatnonzero(sign * row > 0.0), K][0]
+                    down = [*np.flatnonzero(sign * row < 0.0), K][0]
+                    size = abs(row[arms[0]]) if arms.size else 1.0
+                    most[up, down] = min(most[up, down], sign * value / size)
+        for via in range(K + 1):
+            np.minimum(most, most[:, via, None] + most[None, via, :], out=most)
+        return most
+
+    @functools.cached_property
+    def is_empty(self) -> bool:
+        """Whether no mean vector satisfies all conditions."""
+        most = self.differences
+        if most is not None:
+            return bool(np.diag(most).min() < -_rounding(most))
+        return self._extreme(np.zeros(self.n_arms)) is None
+
+    @functools.cached_property
+    def beats(self) -> Booleans:
+        """beats[j, k]: whether arm k is better than arm j somewhere in the piece."""
+        K = self.n_arms
+        most = self.differences
+        if most is not None:
+            return np.asarray(_rounding(most) < most[:K, :K].T)
+        beats = np.zeros((K, K), dtype=bool)
+        # A point settles many pairs at once; linear programs settle the pairs that remain.
+        for k in range(K):
+            self._settle(beats, np.eye(K)[k])
+            self._settle(beats, -np.eye(K)[k])
+        for j, k in np.argwhere(~beats):
+            if j != k and not beats[j, k]:
+                self._settle(beats, np.eye(K)[k] - np.eye(K)[j])
+        return beats
+
+    def _settle(self, beats: Booleans, direction: Floats) -> None:
+        point = self._extreme(direction)
+        if point is not None:
+            margin = STRICT * max(1.0, float(np.abs(point).max()))
+            beats |= point[None, :] > point[:, None] + margin
+
+    @functools.cached_property
+    def can_lead(self) -> Booleans:
+        """Which arms are better than all others somewhere in the piece."""
+        K = self.n_arms
+        pairwise = np.asarray(self.beats.sum(axis=0) == K - 1)
+        most = self.differences
+        if most is not None and np.isinf(most[K, :K]).all() and np.isinf(most[:K, K]).all():
+            return pairwise  # differences alone: all others can be low at once
+        return np.array([bool(pairwise[k]) and self._leads(k) for k in range(K)])
+
+    def _leads(self, k: int) -> bool:
+        """Whether max t with means[k] >= means[i] + t for all i is positive."""
+        from scipy.optimize import linprog
+
+        K = self.n_arms
+        ahead = np.hstack([np.eye(K) - np.eye(K)[k], np.ones((K, 1))])[np.arange(K) != k]
+        rows = np.vstack([np.hstack([self.A, np.zeros((len(self.A), 1))]), ahead])
+        right = np.concatenate([self.b, np.zeros(K - 1)])
+        equal = np.hstack([self.C, np.zeros((len(self.C), 1))])
+        bounds = [(None, None)] * K + [(None, 1.0)]
+        result = linprog(-np.eye(K + 1)[K], rows, right, equal, self.d, bounds=bounds)
+        return result.status == 0 and -result.fun > STRICT
+
+    def _extreme(self, direction: Floats) -> Floats | None:
+        """A point far in a direction, or None where the piece is empty."""
+        from scipy.optimize import linprog
+
+        size = 1.0 + max(
+            (float(np.abs(right).max()) for right in (self.b, self.d) if right.size), default=0.0
+        )
+        for bound in (1e3 * size, 1e6 * size, None):
+            result = linprog(
+                -direction,
+                self.A,
+                self.b,
+                self.C,
+                self.d,
+                bounds=(None if bound is None else -bound, bound),
+            )
+            if result.status == 0:
+                return np.asarray(result.x, dtype=np.float64)
+        return None
+
+
+def _rounding(differences: Floats) -> float:
+    """What sums of these numbers may be off by."""
+    return 1e-12 * float(np.abs(differences[np.isfinite(differences)]).max())
+
+
+def _checked_system(
+    matrix: npt.ArrayLike, right: npt.ArrayLike, matrix_name: str, right_name: str
+) -> tuple[Floats, Floats]:
+    rows, values = checked_array(matrix, matrix_name), checked_array(right, right_name)
+    if rows.ndim != 2 or values.shape != rows.shape[:1]:
+        raise ArmatureError(
+            f"{matrix_name} must be a matrix with a column for each arm, and {right_name} a vector "
+            f"with an entry for each row; got shapes {rows.shape} and {values.shape}."
+        )
+    return rows, values

@@ -1,0 +1,69 @@
+"""One peak on a tree: the means fall along every path away from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from armature.errors import ArmatureError
+from armature.structures._checks import checked_integer, checked_n_arms, checked_order
+from armature.structures._structure import Structure
+from armature.structures.piece import Piece
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class UnimodalTree(Structure):
+    """Arms are the nodes of a tree; away from the best arm, means do not rise along any path.
+
+    `edges` are pairs of arms: one fewer than there are arms, connecting all of them. On a path
+    this is `Unimodal`.
+
+    >>> star = UnimodalTree([(0, 1), (0, 2), (0, 3)])
+    >>> star.contains([0.5, 0.9, 0.2, 0.4]), star.contains([0.5, 0.9, 0.6, 0.4])
+    (True, False)
+    """
+
+    edges: tuple[tuple[int, int], ...]
+    n_arms: int
+
+    @classmethod
+    def examples(cls) -> tuple[UnimodalTree, ...]:
+        return cls([(0, 1)]), cls([(0, 1), (0, 2), (0, 3), (3, 4)])
+
+    def __init__(self, edges: Sequence[Sequence[int]]) -> None:
+        pairs = []
+        for number, edge in enumerate(edges):
+            if len(tuple(edge)) != 2:
+                raise ArmatureError(f"edges[{number}] = {edge!r} must be a pair of arms.")
+            i, k = (checked_integer(arm, f"edges[{number}]") for arm in edge)
+            pairs.append((i, k))
+        object.__setattr__(self, "n_arms", checked_n_arms(len(pairs) + 1))
+        object.__setattr__(self, "edges", tuple(pairs))
+        if sorted(self._away_from(0)) != list(range(self.n_arms)):
+            raise ArmatureError(
+                f"the {len(pairs)} edges {list(pairs)} are not a tree over the arms 0 to "
+                f"{self.n_arms - 1}: they must connect all of them, without a circle."
+            )
+
+    def _away_from(self, root: int) -> dict[int, int]:
+        """Each arm that can be reached, with the arm before it on the way."""
+        before = {root: root}
+        waiting = [root]
+        while waiting:
+            here = waiting.pop()
+            for i, k in self.edges:
+                for there in ({i, k} - {here}) if here in (i, k) else ():
+                    if there not in before:
+                        before[there] = here
+                        waiting.append(there)
+        return before
+
+    def pieces(self) -> Iterable[Piece]:
+        for peak in range(self.n_arms):
+            before = self._away_from(peak)
+            orders = [(arm, before[arm]) for arm in sorted(before) if arm != peak]
+            yield Piece.of_orders(self.n_arms, orders)
+
+    def relabelled(self, order: Sequence[int]) -> UnimodalTree:
+        place = {int(old): new for new, old in enumerate(checked_order(order, self.n_arms))}
+        return UnimodalTree([(place[i], place[k]) for i, k in self.edges])
