@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
+from reference import edges_from, n_peaks
 from scipy.linalg import null_space
+from scipy.optimize import linprog
 
 import armature as am
 
@@ -71,10 +73,68 @@ def matrix_pieces(structure: am.Structure) -> list[Piece]:
             return [Piece("all", none, nothing, E, np.zeros(len(E)))]
         case am.Simplex():
             return [Piece("all", -eye, np.zeros(K), np.ones((1, K)), np.ones(1))]
-        case am.Lipschitz() | am.Concave() | am.Polyhedral():
-            A, b, C, d = structure.constraints
-            return [Piece("all", A, b, C, d)]
+        case am.Polyhedral():
+            return [Piece("all", structure.A, structure.b, structure.C, structure.d)]
+        case am.Lipschitz():
+            x, L = structure.positions, structure.constant
+            pairs = list(itertools.permutations(range(K), 2))
+            reach = np.array([L * abs(x[i] - x[k]) for i, k in pairs])
+            return [Piece("all", order(K, pairs), reach, none, nothing)]
+        case am.Concave():
+            sequence = np.argsort(structure.positions)
+            x = structure.positions[sequence]
+            steps = np.diff(eye[sequence], axis=0) / np.diff(x)[:, None]
+            return [Piece("all", np.diff(steps, axis=0), np.zeros(K - 2), none, nothing)]
+        case am.Box():
+            above, below = np.isfinite(structure.high), np.isfinite(structure.low)
+            G = np.vstack([eye[above], -eye[below]])
+            h = np.concatenate([structure.high[above], -structure.low[below]])
+            return [Piece("all", G, h, none, nothing)]
+        case am.Monotone():
+            rows = order(K, [(i, i + 1) for i in range(K - 1)])
+            return [Piece("all", rows, np.zeros(K - 1), none, nothing)]
+        case am.Multimodal():
+            result = []
+            for ups in itertools.product((True, False), repeat=K - 1):
+                if n_peaks(ups) <= structure.peaks:
+                    pairs = [(i, i + 1) if up else (i + 1, i) for i, up in enumerate(ups)]
+                    result.append(Piece(ups, order(K, pairs), np.zeros(K - 1), none, nothing))
+            return result
+        case am.UnimodalTree():
+            result = []
+            for peak in range(K):
+                pairs = [(far, near) for near, far in edges_from(structure.edges, peak)]
+                result.append(Piece(peak, order(K, pairs), np.zeros(K - 1), none, nothing))
+            return result
+        case am.Relabelled():
+            return [
+                piece._replace(G=piece.G[:, structure.order], E=piece.E[:, structure.order])
+                for piece in matrix_pieces(structure.structure)
+            ]
+        case am.Intersection():
+            both = itertools.product(*(matrix_pieces(part) for part in structure.parts))
+            return [
+                Piece(
+                    tuple(one.tag for one in some),
+                    np.vstack([one.G for one in some]),
+                    np.concatenate([one.h for one in some]),
+                    np.vstack([one.E for one in some]),
+                    np.concatenate([one.f for one in some]),
+                )
+                for some in both
+            ]
+        case am.Union():
+            return [piece for part in structure.parts for piece in matrix_pieces(part)]
     raise NotImplementedError(structure)
+
+
+def can_beat(piece: Piece, k: int, best: int) -> bool:
+    """Whether arm k is better than the best one somewhere in a piece."""
+    K = piece.G.shape[1]
+    result = linprog(
+        np.eye(K)[best] - np.eye(K)[k], piece.G, piece.h, piece.E, piece.f, bounds=(-100, 100)
+    )
+    return result.status == 0 and -result.fun > 1e-6
 
 
 def perspective(family: am.Family, x: float, q: cp.Expression, y: cp.Expression) -> cp.Expression:
@@ -105,14 +165,8 @@ def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
     reciprocal = isinstance(family, am.Exponential)
     constraints, qs, uses = [], [], [0.0] * K
     for piece in matrix_pieces(structure):
-        if (
-            isinstance(structure, am.Categorised)
-            and piece.tag == structure.categories[best]
-            and structure.categories.count(piece.tag) == 1
-        ):
-            continue
         for k in range(K):
-            if k == best:
+            if k == best or not can_beat(piece, k, best):
                 continue
             q, y = cp.Variable(nonneg=True), cp.Variable(K)
             G = np.vstack([piece.G, order(K, [(best, k)])])

@@ -16,14 +16,33 @@ KINDS = (
     am.Concave,
     am.Simplex,
     am.Polyhedral,
+    am.Box,
+    am.Monotone,
+    am.Multimodal,
+    am.UnimodalTree,
+    am.Intersection,
+    am.Union,
+    am.Relabelled,
 )
+ATOMS = (am.Unimodal, am.Categorised, am.Lipschitz, am.Box, am.Monotone, am.Concave)
 FAMILIES = (am.Gaussian(), am.Bernoulli(), am.Poisson(), am.Exponential())
 
 
-def random_structure(kind: type[am.Structure], rng: np.random.Generator) -> am.Structure:
-    K = int(rng.integers(2, 7))
-    if kind in (am.Unconstrained, am.Unimodal, am.Simplex):
+def random_structure(
+    kind: type[am.Structure], rng: np.random.Generator, n_arms: int | None = None
+) -> am.Structure:
+    K = int(rng.integers(2, 7)) if n_arms is None else n_arms
+    if kind in (am.Unconstrained, am.Unimodal, am.Simplex, am.Monotone):
         return kind(K)
+    if kind in (am.Intersection, am.Union, am.Relabelled):
+        return random_composition(kind, rng, min(K, 4))
+    if kind is am.Box:
+        low, high = rng.uniform(0.05, 0.5, K), rng.uniform(0.5, 0.95, K)
+        return am.Box(K, [v if rng.random() < 0.7 else None for v in low], high)
+    if kind is am.Multimodal:
+        return am.Multimodal(min(K, 5), int(rng.integers(1, 4)))
+    if kind is am.UnimodalTree:
+        return am.UnimodalTree([(int(rng.integers(k)), k) for k in range(1, K)])
     if kind is am.Categorised:
         return am.Categorised(rng.integers(0, rng.integers(1, K + 1), K).tolist())
     if kind is am.Sparse:
@@ -46,3 +65,15 @@ def random_structure(kind: type[am.Structure], rng: np.random.Generator) -> am.S
         C = rng.normal(size=(1, K)) if rng.random() < 0.4 and K > 2 else np.empty((0, K))
         return am.Polyhedral(A, A @ inside + rng.exponential(0.1, len(A)), C, C @ inside)
     raise NotImplementedError(kind)
+
+
+def random_composition(
+    kind: type[am.Structure], rng: np.random.Generator, n_arms: int
+) -> am.Structure:
+    first, second = rng.choice(len(ATOMS), 2, replace=False)
+    parts = [random_structure(ATOMS[i], rng, n_arms) for i in (first, second)]
+    if kind is am.Intersection:
+        return parts[0] & parts[1]  # both contain constant means near 0.5
+    if kind is am.Union:
+        return parts[0] | parts[1]
+    return am.Relabelled(parts[0], rng.permutation(n_arms).tolist())

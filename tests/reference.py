@@ -36,6 +36,12 @@ class Means:
         self.variable = cp.Variable(n_arms)
         self.reciprocal = reciprocal
 
+    def reordered(self, order: tuple[int, ...]) -> Means:
+        """The means of what was arm 0, 1, ... where arm i was arm order[i]."""
+        copy = Means.__new__(Means)
+        copy.variable, copy.reciprocal = self.variable[np.argsort(order)], self.reciprocal
+        return copy
+
     def at_most(self, i: int, k: int | cp.Expression) -> cp.Constraint:
         """means[i] <= means[k], or at most a common level."""
         right = self.variable[k] if isinstance(k, int) else k
@@ -49,6 +55,30 @@ class Means:
 
     def equal(self, i: int, level: float) -> cp.Constraint:
         return self.variable[i] == (1.0 / level if self.reciprocal else level)
+
+
+def _level(m: Means, value: float) -> cp.Expression:
+    return cp.Constant(1.0 / value if m.reciprocal else value)
+
+
+def n_peaks(ups: tuple[bool, ...]) -> int:
+    """How many arms are above both neighbours, for steps that rise or fall."""
+    steps = (True, *ups, False)
+    return sum(before and not after for before, after in itertools.pairwise(steps))
+
+
+def edges_from(edges: tuple[tuple[int, int], ...], root: int) -> list[tuple[int, int]]:
+    """The edges of a tree as (nearer, further), seen from the root."""
+    reached, rest, found = {root}, list(edges), []
+    while rest:
+        i, k = rest.pop(0)
+        if i not in reached and k not in reached:
+            rest.append((i, k))
+            continue
+        near, far = (i, k) if i in reached else (k, i)
+        reached.add(far)
+        found.append((near, far))
+    return found
 
 
 def pieces(structure: am.Structure) -> Iterator[tuple[object, Callable[[Means], list]]]:
@@ -111,8 +141,50 @@ def pieces(structure: am.Structure) -> Iterator[tuple[object, Callable[[Means], 
             )
         case am.Simplex():
             yield "all", lambda m: [m.variable >= 0, cp.sum(m.variable) == 1]
+        case am.Box():
+            low, high = structure.low, structure.high
+
+            def inside(m: Means) -> list:
+                least = [m.at_least(i, float(low[i])) for i in range(K) if np.isfinite(low[i])]
+                most = [m.at_most(i, _level(m, high[i])) for i in range(K) if np.isfinite(high[i])]
+                return least + most
+
+            yield "all", inside
+        case am.Monotone():
+            yield "all", lambda m: [m.at_most(i, i + 1) for i in range(K - 1)]
+        case am.Multimodal():
+            for ups in itertools.product((True, False), repeat=K - 1):
+                if n_peaks(ups) <= structure.peaks:
+                    yield (
+                        ups,
+                        lambda m, ups=ups: [
+                            m.at_most(i, i + 1) if up else m.at_most(i + 1, i)
+                            for i, up in enumerate(ups)
+                        ],
+                    )
+        case am.UnimodalTree():
+            for peak in range(K):
+                yield (
+                    peak,
+                    lambda m, p=peak: [
+                        m.at_most(far, near) for near, far in edges_from(structure.edges, p)
+                    ],
+                )
+        case am.Intersection():
+            for both in itertools.product(*(list(pieces(part)) for part in structure.parts)):
+                yield (
+                    tuple(tag for tag, _ in both),
+                    lambda m, both=both: [c for _, one in both for c in one(m)],
+                )
+        case am.Union():
+            for number, part in enumerate(structure.parts):
+                for tag, constraints in pieces(part):
+                    yield (number, tag), constraints
+        case am.Relabelled():
+            for tag, constraints in pieces(structure.structure):
+                yield tag, lambda m, c=constraints: c(m.reordered(structure.order))
         case am.Polyhedral():
-            A, b, C, d = structure.constraints
+            A, b, C, d = structure.A, structure.b, structure.C, structure.d
             yield (
                 "all",
                 lambda m: (
@@ -158,35 +230,57 @@ def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> 
             return bool((y[1:-1] >= np.array(middles) - tol).all())
         case am.Simplex():
             return bool((lam >= 0).all() and abs(lam.sum() - 1) <= tol)
+        case am.Box():
+            return bool(((lam >= structure.low - tol) & (lam <= structure.high + tol)).all())
+        case am.Monotone():
+            return bool((np.diff(lam) >= -tol).all())
+        case am.Multimodal():
+            return any(
+                n_peaks(ups) <= structure.peaks
+                and all(
+                    (step >= -tol) if up else (step <= tol)
+                    for up, step in zip(ups, np.diff(lam), strict=True)
+                )
+                for ups in itertools.product((True, False), repeat=K - 1)
+            )
+        case am.UnimodalTree():
+            # Above every level, the arms are connected.
+            return all(
+                _connected([i for i in range(K) if lam[i] >= level - tol], structure.edges)
+                or _connected([i for i in range(K) if lam[i] > level + tol], structure.edges)
+                for level in lam
+            )
+        case am.Intersection():
+            return all(is_feasible(part, family, lam) for part in structure.parts)
+        case am.Union():
+            return any(is_feasible(part, family, lam) for part in structure.parts)
+        case am.Relabelled():
+            return is_feasible(structure.structure, family, lam[np.argsort(structure.order)])
         case am.Polyhedral():
-            A, b, C, d = structure.constraints
+            A, b, C, d = structure.A, structure.b, structure.C, structure.d
             slack = tol * (1 + np.abs(A).sum(axis=1))
             off = np.abs(C @ lam - d) <= tol * (1 + np.abs(C).sum(axis=1))
             return bool((A @ lam <= b + slack).all() and off.all())
     raise NotImplementedError(structure)
 
 
-def is_challenger(structure: am.Structure, best: int, challenger: int) -> bool:
-    """Whether the challenger can be strictly better than `best` somewhere in M."""
-    if isinstance(structure, am.Linear):
-        return bool((structure.features[best] != structure.features[challenger]).any())
-    if isinstance(structure, am.Polyhedral):
-        A, b, C, d = structure.constraints
-        lam = cp.Variable(structure.n_arms)
-        constraints = [A @ lam <= b] + ([C @ lam == d] if len(C) else []) + [cp.abs(lam) <= 100]
-        problem = cp.Problem(cp.Maximize(lam[challenger] - lam[best]), constraints)
-        return float(problem.solve(solver=cp.CLARABEL)) > 1e-6
-    return True
+def _connected(arms: list[int], edges: tuple[tuple[int, int], ...]) -> bool:
+    reached = set(arms[:1])
+    for _ in arms:
+        for i, k in edges:
+            if i in arms and k in arms and reached & {i, k}:
+                reached |= {i, k}
+    return len(reached) == len(arms)
 
 
-def is_alternative_piece(structure: am.Structure, tag: object, best: int) -> bool:
-    """Whether a piece has points near which another arm than `best` is best.
-
-    If the best arm is alone in its category, that category on top leaves no other best arm.
-    """
-    if isinstance(structure, am.Categorised) and structure.categories[best] == tag:
-        return structure.categories.count(tag) > 1
-    return True
+def most_ahead(constraints: Callable[[Means], list], n_arms: int, k: int, j: int) -> float:
+    """The most that arm k can be ahead of arm j in a piece, among means up to 100."""
+    m = Means(n_arms, reciprocal=False)
+    lam = m.variable
+    limits = [*constraints(m), cp.abs(lam) <= 100]
+    problem = cp.Problem(cp.Maximize(lam[k] - lam[j]), limits)
+    value = problem.solve(solver=cp.CLARABEL)
+    return -np.inf if problem.status == cp.INFEASIBLE else float(value)
 
 
 def divergence(family: am.Family, x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -318,19 +412,27 @@ class Reference:
         self.pieces = list(pieces(structure))
 
     @functools.cache  # noqa: B019 (a Reference lives as long as its test)
-    def template(self, piece: int, best: int, challenger: int) -> Template:
+    def template(self, piece: int, best: int, ahead: tuple[int, ...]) -> Template:
+        """A piece in which some arms are at least as good as `best`."""
         _, constraints = self.pieces[piece]
-        if challenger < 0:
-            return Template(self.structure.n_arms, self.family, constraints)
         return Template(
             self.structure.n_arms,
             self.family,
-            lambda m: [*constraints(m), m.at_most(best, challenger)],
+            lambda m: [*constraints(m), *(m.at_most(best, k) for k in ahead)],
         )
 
     @functools.cache  # noqa: B019
+    def beaters(self, piece: int, best: int) -> tuple[int, ...]:
+        """The arms that are better than `best` somewhere in a piece."""
+        _, constraints = self.pieces[piece]
+        K = self.structure.n_arms
+        return tuple(
+            k for k in range(K) if k != best and most_ahead(constraints, K, k, best) > 1e-6
+        )
+
     def can_beat(self, best: int, challenger: int) -> bool:
-        return is_challenger(self.structure, best, challenger)
+        """Whether the challenger can be strictly better than `best` somewhere in M."""
+        return any(challenger in self.beaters(p, best) for p in range(len(self.pieces)))
 
     def _least(
         self, mu: np.ndarray, w: np.ndarray, templates: list[Template], best: int, challenger: int
@@ -347,15 +449,22 @@ class Reference:
         return least
 
     def project(self, mu: np.ndarray, w: np.ndarray) -> float:
-        templates = [self.template(p, -1, -1) for p in range(len(self.pieces))]
+        templates = [self.template(p, -1, ()) for p in range(len(self.pieces))]
         return self._least(mu, w, templates, -1, -1)
 
     def alt_min(self, mu: np.ndarray, w: np.ndarray, best: int, challenger: int) -> float:
+        """Over the closure of { another arm is best }, with the challenger as good as `best`.
+
+        A piece in which the challenger can be better is one in which it may be as good. Else some
+        other arm that can be better must be as good as well.
+        """
         if not self.can_beat(best, challenger):
             return np.inf
-        templates = [
-            self.template(p, best, challenger)
-            for p, (tag, _) in enumerate(self.pieces)
-            if is_alternative_piece(self.structure, tag, best)
-        ]
+        templates = []
+        for p in range(len(self.pieces)):
+            beaters = self.beaters(p, best)
+            if challenger in beaters:
+                templates.append(self.template(p, best, (challenger,)))
+            else:
+                templates += [self.template(p, best, (challenger, i)) for i in beaters]
         return self._least(mu, w, templates, best, challenger)

@@ -8,102 +8,40 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
+from dual_reference import Piece, matrix_pieces
 from random_structures import FAMILIES, KINDS, random_structure
-from reference import Reference, Template, UnsolvedError, cost
+from reference import Means, Reference, Template, UnsolvedError, cost
 from scipy.optimize import linprog
 
 import armature as am
-from armature.policies._best_arm import make_rows
-from armature.policies._optimism import box_rows, polyhedral_bounds
-from armature.policies._records import make_history
-from armature.policies.mints import MINTSState, best_arm_cost
-from armature.policies.structured_ucb import write_bounds
-from armature.structures.model import make_model
+from armature.structures.model import highest_means as model_highest
+from armature.structures.model import make_model, nearest_with_best
+from armature.testing import Declared
 
 BOXED = tuple(kind for kind in KINDS if kind not in (am.Unconstrained, am.Linear))
 PROBLEMS_PER_STRUCTURE = 5
 EMPTY = 2  # the status of an infeasible linear program
 
 
-class Polyhedron(NamedTuple):
-    """{ lam : A lam <= b, C lam = d }."""
-
-    A: np.ndarray
-    b: np.ndarray
-    C: np.ndarray
-    d: np.ndarray
-
-
-def polyhedra(structure: am.Structure) -> list[Polyhedron]:
-    """M as a union of polyhedra, straight from the definition."""
-    K = structure.n_arms
-    unit, none = np.eye(K), np.empty((0, K))
-
-    def ordered(pairs: list[tuple[int, int]]) -> Polyhedron:
-        """lam_i <= lam_k for all pairs."""
-        A = np.array([unit[i] - unit[k] for i, k in pairs]).reshape(-1, K)
-        return Polyhedron(A, np.zeros(len(A)), none, np.zeros(0))
-
-    match structure:
-        case am.Unimodal():
-            return [
-                ordered([(i, i + 1) for i in range(p)] + [(i + 1, i) for i in range(p, K - 1)])
-                for p in range(K)
-            ]
-        case am.Categorised():
-            groups = [
-                [i for i, c in enumerate(structure.categories) if c == label]
-                for label in structure.labels
-            ]
-            return [
-                ordered([(i, k) for i in range(K) if i not in top for k in top]) for top in groups
-            ]
-        case am.Sparse():
-            level = structure.level
-            return [
-                Polyhedron(
-                    -unit[list(inside)],
-                    np.full(len(inside), -level),
-                    np.delete(unit, inside, axis=0),
-                    np.full(K - len(inside), level),
-                )
-                for inside in itertools.combinations(range(K), structure.support)
-            ]
-        case am.Lipschitz():
-            x, L = structure.positions, structure.constant
-            pairs = list(itertools.permutations(range(K), 2))
-            A = np.array([unit[i] - unit[k] for i, k in pairs])
-            b = np.array([L * abs(x[i] - x[k]) for i, k in pairs])
-            return [Polyhedron(A, b, none, np.zeros(0))]
-        case am.Simplex():
-            return [Polyhedron(-unit, np.zeros(K), np.ones((1, K)), np.ones(1))]
-        case am.Concave():
-            order = np.argsort(structure.positions)
-            x = structure.positions[order]
-            steps = np.diff(unit[order], axis=0) / np.diff(x)[:, None]
-            return [Polyhedron(np.diff(steps, axis=0), np.zeros(K - 2), none, np.zeros(0))]
-        case am.Polyhedral():
-            return [Polyhedron(*structure.constraints)]
-    raise NotImplementedError(structure)
-
-
-def limits_of(piece: Polyhedron, low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
+def limits_of(piece: Piece, low: np.ndarray, high: np.ndarray) -> dict[str, Any]:
     """A polyhedron and a box as the constraints of a linear program."""
     limits: dict[str, Any] = {"bounds": np.column_stack([low, high])}
-    if len(piece.A):
-        limits |= {"A_ub": piece.A, "b_ub": piece.b}
-    if len(piece.C):
-        limits |= {"A_eq": piece.C, "b_eq": piece.d}
+    if len(piece.G):
+        limits |= {"A_ub": piece.G, "b_ub": piece.h}
+    if len(piece.E):
+        limits |= {"A_eq": piece.E, "b_eq": piece.f}
     return limits
 
 
 def pieces_in(structure: am.Structure, low: np.ndarray, high: np.ndarray) -> list[dict[str, Any]]:
     """The polyhedra of M that have a point in the box, as far as they are in it."""
-    everything = [limits_of(piece, low, high) for piece in polyhedra(structure)]
+    everything = [limits_of(piece, low, high) for piece in matrix_pieces(structure)]
     return [p for p in everything if linprog(np.zeros(low.size), **p).status != EMPTY]
 
 
@@ -132,11 +70,9 @@ def bounds_of(
     structure: am.Structure, low: np.ndarray, high: np.ndarray
 ) -> tuple[bool, np.ndarray]:
     """What StructuredUCB makes of a box."""
-    state = am.StructuredUCB().init(structure, am.Gaussian())
-    state.low[:], state.high[:] = low, high
-    model = make_model(structure, am.Gaussian(), ())
-    feasible = write_bounds(state, model, make_history(structure.n_arms))
-    return bool(feasible), state.bounds.copy()
+    bounds = np.zeros(structure.n_arms)
+    model = make_model(structure, am.Gaussian(), ("highest",))
+    return bool(model_highest(model, low, high, bounds)), bounds
 
 
 def assert_highest(bounds: np.ndarray, expected: np.ndarray) -> None:
@@ -183,12 +119,10 @@ def test_linear_programs_where_there_is_a_closed_form(
     for _ in range(n_problems):
         structure = random_structure(am.Lipschitz, rng)
         low, high = random_box(structure, rng)
-        rows, real, integer = box_rows(structure)
-        bounds = np.zeros(structure.n_arms)
-        feasible = polyhedral_bounds(rows, low, high, bounds, real, integer)
+        bounds = Declared(structure).highest(low, high)
         expected = highest_means(structure, low, high)
-        assert feasible == (expected is not None)
-        if feasible:
+        assert (bounds is None) == (expected is None)
+        if expected is not None:
             assert bounds == pytest.approx(expected, abs=1e-6)
 
 
@@ -210,12 +144,18 @@ def own_cost(
     structure: am.Structure, family: am.Family, means: np.ndarray, weights: np.ndarray, j: int
 ) -> float:
     """What MINTS takes for the cost of arm j's being best."""
-    K = structure.n_arms
-    state = MINTSState(make_rows(structure), np.zeros(K), np.zeros(K))
     model = make_model(structure, family, am.MINTS.oracles)
-    fit = structure.project(means, weights, family)
-    leader = int(np.argmax(fit.means))
-    return best_arm_cost(state, model, means, weights, leader, fit.cost, j)
+    return nearest_with_best(model, means, weights, j, np.empty(structure.n_arms))
+
+
+def can_lead(constraints: Callable[[Means], list], n_arms: int, j: int) -> bool:
+    """Whether arm j is better than all others somewhere in a piece."""
+    m, ahead = Means(n_arms, reciprocal=False), cp.Variable()
+    others = [m.variable[j] >= m.variable[i] + ahead for i in range(n_arms) if i != j]
+    limits = [*constraints(m), *others, cp.abs(m.variable) <= 100]
+    problem = cp.Problem(cp.Maximize(ahead), limits)
+    value = problem.solve(solver=cp.CLARABEL)
+    return problem.status != cp.INFEASIBLE and float(value) > 1e-6
 
 
 class BestArm(Reference):
@@ -234,8 +174,8 @@ class BestArm(Reference):
                 family,
                 lambda m, c=constraints: [*c(m), *(m.at_most(i, j) for i in range(K) if i != j)],
             )
-            for tag, constraints in self.pieces
-            if not isinstance(structure, am.Categorised) or structure.categories[j] == tag
+            for _, constraints in self.pieces
+            if can_lead(constraints, K, j)
         ]
 
     def least(self, means: np.ndarray, weights: np.ndarray) -> float:

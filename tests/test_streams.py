@@ -11,8 +11,7 @@ import pytest
 from scipy import special, stats
 
 import armature as am
-from armature.policies._posterior import draw_means
-from armature.policies._records import make_history
+from armature.families.kernels import draw_means
 from armature.simulation.rewards import make_rewards, next_reward
 from armature.streams import (
     DECISIONS,
@@ -143,11 +142,10 @@ def test_bernoulli_rewards(mean: float) -> None:
 )
 def test_posterior_samples(family, total, posterior) -> None:
     """Five rewards of each of two arms; the second arm's samples."""
-    history = make_history(2)
-    history.pulls[:], history.sums[:], history.means[:] = 5.0, total, total / 5.0
+    pulls, sums, means = np.full(2, 5.0), np.full(2, total), np.full(2, total / 5.0)
     stream, out, samples = make_stream(1, 0, DECISIONS), np.zeros(2), []
     for _ in range(10_000):
-        draw_means(family.record, history, stream, out)
+        draw_means(family.record, pulls, sums, means, stream, out)
         samples.append(out[1])
     assert stats.kstest(samples, posterior.cdf).pvalue > LEVEL
 

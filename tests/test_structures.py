@@ -170,7 +170,7 @@ def test_alone_in_its_category() -> None:
 def test_twins_are_no_challengers() -> None:
     twins = am.Linear([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     assert twins.alt_min([1.0, 1.0, 0.0], np.ones(3), 0, 1, am.Gaussian()).cost == math.inf
-    assert [cell.first for cell in twins.cells(0)] == [2]
+    assert [cell.number for cell in twins.cells(0)] == [2]
     rising = am.Polyhedral([[1.0, -1.0]], [0.0])
     fit = rising.nearest_alternative([0.0, 1.0], np.ones(2), 1, am.Gaussian())
     assert fit.cost == math.inf

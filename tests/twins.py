@@ -178,7 +178,7 @@ class SPLambdaTwin(Game):
         near = [c for c, fit in enumerate(fits) if fit.cost < math.inf]
         if not near:
             return [j]
-        names = [(cells[c].first, cells[c].second) for c in near]
+        names = [cells[c].number for c in near]
         leaders = np.array([fits[c].means for c in near])
         q = self.hedge[j].weights(names)
         gain = self.optimism(lambda xi: q @ telling(family, xi, leaders), j, eps, low, high)

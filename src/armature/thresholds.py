@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from armature._compile import kernel
-from armature.families._excess import excess_inverse_above
+from armature.families.excess import excess_inverse_above
 
 ZETA_2 = math.pi**2 / 6.0
 

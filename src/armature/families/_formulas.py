@@ -62,8 +62,8 @@ def signatures() -> dict[str, Any]:
 
     types: Any = _numba.types
     real, reals, integers = types.float64, types.float64[::1], types.int64[::1]
-    source = types.NamedTuple([types.int64] * len(Source._fields), Source)
-    stream = types.NamedTuple([integers], Stream)
+    source = types.NamedUniTuple(types.int64, len(Source._fields), Source)
+    stream = types.NamedUniTuple(integers, 1, Stream)
     two_means = real(real, real, real)
     return {
         **dict.fromkeys(("divergence", "upper", "lower", "slope", "curvature"), two_means),

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from armature._compile import kernel
 from armature.arrays import Floats
-from armature.families._excess import excess, excess_of_log
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
+from armature.families.excess import excess, excess_of_log
 from armature.streams import Source, Stream, next_gamma
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53

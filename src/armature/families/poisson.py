@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from armature._compile import kernel
 from armature.arrays import Floats
-from armature.families._excess import excess, excess_inverse_above, excess_inverse_below
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
+from armature.families.excess import excess, excess_inverse_above, excess_inverse_below
 from armature.streams import Source, Stream, more_units, next_gamma
 
 LARGE_MEAN = 10.0  # from which on rewards are drawn by rejection

@@ -80,8 +80,14 @@ def table_of(shape: Shape, K: int) -> Table:
     )
 
 
-def make_table(pieces: Iterable[Piece], n_arms: int, by_top: bool, owner: str) -> Shape:
-    """The arrays that `table_of` reads."""
+# The entries that ask which arms can be better than which: that can take many linear programs.
+COMPARING = frozenset({"alt_min", "nearest", "cells", "challenger_min", "best_min"})
+
+
+def make_table(
+    pieces: Iterable[Piece], n_arms: int, by_top: bool, comparing: bool, owner: str
+) -> Shape:
+    """The arrays that `table_of` reads; `beats` and `leads` are 0 unless comparing."""
     found = list(itertools.islice(pieces, MOST_PIECES + 1))
     if len(found) > MOST_PIECES:
         raise ArmatureError(
@@ -106,8 +112,8 @@ def make_table(pieces: Iterable[Piece], n_arms: int, by_top: bool, owner: str) -
         np.array(head),
         first_row,
         np.array([len(piece.C) for piece in found]),
-        np.concatenate([piece.beats.ravel() for piece in found]),
-        np.concatenate([piece.can_lead for piece in found]),
+        *(piece.beats.ravel() if comparing else np.zeros(n_arms**2) for piece in found),
+        *(piece.can_lead if comparing else np.zeros(n_arms) for piece in found),
         *starts,
         *indices,
     ]
@@ -154,12 +160,6 @@ def scratch_of(work: Work, K: int, m: int) -> Scratch:
         work.real[a + 3 * K : a + 4 * K],
         work.real[a + 4 * K : a + 11 * K + K * K],
     )
-
-
-def most_rows(shape: Shape) -> int:
-    """The number of rows of the largest piece."""
-    P = int(shape.integer[2])
-    return int(np.diff(shape.integer[5 : 5 + P + 1]).max())
 
 
 @kernel

@@ -322,24 +322,27 @@ class Structure:
         """How many floats and integers of scratch space the kernels in `oracle` need."""
         return 0, 0
 
-    @functools.cached_property
-    def table(self) -> Shape:
+    def table(self, comparing: bool) -> Shape:
         """What the kernels read that are derived from the pieces."""
-        return _derived.make_table(
-            self.pieces(), self.n_arms, self.reads_by_top, type(self).__name__
-        )
+        known: dict[bool, Shape] = self.__dict__.setdefault("_tables", {})
+        if comparing not in known:
+            known[comparing] = _derived.make_table(
+                self.pieces(), self.n_arms, self.reads_by_top, comparing, type(self).__name__
+            )
+        return known[comparing]
 
     @functools.cached_property
     def table_work(self) -> tuple[int, int]:
         """How much scratch space these need."""
-        return measure(_derived.scratch_of.py_func, self.n_arms, _derived.most_rows(self.table))
+        rows = max(len(piece.b) + len(piece.d) for piece in self.pieces())
+        return measure(_derived.scratch_of, self.n_arms, rows)
 
     @property
     def n_cells(self) -> int:
         """How many cells there can be for an arm."""
         if self.oracle.cells is not None or not declares_pieces(self):
             return self.n_arms
-        return int(self.table.integer[2]) * self.n_arms
+        return sum(1 for _ in self.pieces()) * self.n_arms
 
     def accelerates(self, family: Family) -> bool:
         """Whether the kernels in `oracle` know a family; else what follows from the pieces does."""
@@ -355,9 +358,15 @@ class Structure:
             return own, False
         return getattr(_derived.DERIVED, name), True
 
-    def side(self, derived: bool) -> tuple[Shape, Work]:
-        """The arrays that a kernel reads, and fresh scratch space for it."""
-        shape, size = (self.table, self.table_work) if derived else (self.shape, self.work_size)
+    def own_side(self) -> tuple[Shape, Work]:
+        """The arrays that the kernels in `oracle` read, and fresh scratch space for them."""
+        return self._with_work(self.shape, self.work_size)
+
+    def derived_side(self, comparing: bool) -> tuple[Shape, Work]:
+        """The same for what is derived from the pieces."""
+        return self._with_work(self.table(comparing), self.table_work)
+
+    def _with_work(self, shape: Shape, size: tuple[int, int]) -> tuple[Shape, Work]:
         return shape, Work(np.empty(size[0]), np.empty(size[1], dtype=np.int64))
 
     def checked_family(self, family: Family) -> FamilyRecord:
@@ -424,7 +433,8 @@ class Structure:
     def _entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any], Shape, Work]:
         kernel, derived = self.entry(name, family)
         assert kernel is not None
-        return kernel, *self.side(derived)
+        side = self.derived_side(name in _derived.COMPARING) if derived else self.own_side()
+        return kernel, *side
 
     def _problem(
         self, name: str, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family

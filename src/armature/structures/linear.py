@@ -15,7 +15,6 @@ from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families.kernels import total_divergence
-from armature.structures._cells import every_other
 from armature.structures._checks import checked_array, checked_n_arms, checked_order
 from armature.structures._convex import fail, minimise, nearest_of
 from armature.structures._least_squares import (
@@ -264,6 +263,17 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
 
 
 @kernel
+def cells(problem: Problem, first: int, out: Ints) -> int:
+    """One for each other arm that is no twin."""
+    n = 0
+    for k in range(problem.mu.size):
+        if not twins(problem.shape, problem.mu.size, first, k):
+            out[n] = k
+            n += 1
+    return n
+
+
+@kernel
 def optimistic(problem: Problem, level: float, out: Floats) -> float:
     """Ridge regression: x'theta + sqrt(2 v level) |x|, in the norm of the inverse Gram matrix.
 
@@ -272,7 +282,8 @@ def optimistic(problem: Problem, level: float, out: Floats) -> float:
     K = out.size
     d = problem.shape.integer[1]
     at = K * problem.shape.integer[0] + K
-    ridge = ridge_of(problem.work, problem.shape.real[at:].reshape(K, d), K, d)
+    features = problem.shape.real[at : at + K * d].reshape(K, d)
+    ridge = ridge_of(problem.work, features, K, d)
     write_ridge_bounds(
         ridge, problem.mu, problem.w, 1.0, math.sqrt(2.0 * problem.family.proxy * level), out
     )
@@ -304,7 +315,7 @@ class Linear(Structure):
         project=constrained,
         alt_min=constrained,
         nearest=nearest,
-        cells=every_other,
+        cells=cells,
         cell_min=constrained,
         challenger_costs=challenger_costs,
         optimistic=optimistic,

@@ -16,6 +16,7 @@ from armature._compile import Kernel, before_compiling, inlined, kernel
 from armature._pointers import address_of, function_at, is_compiling, make_caller
 from armature.arrays import Floats, Ints
 from armature.families import Family, FamilyRecord
+from armature.structures._derived import COMPARING
 from armature.structures._structure import Structure, overrides
 from armature.structures.records import ENTRIES, Problem, Shape, Work
 
@@ -239,7 +240,7 @@ def make_model(structure: Structure, family: Family, oracles: Sequence[str] = EN
     entries = [structure.entry(name, family) for name in ENTRIES]
     derived = [own and name in oracles for (_, own), name in zip(entries, ENTRIES, strict=True)]
     kernels = tuple(kernel for kernel, _ in entries)
-    shape, work = structure.side(False)
+    shape, work = structure.own_side()
     return assemble(record, shape, work, kernels, derived, oracles, structure)
 
 
@@ -255,7 +256,8 @@ def assemble(
     """Put a model together, with what is derived from the pieces behind what is the structure's."""
     origin = [shape.real.size, shape.integer.size, work.real.size, work.integer.size]
     if any(derived):
-        more_shape, more_work = structure.side(True)
+        asked = {name for name, own in zip(ENTRIES, derived, strict=True) if own}
+        more_shape, more_work = structure.derived_side(bool(asked & COMPARING))
         shape = Shape(*map(np.concatenate, zip(shape, more_shape, strict=True)))
         work = Work(*map(np.concatenate, zip(work, more_work, strict=True)))
     table = [*entry_addresses(kernels, tuple(oracles)), *derived, *origin, *[0] * structure.n_arms]

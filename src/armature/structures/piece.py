@@ -177,6 +177,8 @@ class Piece:
         most = self.differences
         if most is not None:
             return np.asarray(_rounding(most) < most[:K, :K].T)
+        if not len(self.b):
+            return self._beats_on_a_flat()
         beats = np.zeros((K, K), dtype=bool)
         # A point settles many pairs at once; linear programs settle the pairs that remain.
         for k in range(K):
@@ -186,6 +188,14 @@ class Piece:
             if j != k and not beats[j, k]:
                 self._settle(beats, np.eye(K)[k] - np.eye(K)[j])
         return beats
+
+    def _beats_on_a_flat(self) -> Booleans:
+        """Equations alone: the difference of two arms is fixed, or can be anything."""
+        point = np.linalg.lstsq(self.C, self.d, rcond=None)[0]
+        across = np.linalg.svd(self.C)[2][np.linalg.matrix_rank(self.C) :]  # its directions
+        free = np.abs(across[:, None, :] - across[:, :, None]).max(axis=0, initial=0.0) > STRICT
+        ahead = point[None, :] - point[:, None]
+        return np.asarray(free | (ahead > STRICT * max(1.0, float(np.abs(point).max()))))
 
     def _settle(self, beats: Booleans, direction: Floats) -> None:
         point = self._extreme(direction)

@@ -12,6 +12,7 @@ from armature.testing._families import check_family
 from armature.testing._policies import POLICY_PROPERTIES, Trial, check_policy
 from armature.testing._structures import (
     STRUCTURE_PROPERTIES,
+    Declared,
     Problem,
     check_structure,
     random_problem,
@@ -21,6 +22,7 @@ from armature.testing._structures import (
 __all__ = [
     "POLICY_PROPERTIES",
     "STRUCTURE_PROPERTIES",
+    "Declared",
     "Problem",
     "Trial",
     "check_family",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Bernoulli, Exponential, Family, Gaussian, Poisson
-from armature.structures import Fit, Structure
+from armature.structures import Fit, Piece, Structure
 
 Floats = npt.NDArray[np.float64]
 
@@ -265,6 +266,78 @@ def relabelling_changes_nothing(problem: Problem) -> None:
         _require_equal(here.cost, there.cost, problem, f"{name} depends on the order of the arms")
 
 
+class Declared(Structure):
+    """A structure that has nothing of another but its declaration: everything is derived."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure, self.n_arms = structure, structure.n_arms
+        self.challenge = "top" if structure.reads_by_top else "order"
+
+    def pieces(self) -> Iterable[Piece]:
+        return self.structure.pieces()
+
+
+@functools.lru_cache(maxsize=8)
+def declaration_of(structure: Structure) -> Declared | None:
+    """What is derived from a structure's pieces, or None where it declares none."""
+    try:
+        structure.pieces()
+    except ArmatureError:
+        return None
+    return Declared(structure)
+
+
+def oracles_follow_from_the_pieces(problem: Problem) -> None:
+    """Every oracle of a structure agrees with what is derived from its pieces."""
+    structure, derived = problem.structure, declaration_of(problem.structure)
+    if derived is None:
+        return
+    _require(structure.is_convex == derived.is_convex, problem, "is_convex is wrong")
+    _require(structure.is_order_only == derived.is_order_only, problem, "is_order_only is wrong")
+    twin = replace(problem, structure=derived)
+    _require_equal(problem.project().cost, twin.project().cost, problem, "project is not derived")
+    _require_equal(
+        problem.nearest().cost, twin.nearest().cost, problem, "nearest_alternative is not derived"
+    )
+    j, arguments = problem.best, (problem.means, problem.weights)
+    costs = structure.challenger_costs(*arguments, j, problem.family)
+    _require_equal(costs[j], twin.project().cost, problem, "challenger_costs[best] is not derived")
+    for k in range(structure.n_arms):
+        best, twins_best = (
+            s.nearest_with_best(*arguments, k, problem.family).cost for s in (structure, derived)
+        )
+        _require_equal(best, twins_best, problem, f"nearest_with_best of arm {k} is not derived")
+        if k == j:
+            continue
+        one, other = problem.alt_min(k).cost, twin.alt_min(k).cost
+        _require_equal(one, other, problem, f"alt_min of challenger {k} is not derived")
+        one, other = (
+            s.challenger_min(*arguments, j, k, problem.family).cost for s in (structure, derived)
+        )
+        _require_equal(one, other, problem, f"challenger_min of challenger {k} is not derived")
+        _require_equal(costs[k], other, problem, f"challenger_costs[{k}] is not derived")
+
+
+def highest_means_follow_from_the_pieces(problem: Problem) -> None:
+    """`highest` finds the highest arm of M in a box, and no arm too high."""
+    structure, derived = problem.structure, declaration_of(problem.structure)
+    if derived is None:
+        return
+    rng = np.random.default_rng(zlib.crc32(problem.means.tobytes()))
+    center = structure.project(problem.means, np.ones(structure.n_arms), problem.family).means
+    radius = rng.exponential(0.1, (2, structure.n_arms)) * (rng.random() < 0.8)
+    shift = rng.normal(0.0, 0.05, structure.n_arms) * (rng.random() < 0.5)
+    low, high = center + shift - radius[0], center + shift + radius[1]
+    bounds, twins_bounds = structure.highest(low, high), derived.highest(low, high)
+    if bounds is None or twins_bounds is None:
+        inside = min(float(np.min(high - center)), float(np.min(center - low)))
+        _require(inside < 1e-9, problem, "highest says that a box about a point of M has none")
+        return
+    top = float(twins_bounds.max())
+    _require(bool((bounds <= twins_bounds + 1e-7).all()), problem, f"too high: {bounds}")
+    _require(abs(float(bounds.max()) - top) <= 1e-7, problem, f"the highest is {top}: {bounds}")
+
+
 STRUCTURE_PROPERTIES: tuple[Callable[[Problem], None], ...] = (
     fits_are_feasible,
     costs_are_right,
@@ -275,6 +348,8 @@ STRUCTURE_PROPERTIES: tuple[Callable[[Problem], None], ...] = (
     cost_is_homogeneous,
     cost_grows_with_weights,
     relabelling_changes_nothing,
+    oracles_follow_from_the_pieces,
+    highest_means_follow_from_the_pieces,
 )
 
 

@@ -1,0 +1,94 @@
+"""The rooms of the house: what may be imported where, and whom nobody names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import armature as am
+from armature.testing import discover
+
+PACKAGE = Path(am.__file__).parent
+ROOT = PACKAGE.parent.parent
+# Algorithms that are about one structure.
+ABOUT_ONE = {"CATSE", "EndOfOptimism", "LinUCB", "OSUB", "SparseUCB"}
+
+
+def imports_of(source: str) -> Iterator[tuple[str, list[str]]]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module, [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, []
+
+
+def private_imports(source: str, package: str) -> list[str]:
+    """Modules with a leading underscore, of another package than the importing one."""
+    found = []
+    for module, names in imports_of(source):
+        parts = module.split(".")
+        if parts[0] != "armature":
+            continue
+        for place, part in enumerate([*parts, *names]):
+            home = ".".join(parts[:place])
+            if part.startswith("_") and not part.startswith("__"):
+                if not (package == home or package.startswith(home + ".")):
+                    found.append(".".join([home, part]))
+    return found
+
+
+def package_of(path: Path) -> str:
+    return ".".join(["armature", *path.relative_to(PACKAGE).parent.parts])
+
+
+@pytest.mark.parametrize(
+    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE))
+)
+def test_private_modules_are_private_to_their_package(path: Path) -> None:
+    assert private_imports(path.read_text(encoding="utf-8"), package_of(path)) == []
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "studies", "examples"])
+def test_what_stands_beside_the_package_uses_its_public_modules(folder: str) -> None:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        assert private_imports(path.read_text(encoding="utf-8"), folder) == [], path
+
+
+def test_a_private_import_is_noticed() -> None:
+    inside = "from armature.structures._pooling import pooled_mean"
+    assert private_imports(inside, "armature.structures") == []
+    assert private_imports(inside, "armature.policies") == ["armature.structures._pooling"]
+    assert private_imports("from armature.structures import _checks", "armature") != []
+    assert private_imports("from armature import _compile", "armature.policies") == []
+
+
+def structure_names(source: str, names: set[str]) -> set[str]:
+    """The structures that a module names in its code."""
+    tree = ast.parse(source)
+    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return found & names
+
+
+@pytest.mark.parametrize("folder", ["policies", "bounds", "learners", "simulation"])
+def test_no_policy_or_bound_names_a_structure(folder: str) -> None:
+    names = {cls.__name__ for cls in discover(am.Structure, am)}
+    specialised = {
+        Path(*cls.__module__.split(".")[1:]).with_suffix(".py")
+        for cls in discover(am.Policy, am)
+        if cls.__name__ in ABOUT_ONE
+    }
+    named = {}
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        if path.relative_to(PACKAGE) not in specialised:
+            named[path.name] = structure_names(path.read_text(encoding="utf-8"), names)
+    # the bound for someone who knows nothing is about `Unconstrained`
+    assert {name: found for name, found in named.items() if found} in (
+        {},
+        {"lower_bound.py": {"Unconstrained"}},
+    )
+    assert structure_names("x = am.Sparse(3, 1, 0.0)", names) == {"Sparse"}
