@@ -175,3 +175,42 @@ def test_what_cannot_be_described_is_compiled_each_time(place: Path) -> None:
     for _ in range(2):
         assert run("from odd import ask\n" + COUNT, cwd=place) == "3.0 0\n"
     assert kernels_of(place) == set()
+
+
+TAUGHT = """
+import armature as am
+from numba.extending import overload
+
+def one(x): ...
+def other(x): ...
+
+def teach(function, c):
+    @overload(function)
+    def _lesson(x):
+        def call(x):
+            return x * c
+        return call
+
+teach(one, 2.0)
+teach(other, 3.0)
+
+@am.kernel
+def ask_one(x):
+    return one(x)
+
+@am.kernel
+def ask_other(x):
+    return other(x)
+
+@am.kernel
+def ask_both(x):
+    return ask_one(x), ask_other(x)
+"""
+
+
+def test_what_numba_was_taught_is_told_apart(place: Path) -> None:
+    """The functions behind `one` and `other` have one name, and meet in `ask_both`."""
+    (place / "taught.py").write_text(TAUGHT)
+    assert run("import taught; print(taught.ask_one(1.0))", cwd=place) == "2.0\n"
+    assert run("import taught; print(taught.ask_other(1.0))", cwd=place) == "3.0\n"
+    assert run("import taught; print(taught.ask_both(1.0))", cwd=place) == "(2.0, 3.0)\n"

@@ -24,7 +24,7 @@ import numba
 from numba.core import caching, compiler, serialize, sigutils
 from numba.core.environment import lookup_environment
 
-from armature._compiling import files, libraries, pipeline, shortcuts
+from armature._compiling import files, libraries, names, pipeline, shortcuts
 from armature._compiling.fingerprint import Fingerprint, Indescribable
 from armature._compiling.libraries import EntryLibrary, EntryPoint, KernelLibrary
 
@@ -218,4 +218,4 @@ def _compiler_text(codegen: Any) -> list[str]:
 @functools.cache
 def _own_source() -> str:
     """How kernels are compiled is part of what they depend on."""
-    return "".join(inspect.getsource(module) for module in (libraries, pipeline, shortcuts))
+    return "".join(inspect.getsource(module) for module in (libraries, names, pipeline, shortcuts))

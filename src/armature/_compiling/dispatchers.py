@@ -68,8 +68,8 @@ class Callee(_Dispatcher):
         Numba has a type for each number that is written out in a call, and would compile the kernel
         for each of them. Here it is compiled for numbers, unless it can't be.
         """
-        plain = tuple(types.unliteral(argument) for argument in arguments)
-        named = {name: types.unliteral(argument) for name, argument in keywords.items()}
+        plain = tuple(map(_without_value, arguments))
+        named = {name: _without_value(argument) for name, argument in keywords.items()}
         try:
             return super().get_call_template(plain, named)
         except errors.TypingError:
@@ -81,6 +81,10 @@ class Callee(_Dispatcher):
         """Known to other kernels, not to Python."""
         self.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
         self.overloads[tuple(result.signature.args)] = result
+
+
+def _without_value(argument: Any) -> Any:
+    return types.unliteral(argument) if isinstance(argument, types.Literal) else argument
 
 
 class Entry(_Dispatcher):
