@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -285,6 +286,41 @@ def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -
     width = max(map(len, rows))
     for name, description in rows.items():
         console.print(f"{name:<{width}}  {description}", highlight=False, soft_wrap=True)
+
+
+@app.command("compile")
+def compile_kernels(
+    structures: Annotated[
+        list[str] | None, typer.Argument(help="Names such as `unimodal`; all unless given.")
+    ] = None,
+) -> None:
+    """Fill the kernel cache, for an image or a node: later processes compile nothing."""
+    from rich.progress import Progress
+
+    from armature._compiling import notice
+    from armature._compiling.files import directory, is_writable
+    from armature.compiling import fill_cache
+    from armature.errors import ArmatureError
+
+    notice.silence()
+    try:
+        if not is_writable():
+            raise ArmatureError(f"{directory()} can't be written: set ARMATURE_CACHE_DIR.")
+        with Progress(console=Console(stderr=True)) as bar:
+            task = bar.add_task("")
+            compiled = fill_cache(
+                structures or (),
+                lambda title, done, steps: bar.update(
+                    task, description=escape(title), completed=done, total=steps
+                ),
+            )
+    except ArmatureError as error:
+        _fail(error)
+    console.print(
+        f"{compiled.kernels} kernels were compiled; they are in {directory()}",
+        soft_wrap=True,
+        highlight=False,
+    )
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from numba.core import compiler, errors, sigutils, types
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
+from armature._compiling import notice
 from armature._compiling.cache import (
     ADDRESS,
     PYTHON,
@@ -41,7 +42,8 @@ class _Dispatcher(_NumbaDispatcher):
                 self._cache_hits[signature] += 1
             else:
                 self._cache_misses[signature] += 1
-                result = self._make(signature, tuple(arguments), returned)
+                with notice.compiling(self.kernel):
+                    result = self._make(signature, tuple(arguments), returned)
             self.add_overload(result)
             return result.entry_point
 
@@ -141,6 +143,10 @@ class Addresses:
         return self._cache.load(signature, self.kernel.callee.targetctx)
 
     def _make(self, signature: Any) -> Any:
+        with notice.compiling(self.kernel):
+            return self._compile(signature)
+
+    def _compile(self, signature: Any) -> Any:
         callee = self.kernel.callee
         callee.compile(signature)
         result = callee.overloads[tuple(signature.args)]
