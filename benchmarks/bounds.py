@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 
 import armature as am
-from armature.bounds.lower_bound import make_tableau, run_allocate
+from armature.bounds.lower_bound import make_solution, run_allocate
 from armature.experiments import load_instance, shipped_specs
 
 ACCURACY = 1e-4
@@ -66,11 +66,11 @@ def time_allocation(instance: am.Instance, warm: bool, rng: np.random.Generator)
     ]
     path = [means for means in path if np.sort(means)[-1] - np.sort(means)[-2] > 1e-3]
     instances = [am.Instance(structure, means) for means in path]
-    pulls, bounds, tableau = np.zeros(K), np.zeros(2), make_tableau(K)
+    solution = make_solution(instance)
 
     def run() -> None:
         for one in instances:
-            run_allocate(structure, one, one.gaps, ACCURACY, 10_000, warm, pulls, bounds, tableau)
+            run_allocate(structure, one, one.gaps, solution, ACCURACY, warm)
 
     run()
     return best_time(run, 3) / len(instances)
@@ -120,7 +120,7 @@ def main() -> None:
         "simplex": am.Simplex(10),
         "lipschitz": am.Lipschitz(10, 0.2),
         "concave": am.Concave(10),
-        "polyhedral": am.Polyhedral(am.Concave(10).constraints[0], np.full(8, 0.02)),
+        "polyhedral": am.Polyhedral(next(iter(am.Concave(10).pieces())).A, np.full(8, 0.02)),
     }
     print(f"\nAllocation to {ACCURACY:g}, 10 arms, called from Python\n")
     print(f"{'structure':<24}{'cold, us':>10}{'warm, us':>10}{'warm, per second':>18}")

@@ -24,10 +24,9 @@ import functools
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import cvxpy as cp
-import numba
 import numpy as np
 import numpy.typing as npt
 import osqp
@@ -36,7 +35,8 @@ from scipy.sparse import csc_matrix
 from sklearn.isotonic import IsotonicRegression
 
 import armature as am
-from armature.structures._records import Query
+from armature.authoring import kernel
+from armature.structures.model import Model, make_model, nearest_alternative
 
 Floats = npt.NDArray[np.float64]
 Solver = Callable[[Floats, Floats, int], float]  # (means, weights, best) -> the optimal cost
@@ -60,7 +60,13 @@ QUICK = Effort((10, 100), seconds=0.01, repeats=3, rival_problems=2)
 PROBLEMS = 32
 
 
-STRUCTURES: dict[str, Callable[[int], am.CompiledStructure]] = {
+def constraints(structure: am.Structure) -> tuple[Floats, Floats, Floats, Floats]:
+    """A, b, C, d of a convex structure."""
+    (piece,) = structure.pieces()
+    return piece.A, piece.b, piece.C, piece.d
+
+
+STRUCTURES: dict[str, Callable[[int], am.Structure]] = {
     "Unconstrained": am.Unconstrained,
     "Unimodal": am.Unimodal,
     "Categorised": lambda K: am.Categorised([i % 5 for i in range(K)]),
@@ -70,7 +76,7 @@ STRUCTURES: dict[str, Callable[[int], am.CompiledStructure]] = {
     "Linear, d = 5": lambda K: am.Linear(np.random.default_rng(0).normal(size=(K, 5))),
     "Lipschitz": lambda K: am.Lipschitz(K, LIPSCHITZ),
     "Concave": am.Concave,
-    "Polyhedral": lambda K: am.Polyhedral(*am.Lipschitz(K, LIPSCHITZ).constraints[:2]),
+    "Polyhedral": lambda K: am.Polyhedral(*constraints(am.Lipschitz(K, LIPSCHITZ))[:2]),
 }
 SWEEPS = ("Unconstrained", "Unimodal", "Categorised", "Sparse", "Simplex")
 DENSE = ("Lipschitz", "Concave", "Polyhedral")
@@ -84,7 +90,7 @@ class Problems(NamedTuple):
     best: npt.NDArray[np.int64]
 
 
-def draw(structure: am.CompiledStructure) -> Problems:
+def draw(structure: am.Structure) -> Problems:
     """Random problems, the same in every run."""
     rng = np.random.default_rng(0)
     K = structure.n_arms
@@ -98,17 +104,15 @@ def draw(structure: am.CompiledStructure) -> Problems:
     return Problems(means, weights, best)
 
 
-@numba.njit
-def repeat(
-    nearest: Any, shape: Any, family: Any, problems: Any, query: Any, lam: Any, work: Any, n: int
-) -> float:
+@kernel
+def repeat(model: Model, problems: Problems, lam: Floats, n: int) -> float:
     """Go n times through the problems in compiled code."""
     total = 0.0
     for _ in range(n):
         for row in range(problems.best.size):
-            asked = Query(problems.best[row], query.first, query.second, query.support)
-            mu, w = problems.means[row], problems.weights[row]
-            total += nearest(shape, family, mu, w, asked, lam, work)
+            mu = problems.means[row]
+            w = problems.weights[row]
+            total += nearest_alternative(model, mu, w, problems.best[row], lam)
     return total
 
 
@@ -125,13 +129,10 @@ def fastest(run: Callable[[int], object], problems: Problems, effort: Effort) ->
     return min(times[1:]) / len(problems.best)
 
 
-def kernel_time(structure: am.CompiledStructure, problems: Problems, effort: Effort) -> float:
+def kernel_time(structure: am.Structure, problems: Problems, effort: Effort) -> float:
     """The time of a call of the kernel from compiled code."""
-    K = structure.n_arms
-    nearest = structure.oracle.nearest.dispatcher
-    query = Query(-1, -1, -1, np.zeros(K, dtype=np.int64))
-    rest = (query, np.empty(K), structure.workspace())
-    run = functools.partial(repeat, nearest, structure.shape, FAMILY.record, problems, *rest)
+    model = make_model(structure, FAMILY, ("nearest",))
+    run = functools.partial(repeat, model, problems, np.empty(structure.n_arms))
     return fastest(run, problems, effort)
 
 
@@ -149,7 +150,7 @@ def python_time(solve: Solver, problems: Problems, effort: Effort) -> float:
 # The other solvers. Each solves one problem for each challenger.
 
 
-def system(structure: am.CompiledStructure, j: int, k: int) -> tuple[Floats, ...]:
+def system(structure: am.Structure, j: int, k: int) -> tuple[Floats, ...]:
     """A, b, C, d with A lam <= b, C lam = d where k is at least as good as j (Unimodal: best)."""
     K = structure.n_arms
     A, b, C, d = np.empty((0, K)), np.empty(0), np.empty((0, K)), np.empty(0)
@@ -163,11 +164,11 @@ def system(structure: am.CompiledStructure, j: int, k: int) -> tuple[Floats, ...
         C = null_space(structure.features.T).T
         d = np.zeros(len(C))
     elif isinstance(structure, (am.Lipschitz, am.Concave, am.Polyhedral)):
-        A, b, C, d = structure.constraints
+        A, b, C, d = constraints(structure)
     return np.vstack([A, np.eye(K)[j] - np.eye(K)[k]]), np.append(b, 0.0), C, d
 
 
-def by_cvxpy(structure: am.CompiledStructure) -> Solver:
+def by_cvxpy(structure: am.Structure) -> Solver:
     """Clarabel through cvxpy: means and weights are parameters, so each problem compiles once."""
     K = structure.n_arms
     root, target = cp.Parameter(K, nonneg=True), cp.Parameter(K)
@@ -189,7 +190,7 @@ def by_cvxpy(structure: am.CompiledStructure) -> Solver:
     return solve
 
 
-def by_osqp(structure: am.CompiledStructure) -> Solver:
+def by_osqp(structure: am.Structure) -> Solver:
     """OSQP, with nothing in between."""
     K = structure.n_arms
 
@@ -212,7 +213,7 @@ def by_osqp(structure: am.CompiledStructure) -> Solver:
     return solve
 
 
-def by_scikit_learn(structure: am.CompiledStructure) -> Solver:
+def by_scikit_learn(structure: am.Structure) -> Solver:
     """Isotonic regression before and after each split, for all that leave the peak elsewhere."""
     K = structure.n_arms
     arms = np.arange(K, dtype=np.float64)

@@ -139,17 +139,53 @@ def can_beat(piece: Piece, k: int, best: int) -> bool:
 
 def perspective(family: am.Family, x: float, q: cp.Expression, y: cp.Expression) -> cp.Expression:
     """q d(x, y / q); for exponential rewards y stands for q / mean."""
+
+    def entropy(x: float, y: cp.Expression) -> cp.Expression:
+        """q x ln(x q / y), which is nothing at x = 0."""
+        return x * np.log(x) * q + x * cp.rel_entr(q, y) if x > 0.0 else 0.0
+
     match family:
         case am.Gaussian():
             return cp.quad_over_lin(y - q * x, q) / (2.0 * family.sigma**2)
         case am.Bernoulli():
-            constant = x * np.log(x) + (1 - x) * np.log(1 - x)
-            return constant * q + x * cp.rel_entr(q, y) + (1 - x) * cp.rel_entr(q, q - y)
+            return entropy(x, y) + entropy(1 - x, q - y)
         case am.Poisson():
-            return y - q * x + q * x * np.log(x) + x * cp.rel_entr(q, y)
+            return y - q * x + entropy(x, y)
         case am.Exponential():
             return x * y - q - q * np.log(x) + cp.rel_entr(q, y)
     raise NotImplementedError(family)
+
+
+def is_open(instance: am.Instance, piece: Piece, k: int, stays: bool) -> bool:
+    """Whether k beats the best arm somewhere in a piece at a finite cost.
+
+    The best arm's mean may have to stay as it is.
+
+    A linear program: how far can the means stay from those ends of the domain that are not theirs?
+    """
+    mu, best, K = instance.means, instance.best_arm, instance.n_arms
+    low, high = instance.family.domain.low, instance.family.domain.high
+    rows = [np.append(row, 0.0) for row in np.vstack([piece.G, order(K, [(best, k)])])]
+    limits = [*piece.h, 0.0]
+    for i in range(K):
+        for sign, end in ((-1.0, low), (1.0, high)):
+            if np.isfinite(end):
+                row = np.zeros(K + 1)
+                row[i], row[K] = sign, float(mu[i] != end)
+                rows.append(row)
+                limits.append(sign * end)
+    fixed, values = piece.E, piece.f
+    if stays:
+        fixed, values = np.vstack([fixed, np.eye(K)[best]]), np.append(values, mu[best])
+    least = linprog(
+        np.append(np.zeros(K), -1.0),
+        np.array(rows),
+        np.array(limits),
+        np.hstack([fixed, np.zeros((len(fixed), 1))]) if len(fixed) else None,
+        values if len(fixed) else None,
+        bounds=[(None, None)] * K + [(-1.0, 1.0)],
+    )
+    return least.status == 0 and -least.fun > 1e-8
 
 
 def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
@@ -166,7 +202,8 @@ def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
     constraints, qs, uses = [], [], [0.0] * K
     for piece in matrix_pieces(structure):
         for k in range(K):
-            if k == best or not can_beat(piece, k, best):
+            stays = gaps[best] == 0.0
+            if not (can_beat(piece, k, best) and is_open(instance, piece, k, stays)):
                 continue
             q, y = cp.Variable(nonneg=True), cp.Variable(K)
             G = np.vstack([piece.G, order(K, [(best, k)])])
@@ -180,14 +217,18 @@ def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
             else:
                 constraints += [G @ y <= h * q]
                 constraints += [piece.E @ y == piece.f * q] if len(piece.f) else []
+                if isinstance(family, (am.Bernoulli, am.Poisson)):
+                    constraints += [y >= 0]
                 if isinstance(family, am.Bernoulli):
-                    constraints += [y >= 0, y <= q]
+                    constraints += [y <= q]
             if gaps[best] == 0.0:
                 constraints.append(y[best] == q * (1.0 / mu[best] if reciprocal else mu[best]))
             for i in range(K):
                 if i != best or gaps[best] > 0.0:
                     uses[i] = uses[i] + perspective(family, float(mu[i]), q, y[i])
             qs.append(q)
+    if not qs:
+        return 0.0
     constraints += [uses[i] <= gaps[i] for i in range(K) if gaps[i] > 0.0]
     problem = cp.Problem(cp.Maximize(cp.sum(cp.hstack(qs))), constraints)
     problem.solve(solver=cp.CLARABEL)

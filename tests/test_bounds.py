@@ -15,7 +15,7 @@ from random_structures import FAMILIES, KINDS, random_structure
 
 import armature as am
 from armature.bounds.allocation import CERTIFIED, NO_ALTERNATIVE
-from armature.bounds.lower_bound import make_tableau, run_allocate
+from armature.bounds.lower_bound import make_solution, run_allocate
 from armature.testing import supported_families
 
 ANGLES = np.concatenate([2 * np.pi * np.arange(5) / 5, 2 * np.pi * np.arange(5) / 5 + 0.15])
@@ -271,15 +271,14 @@ def test_the_warm_allocation_solver(kind: type[am.Structure], rng: np.random.Gen
     """To 1e-4, from one call to the next, while the means wander inside of the structure."""
     start = random_instance(kind, am.Gaussian(), rng)
     structure, K = start.structure, start.n_arms
-    pulls, bounds, tableau = np.zeros(K), np.zeros(2), make_tableau(K)
+    solution = make_solution(start)
+    pulls, bounds, _ = solution
     for _ in range(20):
         means = structure.project(
             start.means + rng.normal(0.0, 0.005, K), np.ones(K), am.Gaussian()
         ).means
         instance = am.Instance(structure, means)
-        outcome = run_allocate(
-            structure, instance, instance.gaps, 1e-4, 10_000, True, pulls, bounds, tableau
-        )
+        outcome = run_allocate(structure, instance, instance.gaps, solution, 1e-4, warm=True)
         value = am.lower_bound(instance).value
         assert outcome == (NO_ALTERNATIVE if value == 0.0 else CERTIFIED)
         assert bounds[1] == pytest.approx(value, rel=1.1e-4, abs=1e-12)
@@ -290,11 +289,11 @@ def test_a_warm_start_does_not_take_what_moves_the_best_arm() -> None:
     """Here half of a challenger's cost is the best arm's own move: not an alternative to count."""
     means = np.array([0.079177735, 0.0, 0.489317191, 0.431505074, 0.0])
     instance = am.Instance(am.Simplex(5), means / means.sum(), am.Bernoulli())
-    pulls, bounds, tableau = np.zeros(5), np.zeros(2), make_tableau(5)
+    solution = make_solution(instance)
     for warm in (False, True):
-        arguments = (instance.gaps, 1e-4, 10_000, warm, pulls, bounds, tableau)
-        assert run_allocate(instance.structure, instance, *arguments) == CERTIFIED
-        assert bounds[1] == pytest.approx(am.lower_bound(instance).value, rel=1.1e-4)
+        arguments = (instance.structure, instance, instance.gaps, solution)
+        assert run_allocate(*arguments, tolerance=1e-4, warm=warm) == CERTIFIED
+        assert solution.bounds[1] == pytest.approx(am.lower_bound(instance).value, rel=1.1e-4)
 
 
 class Half(am.Structure):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from folders import content
 from typer.testing import CliRunner
 
 import armature as am
@@ -49,6 +50,7 @@ def test_a_run_is_what_simulate_gives(spec: Path, tmp_path: Path) -> None:
     assert "five prices: 25 runs of 300 rounds" in output
     assert sorted(os.listdir(tmp_path / "out")) == [
         "experiment.json",
+        "parts",
         "regret.png",
         "results.parquet",
         "summary.csv",
@@ -67,15 +69,15 @@ def test_a_run_is_what_simulate_gives(spec: Path, tmp_path: Path) -> None:
 def test_a_folder_of_another_experiment_is_left_alone(spec: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert invoke("run", str(spec), "--out", str(out), "--quiet")[0] == 0
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = content(out)
     spec.write_text(SPEC.replace("seed = 5", "seed = 6"))
     code, output = invoke("run", str(spec), "--out", str(out), "--quiet")
     assert code == 2
     assert "holds another experiment: choose another folder" in " ".join(output.split())
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert content(out) == before
     spec.write_text(SPEC)
     assert invoke("run", str(spec), "--out", str(out), "--quiet")[0] == 0  # the same: read again
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert content(out) == before
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "regret.png").write_text("my picture")
     assert invoke("run", str(spec), "--out", str(tmp_path / "mine"), "--quiet")[0] == 2
@@ -160,7 +162,7 @@ def test_policies_and_structures_of_ones_own(tmp_path: Path, monkeypatch) -> Non
 
 def start(spec: Path, out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "armature", "run", str(spec), "--out", str(out), "--jobs", "1"],
+        [sys.executable, "-m", "armature", "run", str(spec), "--out", str(out)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -168,55 +170,52 @@ def start(spec: Path, out: Path) -> subprocess.Popen[str]:
 
 
 def wait_for_parts(out: Path, process: subprocess.Popen[str], least: int) -> None:
-    while len(list(out.glob("parts/*.npz"))) < least and process.poll() is None:
+    while len(list(out.glob("parts/*.part"))) < least:
+        assert process.poll() is None, "it was finished before it could be interrupted"
         time.sleep(0.01)
 
 
 def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
-    """Killed three times at random moments, then interrupted, then left alone."""
+    """Killed twice at random moments, then interrupted, then left alone."""
     spec, out, rng = tmp_path / "spec.toml", tmp_path / "out", np.random.default_rng(1)
-    spec.write_text(SPEC.replace("horizon = 300", "horizon = 60000"))
-    for _ in range(3):
+    text = SPEC.replace("horizon = 300", "horizon = 20000")
+    spec.write_text(text.replace("repetitions = 25", "repetitions = 150"))
+    for n in (1, 2):
         process = start(spec, out)
-        wait_for_parts(out, process, 1)
-        time.sleep(float(rng.uniform(0.0, 0.3)))
+        wait_for_parts(out, process, 3 * n)
+        time.sleep(float(rng.uniform(0.0, 0.1)))
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        assert process.returncode == -signal.SIGKILL
+        assert not (out / "results.parquet").exists()
     process = start(spec, out)
-    time.sleep(2.0)
+    wait_for_parts(out, process, len(list(out.glob("parts/*.part"))) + 2)
     process.send_signal(signal.SIGINT)
-    sent = time.monotonic()
     _, complaint = process.communicate()
-    if process.returncode != 0:
-        assert process.returncode == 130
-        assert "interrupted: what is finished is kept" in complaint
-        assert time.monotonic() - sent < 5.0
+    assert process.returncode == 130
+    assert "interrupted: what is finished is kept" in complaint
+    assert not (out / "results.parquet").exists()
+    assert not list(out.rglob(".armature-*.tmp.parquet"))
     process = start(spec, out)
-    assert process.communicate() is not None
-    assert process.returncode == 0
-    resumed = (out / "results.parquet").read_bytes()
+    output, complaint = process.communicate()
+    assert process.returncode == 0, complaint
+    assert "150 runs of 20,000 rounds" in output
     code, _ = invoke("run", str(spec), "--out", str(tmp_path / "again"), "--quiet")
     assert code == 0
-    assert (tmp_path / "again" / "results.parquet").read_bytes() == resumed
-    assert not (out / "parts").exists()
+    for name in ("results.parquet", "summary.csv", "experiment.json", "regret.png"):
+        assert (tmp_path / "again" / name).read_bytes() == (out / name).read_bytes(), name
 
 
 def test_a_damaged_part_is_run_again(spec: Path, tmp_path: Path) -> None:
-    from armature.experiments.run import WRITTEN, claim_folder, description_of
-    from armature.simulation.parts import Parts
-
+    """Whatever is in it, the command ends well: a part without a byte used to abort it."""
     out = tmp_path / "out"
-    instance = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
-    results = am.simulate(instance, [am.UCB()], 300, 25, seed=5)
-    policies = [am.UCB(), am.SPk(test="raw")]
-    text = description_of(parse_experiments(SPEC)[0], policies)
-    claim_folder(out, "experiment.json", text, WRITTEN)
-    parts = Parts(out / "parts", instance, 300, 5)
-    parts.save(am.UCB(), results.runs["UCB"], list(range(10)))
-    (path,) = out.glob("parts/*.npz")
-    path.write_bytes(path.read_bytes()[:100])
-    assert parts.load(am.UCB(), results.runs["UCB"]) == set()
-    code, _ = invoke("run", str(spec), "--out", str(out), "--quiet")
-    assert code == 0
-    loaded = am.Results.load(out / "results.parquet")
-    assert np.array_equal(loaded.regret("UCB"), results.regret("UCB"))
+    assert invoke("run", str(spec), "--out", str(out), "--quiet")[0] == 0
+    whole = (out / "results.parquet").read_bytes()
+    for damaged in (b"", b"PK", None):
+        (out / "results.parquet").unlink()
+        path = min(out.glob("parts/*.part"))
+        path.write_bytes(path.read_bytes()[:100] if damaged is None else damaged)
+        code, output = invoke("run", str(spec), "--out", str(out), "--quiet")
+        assert code == 0, output
+        assert "is damaged: it was set aside" in " ".join(output.split())
+        assert (out / "results.parquet").read_bytes() == whole

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import armature as am
+from armature.descriptions import POLICIES as KNOWN
 from armature.experiments.spec import load_instance
-from armature.simulation import engine
+from armature.simulation import engine, versions
+from armature.simulation import results as results_module
 
 UNIMODAL = am.Instance(am.Unimodal(4), [0.0, 0.4, 1.0, 0.3])
 POLICIES = [am.UCB(), am.SPk(), am.ThompsonSampling(), am.ProjectedThompson()]
@@ -189,6 +193,10 @@ def test_files(results, tmp_path: Path) -> None:
     results.save(path)
     loaded = am.Results.load(path)
     assert loaded.policies == results.policies
+    assert loaded.made_by == results.made_by
+    assert loaded.made_by.version == metadata.version("armature-bandits")
+    assert list(loaded.made_by.keys) == list(results.names)
+    assert loaded.is_current
     assert (loaded.seed, loaded.horizon) == (3, 2000)
     for policy in results.names:
         assert same(loaded, results, policy)
@@ -197,10 +205,58 @@ def test_files(results, tmp_path: Path) -> None:
     again.save(path)
     assert path.read_bytes() == content
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(am.ArmatureError, match="may be cut off"):
+    with pytest.raises(am.ArmatureError, match="is damaged, it was cut off or changed"):
         am.Results.load(path)
     with pytest.raises(am.ArmatureError, match="there is no file"):
         am.Results.load(tmp_path / "nothing.parquet")
+
+
+def test_results_of_other_code_say_so(results, tmp_path: Path, monkeypatch) -> None:
+    """They keep the version that made them, through files too."""
+    path = tmp_path / "results.parquet"
+    with monkeypatch.context() as patch:
+        patch.setattr(versions, "package_version", lambda: "0.0.9")
+        patch.setattr(results_module, "package_version", lambda: "0.0.9")
+        results.save(path)
+        assert am.Results.load(path).is_current
+    for _ in range(2):
+        loaded = am.Results.load(path)
+        assert loaded.made_by.version == "0.0.9"
+        assert not loaded.is_current
+        loaded.save(path)
+
+
+def test_results_outlive_a_default(tmp_path: Path, monkeypatch) -> None:
+    """A file knows its policies' options: they are what they were when the default changes."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Wide(am.UCB):
+        width: float = 2.0
+
+    monkeypatch.setitem(KNOWN, "wide", Wide)
+    am.simulate(UNIMODAL, [Wide()], 50, 2).save(tmp_path / "a.parquet")
+
+    @dataclasses.dataclass(frozen=True)
+    class Narrow(am.UCB):
+        width: float = 0.5
+
+    Narrow.__name__ = "Wide"
+    monkeypatch.setitem(KNOWN, "wide", Narrow)
+    (policy,) = am.Results.load(tmp_path / "a.parquet").policies
+    assert policy == Narrow(width=2.0)
+    assert am.Results.load(tmp_path / "a.parquet").names == ("Wide(width=2.0)",)
+
+
+def test_only_what_was_timed_counts_for_the_speed(results) -> None:
+    """Runs that were read from a file have no time: they don't make the others look faster."""
+    runs = results.runs["UCB"]
+    seconds = np.where(np.arange(6) < 2, 0.002, 0.0)
+    some = {"UCB": dataclasses.replace(runs, seconds=seconds)}
+    part = dataclasses.replace(results, policies=(am.UCB(),), runs=some)
+    assert part.summary()["us_per_round"]["UCB"] == pytest.approx(1.0)
+    none = {"UCB": dataclasses.replace(runs, seconds=np.zeros(6))}
+    part = dataclasses.replace(results, policies=(am.UCB(),), runs=none)
+    assert np.isnan(part.summary()["us_per_round"]["UCB"])
 
 
 def test_a_changed_file_is_refused(results, tmp_path: Path) -> None:
@@ -213,7 +269,7 @@ def test_a_changed_file_is_refused(results, tmp_path: Path) -> None:
     regret[7] += 1e-9
     changed = table.set_column(3, "regret", [regret])
     pq.write_table(changed, path)
-    with pytest.raises(am.ArmatureError, match="was changed: its checksum does not match"):
+    with pytest.raises(am.ArmatureError, match="cut off or changed: its checksum does not match"):
         am.Results.load(path)
     pq.write_table(table.replace_schema_metadata(None), path)
     with pytest.raises(am.ArmatureError, match="is not a file of results"):

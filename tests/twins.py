@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 import armature as am
-from armature.bounds.lower_bound import make_tableau, run_allocate
+from armature.bounds.lower_bound import make_solution, run_allocate
 
 ROUNDING = 1e-9
 
@@ -232,11 +232,10 @@ class OSSBTwin(Twin):
 
     def allocation(self, means: np.ndarray, gaps: np.ndarray) -> np.ndarray | None:
         """The pulls per ln T that the lower bound asks for; None where no finite ones do."""
-        c, bounds = np.zeros(self.K), np.zeros(2)
         instance = am.Instance(self.structure, means, self.family)
-        tableau = make_tableau(self.K)
-        run_allocate(self.structure, instance, gaps, 1e-6, 100_000, False, c, bounds, tableau)
-        return c if bounds[1] < math.inf else None
+        solution = make_solution(instance)
+        run_allocate(self.structure, instance, gaps, solution)
+        return solution.pulls if solution.bounds[1] < math.inf else None
 
 
 def rival(structure: am.Structure, mu, w, j: int, i: int, family: am.Family) -> am.Fit:

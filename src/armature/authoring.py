@@ -9,6 +9,7 @@ most of them call. `docs/extending.md` has an example of each kind.
 from armature._compile import inlined, kernel
 from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord, Formulas
+from armature.families.excess import excess
 from armature.families.kernels import (
     curvature,
     divergence,
@@ -73,6 +74,7 @@ __all__ = [
     "curvature",
     "divergence",
     "draw_means",
+    "excess",
     "fill",
     "fill_normals",
     "highest_means",

@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import tempfile
 from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -19,6 +18,7 @@ from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, describ
 from armature.errors import ArmatureError
 from armature.explanation import Explanation, explain
 from armature.families import Family, Gaussian
+from armature.files import write_text
 from armature.policies import CompiledPolicy, History, Policy
 from armature.structures import Structure
 
@@ -257,17 +257,7 @@ class Bandit:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file, which at any moment is the old one or the new one."""
-        target = Path(path)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(self.to_json())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_text(path, self.to_json())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], **own: Any) -> Bandit:

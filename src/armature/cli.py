@@ -153,19 +153,12 @@ def run(
     from armature.errors import ArmatureError
     from armature.experiments.experiment import load_experiments
     from armature.experiments.run import as_json as to_json
-    from armature.experiments.run import run_experiment
+    from armature.experiments.sweep import run_all
 
     errors = Console(stderr=True)
     try:
         experiments = load_experiments(spec)
-        results = []
-        for n, experiment in enumerate(experiments):
-            folder = out
-            if len(experiments) > 1:
-                folder = None if out is None else out / f"{n:03d}"
-                if not quiet:
-                    errors.print(", ".join(f"{k} = {v}" for k, v in experiment.point.items()))
-            results.append(run_experiment(experiment, folder, jobs, errors, quiet))
+        results = run_all(experiments, out, jobs, errors, quiet)
     except (ArmatureError, OSError) as error:
         _fail(error)
     except KeyboardInterrupt:

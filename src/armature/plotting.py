@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from armature.bounds import LowerBound, lower_bound
+from armature.bounds import LowerBound, bound_or_none, lower_bound
 from armature.errors import ArmatureError
+from armature.files import replacing
 from armature.instance import Instance
 from armature.structures import Unconstrained
 
@@ -185,14 +187,15 @@ def draw_regret(
     axis: Any, instance: Instance, rounds: Array, regret: dict[str, Array], band: float
 ) -> None:
     """The curves of one problem; what leaves the picture at the top is named there."""
-    bound = lower_bound(instance)
+    bound = bound_or_none(instance)
+    known = (0.0, 0.0) if bound is None else (bound.value, bound.unconstrained)
     log = np.log(rounds)
-    top = 1.2 * max(bound.value, bound.unconstrained) * log[-1]
+    top = 1.2 * max(known) * log[-1] if bound is not None else math.inf
     if "UCB" in regret:
         top = max(top, 2.0 * regret["UCB"][:, -1].mean())
     means = {name: values.mean(axis=0) for name, values in regret.items()}
     top = min(top, 1.06 * max(float(mean.max()) for mean in means.values()))
-    top = max(top, 1.06 * bound.value * log[-1], 1.3 * min(mean[-1] for mean in means.values()))
+    top = max(top, 1.06 * known[0] * log[-1], 1.3 * min(mean[-1] for mean in means.values()))
     leaving = []
     for n, (name, values) in enumerate(regret.items()):
         style, mean = style_of(name, n), means[name]
@@ -203,11 +206,12 @@ def draw_regret(
         )
         if mean[-1] > top:
             leaving.append((name, mean[-1], style["color"]))
-    axis.plot(
-        rounds, bound.value * log, color=BLACK, linestyle=":", linewidth=1.6,
-        label=f"{BOUNDS[0]}, {bound.value:.3g} ln t",
-    )  # fmt: skip
-    if not isinstance(instance.structure, Unconstrained):
+    if bound is not None:
+        axis.plot(
+            rounds, bound.value * log, color=BLACK, linestyle=":", linewidth=1.6,
+            label=f"{BOUNDS[0]}, {bound.value:.3g} ln t",
+        )  # fmt: skip
+    if bound is not None and not isinstance(instance.structure, Unconstrained):
         axis.plot(
             rounds, bound.unconstrained * log, color=BLACK, linestyle="-.", linewidth=1.0,
             label=f"{BOUNDS[1]}, {bound.unconstrained:.3g} ln t",
@@ -276,12 +280,8 @@ def save(figure: Any, paths: Sequence[Path]) -> None:
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # which has done its slow work
     for path in paths:
-        partial = path.with_name(f".{path.name}.partial{path.suffix}")
-        try:
-            figure.savefig(partial, dpi=150)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with replacing(path) as beside:
+            figure.savefig(beside, dpi=150)
     _pyplot().close(figure)
 
 

@@ -8,13 +8,16 @@ At any round n the strategies so far bound V_eps from both sides. With R the reg
 pulls and E_k the information that the alternatives played so far would have given at arm k,
 
     R / max_k (E_k / gap_k)  <=  V_eps  <=  R / min over lam in `not *` of sum_k N_k d(mu_k, lam_k).
+
+An alternative that is infinitely far from the means at some arm bounds nothing: on the left, R and
+E leave it out.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,58 +32,76 @@ from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_
 from armature.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
 from armature.structures.model import Model, make_model, nearest_alternative
 
-LARGEST = 1e8  # a divergence that counts as infinite
+LARGEST = 1e8  # what a learner sees of an infinite divergence
+
+
+class Board(NamedTuple):
+    """What the game is about: the means, the gaps (all positive) and the best arm."""
+
+    mu: Floats
+    gaps: Floats
+    best: int
+
+
+class Record(NamedTuple):
+    """What has been played so far, and the bounds at each checkpoint."""
+
+    checkpoints: Ints
+    trajectory: Floats  # (checkpoints, 2): lower, upper
+    N: Floats  # the pulls
+    E: Floats  # the information that the alternatives would have given, those that count
+    regret: Floats  # (2,): in all, and in the rounds that count
+    vectors: Floats  # (6, K): scratch
+
+
+class Leaders(NamedTuple):
+    """One alternative for each cell, and AdaHedge's weights over these."""
+
+    cells: Ints  # their numbers
+    means: Floats  # (cells, K)
+    experts: Floats  # (4, cells): scratch
 
 
 @kernel
 def information(family: FamilyRecord, x: float, y: float) -> float:
-    """d(x, y), bounded."""
-    return min(divergence(family, x, y), LARGEST)
+    """d(x, y), bounded where it is infinite."""
+    d = divergence(family, x, y)
+    return d if d < math.inf else LARGEST
 
 
 @kernel
-def record(
-    model: Model,
-    mu: Floats,
-    gaps: Floats,
-    best: int,
-    N: Floats,
-    E: Floats,
-    regret: float,
-    lam: Floats,
-    row: Floats,
-) -> None:
-    """Write (lower, upper) to a row of the trajectory."""
-    told_apart = nearest_alternative(model, mu, N, best, lam)
-    most = 0.0
+def is_finite(family: FamilyRecord, mu: Floats, lam: Floats) -> bool:
+    """Whether an alternative is at a finite distance at every arm: only then does it count."""
     for k in range(mu.size):
-        most = max(most, E[k] / gaps[k])
-    row[0] = regret / most if most > 0.0 else 0.0
-    row[1] = regret / told_apart if told_apart > 0.0 else math.inf
+        if divergence(family, mu[k], lam[k]) == math.inf:
+            return False
+    return True
 
 
 @kernel
-def play_k(
-    model: Model,
-    mu: Floats,
-    gaps: Floats,
-    best: int,
-    checkpoints: Ints,
-    trajectory: Floats,
-    N: Floats,
-    E: Floats,
-    vectors: Floats,
-) -> None:
+def note_bounds(model: Model, board: Board, record: Record, at: int) -> None:
+    """Write (lower, upper) to a row of the trajectory."""
+    told_apart = nearest_alternative(model, board.mu, record.N, board.best, record.vectors[4])
+    most = 0.0
+    for k in range(board.mu.size):
+        most = max(most, record.E[k] / board.gaps[k])
+    record.trajectory[at, 0] = record.regret[1] / most if most > 0.0 else 0.0
+    record.trajectory[at, 1] = record.regret[0] / told_apart if told_apart > 0.0 else math.inf
+
+
+@kernel
+def play_k(model: Model, board: Board, record: Record) -> None:
     """AdaHedge picks proportions of regret; the nearest alternative answers."""
+    mu, gaps, best = board
+    vectors = record.vectors
     K = mu.size
     learner = AdaHedgeState(vectors[0], vectors[1, :1])
     share = vectors[2]  # of the regret
     w = vectors[3]  # of the rounds
     lam = vectors[4]
     loss = vectors[5]
-    regret = 0.0
     at = 0
-    for t in range(1, checkpoints[-1] + 1):
+    for t in range(1, record.checkpoints[-1] + 1):
         adahedge_weights(learner, share)
         total = 0.0
         for k in range(K):
@@ -91,65 +112,72 @@ def play_k(
             w[k] /= total
             paid += w[k] * gaps[k]
         nearest_alternative(model, mu, w, best, lam)
+        counts = is_finite(model.family, mu, lam)
         for k in range(K):
             d = information(model.family, mu[k], lam[k])
-            N[k] += w[k]
-            E[k] += paid * d
+            record.N[k] += w[k]
+            record.E[k] += paid * d if counts else 0.0
             loss[k] = -paid * d / gaps[k]
-        regret += paid
+        record.regret[0] += paid
+        record.regret[1] += paid if counts else 0.0
         adahedge_update(learner, share, loss)
-        if t == checkpoints[at]:
-            record(model, mu, gaps, best, N, E, regret, lam, trajectory[at])
+        if t == record.checkpoints[at]:
+            note_bounds(model, board, record, at)
             at += 1
 
 
 @kernel
-def play_lambda(
-    model: Model,
-    mu: Floats,
-    gaps: Floats,
-    best: int,
-    cells: Ints,
-    checkpoints: Ints,
-    trajectory: Floats,
-    N: Floats,
-    E: Floats,
-    vectors: Floats,
-    leaders: Floats,
-    experts: Floats,
-) -> None:
+def expect(
+    model: Model, mu: Floats, q: Floats, leaders: Floats, seen: Floats, sure: Floats
+) -> float:
+    """What the leaders tell about each arm: `seen` by the learner, `sure` from those that count.
+
+    Returns the weight of the leaders that count.
+    """
+    weight = 1.0
+    for k in range(mu.size):
+        seen[k] = 0.0
+        sure[k] = 0.0
+    for c in range(q.size):
+        if q[c] > 0.0:
+            counts = is_finite(model.family, mu, leaders[c])
+            weight -= 0.0 if counts else q[c]
+            for k in range(mu.size):
+                told = q[c] * information(model.family, mu[k], leaders[c, k])
+                seen[k] += told
+                sure[k] += told if counts else 0.0
+    return max(0.0, weight)
+
+
+@kernel
+def play_lambda(model: Model, board: Board, leaders: Leaders, record: Record) -> None:
     """A leader for each cell, AdaHedge over the cells; the arm with most information answers."""
-    K = mu.size
-    C = cells.size
+    mu, gaps, best = board
+    cells, means, experts = leaders
     learner = AdaHedgeState(experts[0], experts[1, :1])
     q = experts[2]
     loss = experts[3]
-    expected = vectors[0]
-    lam = vectors[4]
-    regret = 0.0
+    seen = record.vectors[0]
+    sure = record.vectors[1]
     at = 0
-    for t in range(1, checkpoints[-1] + 1):
+    for t in range(1, record.checkpoints[-1] + 1):
         adahedge_weights(learner, q)
-        for k in range(K):
-            expected[k] = 0.0
-        follow_the_leaders(model, mu, N, best, cells, leaders)
-        for c in range(C):
-            for k in range(K):
-                if q[c] > 0.0:
-                    expected[k] += q[c] * information(model.family, mu[k], leaders[c, k])
+        follow_the_leaders(model, mu, record.N, best, cells, means)
+        weight = expect(model, mu, q, means, seen, sure)
         pulled = 0
-        for k in range(K):
-            if expected[k] / gaps[k] > expected[pulled] / gaps[pulled]:
+        for k in range(mu.size):
+            if seen[k] / gaps[k] > seen[pulled] / gaps[pulled]:
                 pulled = k
-        for c in range(C):
-            loss[c] = information(model.family, mu[pulled], leaders[c, pulled])
-        for k in range(K):
-            E[k] += gaps[pulled] * expected[k]
-        N[pulled] += 1.0
-        regret += gaps[pulled]
+        for c in range(q.size):
+            loss[c] = information(model.family, mu[pulled], means[c, pulled])
+        for k in range(mu.size):
+            record.E[k] += gaps[pulled] * sure[k]
+        record.N[pulled] += 1.0
+        record.regret[0] += gaps[pulled]
+        record.regret[1] += gaps[pulled] * weight
         adahedge_update(learner, q, loss)
-        if t == checkpoints[at]:
-            record(model, mu, gaps, best, N, E, regret, lam, trajectory[at])
+        if t == record.checkpoints[at]:
+            note_bounds(model, board, record, at)
             at += 1
 
 
@@ -196,32 +224,43 @@ def solve_game(
         raise ArmatureError(f"epsilon must be a positive finite number; got {epsilon!r}.")
     if rounds < 1:
         raise ArmatureError(f"rounds = {rounds}: at least one round is needed.")
-    structure = instance.structure
-    K, best = instance.n_arms, instance.best_arm
-    gaps = np.maximum(instance.gaps, epsilon)
-    mu, ones, family = instance.means.copy(), np.ones(K), instance.family
-    if structure.nearest_alternative(mu, ones, best, family).cost == math.inf:
+    structure, family, best = instance.structure, instance.family, instance.best_arm
+    board = Board(instance.means.copy(), np.maximum(instance.gaps, epsilon), best)
+    ones = np.ones(instance.n_arms)
+    if structure.nearest_alternative(board.mu, ones, best, family).cost == math.inf:
         raise ArmatureError(
             f"there is no game to play: no alternative that the data could be mistaken for has "
             f"another best arm than {best}, and V = 0."
         )
-    checkpoints = np.unique(np.geomspace(1, rounds, 200).round().astype(np.int64))
-    trajectory = np.zeros((checkpoints.size, 2))
-    N, E = np.zeros(K), np.zeros(K)
-    tail = (checkpoints, trajectory, N, E, np.zeros((6, K)))
+    record = make_record(instance.n_arms, rounds)
     if learner == "k":
-        play_k(make_model(structure, family, ("nearest",)), mu, gaps, best, *tail)
+        play_k(make_model(structure, family, ("nearest",)), board, record)
     else:
-        cells = FollowTheLeader(structure, mu, best, family)
-        experts = np.zeros((len(cells.cells), K)), np.zeros((4, len(cells.cells)))
-        model = cells.model(("nearest", "cell_min"))
-        play_lambda(model, mu, gaps, best, cells.numbers, *tail, *experts)
-    regret = float(N @ gaps)
-    upper = float(trajectory[-1, 1])
+        cells = FollowTheLeader(structure, board.mu, best, family)
+        C = len(cells.cells)
+        leaders = Leaders(
+            cells=cells.numbers, means=np.zeros((C, instance.n_arms)), experts=np.zeros((4, C))
+        )
+        play_lambda(cells.model(("nearest", "cell_min")), board, leaders, record)
+    lower, upper = record.trajectory.T
+    regret, counted = float(record.N @ board.gaps), float(record.regret[1])
     return Game(
-        checkpoints,
-        trajectory[:, 0],
-        trajectory[:, 1],
-        N * upper / regret if math.isfinite(upper) else N / regret,
-        E / regret,
+        rounds=record.checkpoints,
+        lower=lower,
+        upper=upper,
+        pulls=record.N * (upper[-1] if math.isfinite(upper[-1]) else 1.0) / regret,
+        information=record.E / counted if counted > 0.0 else record.E,
+    )
+
+
+def make_record(K: int, rounds: int) -> Record:
+    """Nothing played yet; a look at about two hundred rounds, spaced logarithmically."""
+    checkpoints = np.unique(np.geomspace(1, rounds, 200).round().astype(np.int64))
+    return Record(
+        checkpoints=checkpoints,
+        trajectory=np.zeros((checkpoints.size, 2)),
+        N=np.zeros(K),
+        E=np.zeros(K),
+        regret=np.zeros(2),
+        vectors=np.zeros((6, K)),
     )

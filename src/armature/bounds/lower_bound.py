@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from armature.bounds.allocation import CERTIFIED, NO_ALTERNATIVE, Tableau, allocate
+from armature.bounds.allocation import (
+    CERTIFIED,
+    NO_ALTERNATIVE,
+    UNCERTIFIED,
+    Solution,
+    Task,
+    allocate,
+)
+from armature.bounds.tableau import make_tableau
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.structures import Structure, Unconstrained
@@ -17,6 +27,9 @@ Floats = npt.NDArray[np.float64]
 
 TOLERANCE = 1e-6
 STEPS = 100_000
+HEAVY = (1e10, 1e12)  # two weights at which to see how the others follow the best arm
+UNITS = 20  # the unit of divergence is two to some multiple of this
+AT_END = 1e-9  # so near to an end of the domain counts as there
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +74,20 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
 
     The value is certified to a relative 1e-6, or an `ArmatureError` says that it could not be.
 
+    V = 0 where no alternative at a finite distance keeps the best arm's mean (whose pulls are
+    free, so that a move of it is noticed). Either there is none in M: with one arm above the level
+    of a `Sparse(n, 1, level)`, or a share above a half in a `Simplex`. Or all are infinitely far
+    at some arm, so that any pulls of it tell them apart, however few per ln T: V is then an
+    infimum, and `pulls` are its limit.
+
+    * Bernoulli means of which the best is 1: another arm would need the mean 1 too, and
+      d(x, 1) is infinite for x < 1.
+    * Poisson or Bernoulli shares of which the best is 1/2: a second 1/2 leaves nothing for the
+      others, and d(x, 0) is infinite for x > 0.
+
+    If that is so for some challengers alone, these are left out and the others decide. A mean
+    within 1e-9 of an end of the domain counts as there.
+
     >>> from armature.structures import Unimodal
     >>> bound = lower_bound(Instance(Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1]))
     >>> round(bound.value, 6), round(bound.unconstrained, 3)
@@ -81,56 +108,120 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
     return LowerBound(bound.value, bound.pulls, bound.alternatives, bound.gap, unconstrained)
 
 
+def bound_or_none(instance: Instance) -> LowerBound | None:
+    """The lower bound, or None and a warning where it can't be computed.
+
+    For tables and pictures of results, which are worth having without it.
+    """
+    try:
+        return lower_bound(instance)
+    except ArmatureError as error:
+        warnings.warn(f"no lower bound is shown: {error}", stacklevel=2)
+        return None
+
+
 def _solve(structure: Structure, instance: Instance, gaps: Floats) -> LowerBound:
-    K = instance.n_arms
-    pulls, bounds = np.zeros(K), np.zeros(2)
-    tableau = make_tableau(K)
-    outcome = run_allocate(
-        structure, instance, gaps, TOLERANCE, STEPS, False, pulls, bounds, tableau
-    )
+    free = gaps[instance.best_arm] == 0.0
+    if free and instance.means[instance.best_arm] == instance.family.domain.high:
+        return _no_regret(instance.n_arms)  # what beats it is infinitely unlike the truth
+    solution = make_solution(instance)
+    outcome = run_allocate(structure, instance, gaps, solution)
+    if outcome == UNCERTIFIED or (outcome == NO_ALTERNATIVE and free):
+        # Where a challenger can't bind, or all at once are too many: one at a time.
+        closed = closed_challengers(structure, instance) if free else np.zeros(gaps.size, bool)
+        closed[instance.best_arm] = True
+        if closed.all():
+            return _no_regret(instance.n_arms)
+        solution = make_solution(instance, closed)
+        outcome = run_allocate(structure, instance, gaps, solution)
     if outcome == NO_ALTERNATIVE:
-        return LowerBound(0.0, pulls, (), 0.0, 0.0)
-    gap = float(abs(bounds[1] - bounds[0]) / bounds[1]) if np.isfinite(bounds[1]) else 1.0
+        return _no_regret(instance.n_arms)
+    lower, upper = solution.bounds.tolist()
+    gap = abs(upper - lower) / upper if np.isfinite(upper) else 1.0
     if outcome != CERTIFIED:
         raise ArmatureError(
-            f"the lower bound could not be certified: it is between {bounds[0]:g} and "
-            f"{bounds[1]:g}, a relative gap of {gap:.1e} where {TOLERANCE:.0e} is asked for."
+            f"the lower bound could not be certified: it is between {lower:g} and {upper:g}, "
+            f"a relative gap of {gap:.1e} where {TOLERANCE:.0e} is asked for."
         )
-    used = np.flatnonzero((tableau.is_slack == 0) & (tableau.amounts > 1e-12 * bounds[1]))
-    alternatives = [
-        Alternative(tableau.alternatives[r].copy(), float(tableau.amounts[r])) for r in used
+    return LowerBound(upper, solution.pulls, _alternatives(solution), gap, 0.0)
+
+
+def _no_regret(K: int) -> LowerBound:
+    return LowerBound(0.0, np.zeros(K), (), 0.0, 0.0)
+
+
+def _alternatives(solution: Solution) -> tuple[Alternative, ...]:
+    """Those in the basis, heaviest first."""
+    tableau = solution.tableau
+    weights = tableau.amounts / tableau.unit[0]
+    used = (tableau.is_slack == 0) & (weights > 1e-12 * solution.bounds[1])
+    found = [
+        Alternative(tableau.alternatives[r].copy(), float(weights[r])) for r in np.flatnonzero(used)
     ]
-    alternatives.sort(key=lambda a: -a.weight)
-    return LowerBound(float(bounds[1]), pulls, tuple(alternatives), gap, 0.0)
+    return tuple(sorted(found, key=lambda a: -a.weight))
 
 
-def make_tableau(K: int) -> Tableau:
-    """An empty tableau for K arms."""
-    return Tableau(
-        np.zeros((K, K)),
-        np.zeros((K, K)),
-        np.zeros((K, K)),
-        np.zeros(K),
-        np.zeros(K, dtype=np.int64),
-        np.zeros((5, K)),
-        np.zeros((K, K)),
-    )
+def closed_challengers(structure: Structure, instance: Instance) -> npt.NDArray[np.bool_]:
+    """Which arms can't be made best at a finite cost while the best arm's mean stays as it is.
+
+    Either nothing in M does it, or each mean vector that does has some other mean at an end of the
+    domain, infinitely unlike the truth. The oracles let the best arm move at a price: the others
+    then follow its move, and where they would be without it is what tells.
+    """
+    mu, best, family = instance.means, instance.best_arm, instance.family
+    weights, closed = np.ones(mu.size), np.zeros(mu.size, dtype=bool)
+    for k in range(mu.size):
+        if k == best:
+            continue
+        fits = []
+        for weight in HEAVY:
+            weights[best] = weight
+            fits.append(structure.alt_min(mu, weights, best, k, family))
+        far, near = (np.asarray(fit.means) for fit in fits)
+        cost = fits[-1].cost
+        if not np.isfinite(cost):
+            closed[k] = True
+            continue
+        moved = HEAVY[-1] * family.divergence(float(mu[best]), float(near[best]))
+        steps = np.abs([far[best] - mu[best], near[best] - mu[best]])
+        still = near
+        if steps[0] > 2.0 * steps[1]:
+            still = near + (near - far) * steps[1] / (steps[0] - steps[1])
+        low, high = family.domain.low, family.domain.high
+        at_end = (still <= low + AT_END) & (mu > low) | (still >= high - AT_END) & (mu < high)
+        at_end[best] = False
+        closed[k] = moved > 0.5 * cost or bool(at_end.any())
+    return closed
+
+
+def make_solution(instance: Instance, closed: npt.NDArray[np.bool_] | None = None) -> Solution:
+    """Room for the answer of `run_allocate`, and which challengers it leaves out."""
+    mu, K = instance.means, instance.n_arms
+    others = np.delete(mu, instance.best_arm)
+    half_way = 0.5 * others + 0.5 * mu.max()  # where no divergence is infinite
+    least = float(np.min(instance.family.divergence(others, half_way)))
+    power = round(math.log2(least) / UNITS) if least > 0.0 else 0
+    tableau = make_tableau(K, unit=2.0 ** (UNITS * power))
+    if closed is not None:
+        tableau.closed[:] = closed
+    return Solution(pulls=np.zeros(K), bounds=np.zeros(2), tableau=tableau)
 
 
 def run_allocate(
     structure: Structure,
     instance: Instance,
     gaps: Floats,
-    tolerance: float,
-    steps: int,
-    warm: bool,
-    pulls: Floats,
-    bounds: Floats,
-    tableau: Tableau,
+    solution: Solution,
+    tolerance: float = TOLERANCE,
+    warm: bool = False,
 ) -> int:
     """`allocate` for an instance; the structure need not be the instance's own."""
     model = make_model(structure, instance.family, ("nearest", "alt_min"))
-    mu, gaps = instance.means.copy(), np.ascontiguousarray(gaps)
-    return allocate(
-        model, mu, gaps, instance.best_arm, tolerance, steps, warm, pulls, bounds, tableau
+    task = Task(
+        mu=instance.means.copy(),
+        gaps=np.ascontiguousarray(gaps),
+        best=instance.best_arm,
+        tolerance=tolerance,
+        steps=STEPS,
     )
+    return allocate(model, task, warm, solution)

@@ -23,7 +23,7 @@ from __future__ import annotations
 import copy
 import itertools
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,16 @@ from armature.instance import Instance
 from armature.policies import Policy
 
 ALL_KEYS = (*KEYS, *EXPERIMENT_KEYS)
+NUMBERS = {"horizon": 10_000, "repetitions": 200, "seed": 0}
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """One point of the grid: what `simulate` needs, and the values that the sweep has set."""
+    """One point of the grid: what `simulate` needs, and the values that the sweep has set.
+
+    `common` is what all points of a sweep have in common and can't be extended: the file without
+    policies, repetitions and what is swept.
+    """
 
     title: str
     instance: Instance
@@ -52,6 +57,7 @@ class Experiment:
     repetitions: int
     seed: int
     point: dict[str, Any]
+    common: dict[str, Any] = field(default_factory=dict)
 
 
 def load_experiments(spec: str | Path) -> list[Experiment]:
@@ -71,6 +77,7 @@ def parse_experiments(text: str) -> list[Experiment]:
     sweep = table.pop("sweep", {})
     if not isinstance(sweep, dict) or not all(isinstance(v, list) and v for v in sweep.values()):
         raise ArmatureError('[sweep] must have a list for each key, as in "family.sigma" = [1, 2].')
+    common = _common(table, sweep)
     experiments = []
     for values in itertools.product(*sweep.values()):
         point = dict(zip(sweep, values, strict=True))
@@ -78,20 +85,36 @@ def parse_experiments(text: str) -> list[Experiment]:
         one["policies"] = _policy_tables(one.get("policies"))
         for path, value in point.items():
             _set(one, path, value)
-        experiments.append(_experiment(one, point))
+        experiments.append(_experiment(one, point, common))
     return experiments
 
 
-def _experiment(table: dict[str, Any], point: dict[str, Any]) -> Experiment:
+def _experiment(table: dict[str, Any], point: dict[str, Any], common: dict[str, Any]) -> Experiment:
     numbers = {}
-    for name, default in (("horizon", 10_000), ("repetitions", 200), ("seed", 0)):
+    for name, default in NUMBERS.items():
         value = table.pop(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < (name != "seed"):
             raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
         numbers[name] = value
     policies = tuple(build(POLICIES, "policies", entry) for entry in table.pop("policies"))
     title = str(table.get("title", "experiment"))
-    return Experiment(title, parse_instance_table(table), policies, point=point, **numbers)
+    instance = parse_instance_table(table)
+    return Experiment(title, instance, policies, point=point, common=common, **numbers)
+
+
+def _common(table: dict[str, Any], sweep: dict[str, Any]) -> dict[str, Any]:
+    """What the points of a sweep have in common, but for policies and repetitions."""
+    common = copy.deepcopy(NUMBERS | table)
+    for name in ("title", "policies", "repetitions"):
+        common.pop(name, None)
+    for path in sweep:
+        first, _, rest = path.partition(".")
+        section = common.get(first)
+        if rest and isinstance(section, dict):
+            section.pop(rest, None)
+        elif not rest:
+            common.pop(first, None)
+    return common
 
 
 def _policy_tables(policies: Any) -> list[dict[str, Any]]:

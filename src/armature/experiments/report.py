@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature.bounds import lower_bound
+from armature.bounds import bound_or_none
 from armature.experiments.experiment import Experiment
 from armature.experiments.figure import HORIZON, PANELS, REPETITIONS
+from armature.files import write_text
 from armature.simulation import Results
 
 STYLE = """
@@ -75,7 +76,7 @@ repetition: the same command gives the same numbers on any number of cores.</p>
 {_versions()}
 </body></html>
 """
-    path.write_text(page)
+    write_text(path, page)
 
 
 def command(panels: tuple[str, ...], horizon: int, repetitions: int, extended: bool) -> str:
@@ -101,9 +102,15 @@ def _panel(
     name: str, experiment: Experiment, results: Results, table: pd.DataFrame, folder: Path
 ) -> str:
     instance = experiment.instance
-    bound = lower_bound(instance)
+    bound = bound_or_none(instance)
     means = ", ".join(f"{m:.4g}" for m in instance.means)
-    pulls = ", ".join(f"{n:.4g}" for n in bound.pulls)
+    about = "The lower bound could not be computed."
+    if bound is not None:
+        pulls = ", ".join(f"{n:.4g}" for n in bound.pulls)
+        about = (
+            f"Lower bound V = {bound.value:.6g}; without the structure\n{bound.unconstrained:.6g}. "
+            f"Optimal pulls per ln T: {pulls}."
+        )
     rows = table[table["panel"] == name].sort_values("regret")
     cells = [
         [
@@ -117,8 +124,7 @@ def _panel(
     ]
     titles = ["policy", "final regret", "5 %", "median", "95 %", "growth per ln t", "explored"]
     return f"""<h2 id="{name}">{name}: {escape(experiment.title)}</h2>
-<p>Means {means}. Lower bound V = {bound.value:.6g}; without the structure
-{bound.unconstrained:.6g}. Optimal pulls per ln T: {pulls}.</p>
+<p>Means {means}. {about}</p>
 <p>{_picture(folder / f"{name}.svg", f"mean regret on {name}")}</p>
 <div class="scroll">{_html_table(titles, cells)}</div>
 <p class="note">Growth per ln t is over the last decade of rounds, to be compared with V; explored

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import time
 from collections.abc import Iterable, Sequence
@@ -11,12 +12,14 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 
-from armature.bounds import lower_bound
+from armature.bounds import bound_or_none
 from armature.experiments.experiment import Experiment
 from armature.experiments.figure import HORIZON, PANELS, REPETITIONS, panel_experiments
+from armature.experiments.folder import claim_folder
 from armature.experiments.markdown import markdown_table
 from armature.experiments.report import command, overview, write_report
-from armature.experiments.run import claim_folder, run_experiment
+from armature.experiments.run import run_experiment
+from armature.files import write_text
 from armature.plotting import Panel, plot_panels, plot_regret
 from armature.simulation import Results
 from armature.simulation.engine import checked_policies, checkpoints_up_to, compile_policies
@@ -125,8 +128,8 @@ def write_all(
         plot_regret(result.instance, result.checkpoints, regret, paths, title, BAND)
     plot_panels(panels, [out / f"figure-1.{suffix}" for suffix in ("png", "svg", "pdf")], BAND)
     table = make_table(results)
-    table.to_csv(out / "table.csv", index=False)
-    (out / "table.md").write_text(markdown_table(*overview(table)))
+    write_text(out / "table.csv", table.to_csv(index=False, lineterminator="\n"))
+    write_text(out / "table.md", markdown_table(*overview(table)))
     write_report(out / "report.html", experiments, results, table, again)
 
 
@@ -136,6 +139,7 @@ def make_table(results: dict[str, Results]) -> pd.DataFrame:
     for name, result in results.items():
         summary = result.summary().drop(columns="us_per_round").reset_index()
         summary.insert(0, "panel", name)
-        summary["unconstrained"] = lower_bound(result.instance).unconstrained
+        bound = bound_or_none(result.instance)
+        summary["unconstrained"] = math.nan if bound is None else bound.unconstrained
         frames.append(summary)
     return pd.concat(frames, ignore_index=True)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from armature.arrays import Ints
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, describe
-from armature.errors import ArmatureError
 from armature.experiments.experiment import Experiment
+from armature.experiments.folder import ExperimentFolder
 from armature.policies import Policy
 from armature.simulation.engine import (
     checked_policies,
@@ -23,9 +28,8 @@ from armature.simulation.engine import (
     run_tasks,
 )
 from armature.simulation.parts import BLOCK, Parts
-from armature.simulation.results import PolicyRuns, Results
-
-WRITTEN = ("results.parquet", "summary.csv", "regret.png", "parts")
+from armature.simulation.results import Origin, PolicyRuns, Results, about_runs
+from armature.simulation.versions import package_version
 
 
 class Bars:
@@ -79,58 +83,114 @@ def run_experiment(
     console: Console,
     quiet: bool = False,
     picture: bool = True,
+    parts_folder: Path | None = None,
 ) -> Results:
-    """Run what is not there yet; with a folder, finished repetitions survive an interruption."""
+    """Run what is not there yet, and write what is missing.
+
+    With a folder, what is finished survives an interruption, and a finished experiment can be
+    extended by repetitions and policies. Its parts are in `parts_folder`, which experiments can
+    share, or else in the folder `parts` of `out`.
+    """
     instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
-    policies = checked_policies(experiment.policies, instance, horizon)
+    policies = tuple(checked_policies(experiment.policies, instance, horizon))
+    if out is None:
+        return run_missing(experiment, policies, None, workers, console, quiet)
+    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+    parts = Parts(parts_folder or out / "parts", instance, horizon, seed, say)
+    origin = Origin(package_version(), {policy.name: parts.key(policy) for policy in policies})
+    about = about_runs(instance, policies, horizon, experiment.repetitions, seed, origin)
+    folder = ExperimentFolder(out, description_of(experiment, policies), about, say)
+    results = folder.results(instance, policies)
+    if results is None:
+        results = run_missing(experiment, policies, parts, workers, console, quiet)
+        results = replace(results, origin=origin)
+    folder.write(results, picture)
+    return results
+
+
+def run_missing(
+    experiment: Experiment,
+    policies: tuple[Policy, ...],
+    parts: Parts | None,
+    workers: int | None,
+    console: Console,
+    quiet: bool,
+) -> Results:
+    """The results, from the parts that are there and from new runs, which become parts."""
+    instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
     checkpoints = checkpoints_up_to(horizon)
     R = experiment.repetitions
     runs = {p.name: PolicyRuns.empty(R, checkpoints.size, instance.n_arms) for p in policies}
-    if out is not None:
-        claim_folder(out, "experiment.json", description_of(experiment, policies), WRITTEN)
-        if (out / "results.parquet").is_file():
-            return Results.load(out / "results.parquet")
-    parts = None if out is None else Parts(out / "parts", instance, horizon, seed)
     done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
     tasks = [(p, r) for r in range(R) for p in policies if r not in done[p.name]]
     if tasks:
-        start = time.perf_counter()
-        with console.status("compiling (a first run takes up to a minute or two)"):
-            compile_policies(policies, instance, seed, checkpoints)
-        took = time.perf_counter() - start
-        if took > 1.0 and not quiet:
-            console.print(f"compiled in {took:.1f} s (the next run starts at once)")
-    fresh: dict[str, list[int]] = {p.name: [] for p in policies}
-
-    def finished(policy: Policy, repetition: int) -> None:
-        fresh[policy.name].append(repetition)
-        if parts and len(fresh[policy.name]) >= BLOCK:
-            flush(policy)
-
-    def flush(policy: Policy) -> None:
-        if parts and fresh[policy.name]:
-            parts.save(policy, runs[policy.name], sorted(fresh[policy.name]))
-            fresh[policy.name] = []
-
+        missing = [p for p in policies if len(done[p.name]) < R]
+        compile_with_word(missing, experiment, checkpoints, console, quiet)
+    keeper = Keeper(parts, runs, tasks)
     with Bars(console, quiet) as bars:
         for policy in policies:
             bars.add(policy.name, R * horizon, len(done[policy.name]) * horizon)
         try:
-            run_tasks(instance, tasks, seed, checkpoints, runs, workers, bars.report, finished)
+            run_tasks(
+                instance, tasks, seed, checkpoints, runs, workers, bars.report, keeper.finished
+            )
         finally:
-            for policy in policies:
-                flush(policy)
-    results = Results(instance, tuple(policies), horizon, seed, checkpoints, runs)
-    if out is not None and parts is not None:
-        write_results(results, out, picture)
-        parts.remove()
-    return results
+            keeper.keep_rest()
+    return Results(instance, policies, horizon, seed, checkpoints, runs)
 
 
-def description_of(experiment: Experiment, policies: Sequence[Policy]) -> str:
-    """An experiment as JSON: what its results depend on."""
+def compile_with_word(
+    policies: Sequence[Policy],
+    experiment: Experiment,
+    checkpoints: Ints,
+    console: Console,
+    quiet: bool,
+) -> None:
+    """Compile policies, and say so where that takes a while."""
+    start = time.perf_counter()
+    with console.status("compiling (a first run takes up to a minute or two)"):
+        compile_policies(policies, experiment.instance, experiment.seed, checkpoints)
+    took = time.perf_counter() - start
+    if took > 1.0 and not quiet:
+        console.print(f"compiled in {took:.1f} s (the next run starts at once)")
+
+
+class Keeper:
+    """Writes a part when all repetitions of its block that were to be run are finished."""
+
+    def __init__(
+        self,
+        parts: Parts | None,
+        runs: dict[str, PolicyRuns],
+        tasks: Sequence[tuple[Policy, int]],
+    ) -> None:
+        self._parts, self._runs = parts, runs
+        self._left = Counter((policy.name, r // BLOCK) for policy, r in tasks)
+        self._fresh: dict[tuple[str, int], tuple[Policy, list[int]]] = {}
+
+    def finished(self, policy: Policy, repetition: int) -> None:
+        """A repetition is finished."""
+        block = (policy.name, repetition // BLOCK)
+        self._fresh.setdefault(block, (policy, []))[1].append(repetition)
+        self._left[block] -= 1
+        if self._left[block] == 0:
+            self._keep(block)
+
+    def keep_rest(self) -> None:
+        """Write what is finished of blocks that are not."""
+        for block in list(self._fresh):
+            self._keep(block)
+
+    def _keep(self, block: tuple[str, int]) -> None:
+        policy, repetitions = self._fresh.pop(block)
+        if self._parts is not None:
+            self._parts.save(policy, self._runs[policy.name], repetitions)
+
+
+def description_of(experiment: Experiment, policies: Sequence[Policy]) -> dict[str, Any]:
+    """An experiment as plain data: what its results depend on."""
     instance = experiment.instance
-    about = {
+    return {
         "structure": describe(STRUCTURES, instance.structure),
         "family": describe(FAMILIES, instance.family),
         "means": instance.means.tolist(),
@@ -139,34 +199,6 @@ def description_of(experiment: Experiment, policies: Sequence[Policy]) -> str:
         "repetitions": experiment.repetitions,
         "seed": experiment.seed,
     }
-    return json.dumps(about, indent=1)
-
-
-def claim_folder(out: Path, note: str, text: str, written: Sequence[str]) -> None:
-    """Leave word in a folder, in a file called `note`, what it is for.
-
-    A folder that is for something else is refused, and so is one without that word that has files
-    which would be `written`.
-    """
-    path = out / note
-    found = path.read_text() if path.is_file() else None
-    if found is None and any((out / name).exists() for name in written):
-        found = "other results"
-    if found is not None and found != text:
-        raise ArmatureError(
-            f"{str(out)!r} holds another experiment: choose another folder for --out, or delete it."
-        )
-    out.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
-def write_results(results: Results, out: Path, picture: bool) -> None:
-    """results.parquet, summary.csv and, with a picture, regret.png in a folder."""
-    out.mkdir(parents=True, exist_ok=True)
-    results.save(out / "results.parquet")
-    results.summary().drop(columns="us_per_round").to_csv(out / "summary.csv")
-    if picture:
-        results.plot(out / "regret.png")
 
 
 def as_json(experiments: list[Experiment], all_results: list[Results]) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
-from armature.bounds.allocation import CERTIFIED, Tableau, allocate
-from armature.bounds.lower_bound import make_tableau
+from armature.bounds.allocation import CERTIFIED, Solution, Task, allocate
+from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family, Gaussian
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
@@ -63,10 +63,9 @@ def plan(state: EndOfOptimismState, model: Model, history: History) -> None:
     for k in range(state.means.size):
         state.gaps[k] = state.means[best] - state.means[k]
         state.targets[k] = 0.0
-    outcome = allocate(
-        model, state.means, state.gaps, best, ACCURACY, STEPS, False,
-        state.targets, state.bounds, state.tableau,
-    )  # fmt: skip
+    task = Task(state.means, state.gaps, best, ACCURACY, STEPS)
+    solution = Solution(state.targets, state.bounds, state.tableau)
+    outcome = allocate(model, task, False, solution)
     for k in range(state.means.size):
         state.targets[k] *= 0.5 * state.f
     state.phase[0] = SUCCESS if outcome <= CERTIFIED + 1 else RECOVERY

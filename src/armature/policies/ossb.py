@@ -10,8 +10,8 @@ import numpy as np
 
 from armature._compile import kernel
 from armature.arrays import Floats
-from armature.bounds.allocation import UNCERTIFIED, Tableau, allocate
-from armature.bounds.lower_bound import make_tableau
+from armature.bounds.allocation import UNCERTIFIED, Solution, Task, allocate
+from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
 from armature.families.kernels import divergence
 from armature.policies._explanation import Belief
@@ -84,10 +84,9 @@ def choose(state: OSSBState, model: Model, history: History, stream: Stream) -> 
         tied = tied or (k != best and state.gaps[k] <= rounding)
     if tied:
         return least  # no allocation tells equal arms apart
-    outcome = allocate(
-        model, state.projected, state.gaps, best, ACCURACY, STEPS, True,
-        state.allocation, state.bounds, state.tableau,
-    )  # fmt: skip
+    task = Task(state.projected, state.gaps, best, ACCURACY, STEPS)
+    solution = Solution(state.allocation, state.bounds, state.tableau)
+    outcome = allocate(model, task, True, solution)
     if outcome == UNCERTIFIED and state.bounds[1] == math.inf:
         return least
     chosen = -1

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
-import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armature.arrays import Floats, Ints
-from armature.bounds import lower_bound
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, describe, unknown
-from armature.errors import ArmatureError
+from armature.bounds import bound_or_none
+from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, unknown
 from armature.instance import Instance
 from armature.policies import Policy
 from armature.simulation.play import Record
+from armature.simulation.results_file import read_file, write_file
+from armature.simulation.versions import package_version, run_key, spelled_out
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = "armature results"
-VERSION = 1
 QUANTILES = (0.05, 0.5, 0.95)
 
 
@@ -66,9 +61,52 @@ class Paired:
     wins: float  # the share of repetitions in which the first had less regret
 
 
+@dataclass(frozen=True)
+class Origin:
+    """Which code has made results: a version of the package, and a key of each policy's runs.
+
+    The key (`run_key`) changes with everything that the numbers depend on: the problem, the policy
+    with all of its options, the seed, the package's code and that of users' classes.
+    """
+
+    version: str
+    keys: dict[str, str]
+
+
+def origin_of(instance: Instance, policies: Sequence[Policy], horizon: int, seed: int) -> Origin:
+    """The origin of what is simulated now."""
+    keys = {policy.name: run_key(instance, policy, horizon, seed) for policy in policies}
+    return Origin(package_version(), keys)
+
+
+def about_runs(
+    instance: Instance,
+    policies: Sequence[Policy],
+    horizon: int,
+    repetitions: int,
+    seed: int,
+    origin: Origin,
+) -> dict[str, Any]:
+    """What some runs are of, as plain data from which all can be made again."""
+    return {
+        "armature": origin.version,
+        "structure": spelled_out(STRUCTURES, instance.structure),
+        "family": spelled_out(FAMILIES, instance.family),
+        "means": instance.means.tolist(),
+        "policies": [spelled_out(POLICIES, policy) for policy in policies],
+        "horizon": int(horizon),
+        "repetitions": int(repetitions),
+        "seed": int(seed),
+        "keys": list(origin.keys.values()),
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class Results:
-    """The regret of policies on an instance, over repetitions and rounds."""
+    """The regret of policies on an instance, over repetitions and rounds.
+
+    `origin` says which code has made them; None: the code that is running.
+    """
 
     instance: Instance
     policies: tuple[Policy, ...]
@@ -76,6 +114,19 @@ class Results:
     seed: int
     checkpoints: Ints
     runs: dict[str, PolicyRuns]
+    origin: Origin | None = None
+
+    @property
+    def made_by(self) -> Origin:
+        """Which code has made the results; those of a file say which version wrote it."""
+        now = origin_of(self.instance, self.policies, self.horizon, self.seed)
+        return self.origin or now
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the code that is running would make the same numbers: it has made these."""
+        now = origin_of(self.instance, self.policies, self.horizon, self.seed)
+        return self.made_by.keys == now.keys
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,11 +155,13 @@ class Results:
         """One row for each policy: final regret, its growth beside V, exploration, speed.
 
         `slope` is the growth of the mean regret per unit of ln t over the last decade of rounds:
-        compare it with `V`, the least that is possible as t grows.
+        compare it with `V`, the least that is possible as t grows (nan, with a warning, where that
+        can't be computed).
         """
         import pandas as pd
 
-        value = lower_bound(self.instance).value
+        bound = bound_or_none(self.instance)
+        value = math.nan if bound is None else bound.value
         rows = {}
         decade = int(np.searchsorted(self.checkpoints, self.horizon / 10.0))
         span = math.log(self.horizon / self.checkpoints[decade])
@@ -117,7 +170,8 @@ class Results:
             final = runs.regret[:, -1]
             mean = runs.regret.mean(axis=0)
             explored = runs.explored[:, -1].mean() / self.horizon
-            seconds = runs.seconds.sum() / (self.horizon * len(final))
+            timed = runs.seconds[runs.seconds > 0.0]  # not those that were read from a file
+            seconds = timed.mean() / self.horizon if timed.size else math.nan
             rows[policy.name] = {
                 "regret": final.mean(),
                 "standard_error": _standard_error(final),
@@ -125,7 +179,7 @@ class Results:
                 "slope": (mean[-1] - mean[decade]) / span if span > 0.0 else math.nan,
                 "V": value,
                 "explored": explored if policy.tells_exploration_apart else math.nan,
-                "us_per_round": 1e6 * seconds if seconds > 0.0 else math.nan,
+                "us_per_round": 1e6 * seconds,
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("policy")
 
@@ -165,96 +219,57 @@ class Results:
         regret = {name: runs.regret for name, runs in self.runs.items()}
         return plot_regret(self.instance, self.checkpoints, regret, () if path is None else [path])
 
+    def about(self) -> dict[str, Any]:
+        """What the numbers are of, as plain data."""
+        return about_runs(
+            self.instance, self.policies, self.horizon, self.repetitions, self.seed, self.made_by
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything but the timings to one Parquet file, which `load` reads."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        frame = self.to_frame()
-        about = {
-            "format": FORMAT,
-            "version": VERSION,
-            "armature": metadata.version("armature-bandits"),
-            "structure": describe(STRUCTURES, self.instance.structure),
-            "family": describe(FAMILIES, self.instance.family),
-            "means": self.instance.means.tolist(),
-            "policies": [describe(POLICIES, policy) for policy in self.policies],
-            "horizon": self.horizon,
-            "repetitions": self.repetitions,
-            "seed": self.seed,
-        }
-        about["checksum"] = _checksum(about, frame)
-        table = pa.Table.from_pandas(frame, preserve_index=False)
-        table = table.replace_schema_metadata({FORMAT: json.dumps(about)})
-        target = Path(path)
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        os.close(handle)
-        try:
-            pq.write_table(table, name)
-            os.replace(name, target)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_file(path, self.about(), self.to_frame())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Results:
-        """What `save` wrote; a file that was cut off or changed is refused."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        """What `save` wrote; a file that was cut off or changed is refused.
 
-        if not Path(path).is_file():
-            raise ArmatureError(f"there is no file {str(path)!r}.")
-        try:
-            table = pq.read_table(path)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise ArmatureError(
-                f"{str(path)!r} can't be read, it may be cut off: {error}"
-            ) from None
-        text = (table.schema.metadata or {}).get(FORMAT.encode())
-        if text is None:
-            raise ArmatureError(f"{str(path)!r} is not a file of results.")
-        about = json.loads(text)
-        if about["version"] != VERSION:
-            raise ArmatureError(
-                f"{str(path)!r} has version {about['version']!r} of the format; this release of "
-                f"Armature reads version {VERSION}."
-            )
-        frame = table.to_pandas()
-        if about.pop("checksum") != _checksum(about, frame):
-            raise ArmatureError(f"{str(path)!r} was changed: its checksum does not match.")
+        `made_by` of the results says which version has made them.
+        """
+        about, frame = read_file(path)
         instance = Instance(
             build(STRUCTURES, "structure", about["structure"]),
             about["means"],
             build(FAMILIES, "family", about["family"]),
         )
         policies = tuple(build(POLICIES, "policy", p) for p in about["policies"])
+        return cls.from_frame(instance, policies, about, frame)
+
+    @classmethod
+    def from_frame(
+        cls,
+        instance: Instance,
+        policies: tuple[Policy, ...],
+        about: dict[str, Any],
+        frame: pd.DataFrame,
+    ) -> Results:
+        """The results whose `about()` and `to_frame()` are given, for objects that are known."""
         R = about["repetitions"]
         checkpoints = frame["round"].to_numpy()[: len(frame) // (R * len(policies))].copy()
         shape = (R, checkpoints.size)
+        arms = [f"pulls_{k}" for k in range(instance.n_arms)]
         runs = {}
-        for policy in policies:
-            part = frame[frame["policy"] == policy.name]
-            pulls = part[[f"pulls_{k}" for k in range(instance.n_arms)]].to_numpy(np.float64)
+        for n, policy in enumerate(policies):
+            part = frame.iloc[n * R * checkpoints.size : (n + 1) * R * checkpoints.size]
             runs[policy.name] = PolicyRuns(
                 part["regret"].to_numpy().reshape(shape).copy(),
-                pulls.reshape(*shape, instance.n_arms),
+                part[arms].to_numpy(np.float64).reshape(*shape, instance.n_arms),
                 part["explored"].to_numpy(np.float64).reshape(shape),
                 np.zeros(R),
             )
-        return cls(instance, policies, about["horizon"], about["seed"], checkpoints, runs)
+        keys = dict(zip(runs, about.get("keys", ()), strict=False))
+        origin = Origin(about["armature"], keys)
+        return cls(instance, policies, about["horizon"], about["seed"], checkpoints, runs, origin)
 
 
 def _standard_error(values: Floats) -> float:
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
-
-
-def _checksum(about: dict[str, Any], frame: pd.DataFrame) -> str:
-    rest = {key: value for key, value in about.items() if key != "checksum"}
-    digest = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
-    for column in frame.columns:
-        values = frame[column]
-        if column == "policy":
-            digest.update("\n".join(values).encode())
-        else:
-            digest.update(np.ascontiguousarray(values.to_numpy()).tobytes())
-    return digest.hexdigest()

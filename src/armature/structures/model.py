@@ -258,8 +258,14 @@ def assemble(
     if any(derived):
         asked = {name for name, own in zip(ENTRIES, derived, strict=True) if own}
         more_shape, more_work = structure.derived_side(bool(asked & COMPARING))
-        shape = Shape(*map(np.concatenate, zip(shape, more_shape, strict=True)))
-        work = Work(*map(np.concatenate, zip(work, more_work, strict=True)))
+        shape = Shape(
+            np.concatenate([shape.real, more_shape.real]),
+            np.concatenate([shape.integer, more_shape.integer]),
+        )
+        work = Work(
+            np.concatenate([work.real, more_work.real]),
+            np.concatenate([work.integer, more_work.integer]),
+        )
     table = [*entry_addresses(kernels, tuple(oracles)), *derived, *origin, *[0] * structure.n_arms]
     return Model(record, shape, work, np.array(table, dtype=np.int64))
 

@@ -224,7 +224,7 @@ class Piece:
         equal = np.hstack([self.C, np.zeros((len(self.C), 1))])
         bounds = [(None, None)] * K + [(None, 1.0)]
         result = linprog(-np.eye(K + 1)[K], rows, right, equal, self.d, bounds=bounds)
-        return result.status == 0 and -result.fun > STRICT
+        return bool(result.status == 0 and -result.fun > STRICT)
 
     def _extreme(self, direction: Floats) -> Floats | None:
         """A point far in a direction, or None where the piece is empty."""

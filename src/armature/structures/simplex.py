@@ -55,9 +55,12 @@ def share(family: FamilyRecord, w: float, x: float, nu: float) -> float:
         return w * x / (w - nu) if x > 0.0 else 0.0
     # Bernoulli: the root of nu y^2 + (w - nu) y - w x in [0, 1], without cancellation.
     b = w - nu
-    root = math.sqrt(max(0.0, b * b + 4.0 * nu * w * x))
+    if nu < 0.0:
+        root = math.sqrt((w + nu) * (w + nu) - 4.0 * nu * w * (1.0 - x))
+    else:
+        root = math.sqrt(b * b + 4.0 * nu * w * x)
     if b >= 0.0:
-        return 2.0 * w * x / (b + root) if x > 0.0 else 0.0
+        return min(1.0, 2.0 * w * x / (b + root)) if x > 0.0 else 0.0
     return min(1.0, (root - b) / (2.0 * nu))
 
 
@@ -225,30 +228,47 @@ def write_tie(
 
 
 @kernel
-def paid(family: FamilyRecord, w: float, x: float, y: float, nu: float) -> float:
+def payment(family: FamilyRecord, w: float, x: float, y: float, nu: float) -> float:
     """The cost of an arm's share less its price."""
     return weighted_divergence(family, w, x, y) - nu * y
+
+
+@kernel
+def bounded_share(family: FamilyRecord, w: float, x: float, nu: float, most: float) -> float:
+    """The y in [0, most] that minimises w d(x, y) - nu y.
+
+    Without the upper end there need not be any: from a price of w on, a Poisson arm (and a
+    weightless arm from a price of 0 on) would take whatever it could get.
+    """
+    if (w == 0.0 or counts(family)) and nu >= w:
+        return most if nu > w or x > 0.0 else 0.0
+    return min(most, share(family, w, x, nu))
 
 
 @kernel
 def raise_bounds(
     family: FamilyRecord, mu: Floats, w: Floats, j: int, nu: float, bound: Floats
 ) -> None:
-    """At any price, what all arms pay plus the price is a lower bound on the cost: for each tie."""
+    """At any price, what all arms pay plus the price is a lower bound on the cost: for each tie.
+
+    No share is above one, and none in a tie above a half, so that each arm pays a finite amount
+    at every price: also above the weight of a Poisson arm, where ties of others may clear.
+    """
     total = nu
     size = abs(nu)
     for i in range(mu.size):
-        payment = paid(family, w[i], mu[i], share(family, w[i], mu[i], nu), nu)
-        total += payment
-        size += abs(payment)
+        own = payment(family, w[i], mu[i], bounded_share(family, w[i], mu[i], nu, 1.0), nu)
+        total += own
+        size += abs(own)
     total -= ROUNDING * size
-    own = paid(family, w[j], mu[j], share(family, w[j], mu[j], nu), nu)
+    alone = payment(family, w[j], mu[j], bounded_share(family, w[j], mu[j], nu, 1.0), nu)
     for k in range(mu.size):
         if k != j:
-            both = w[j] + w[k]
-            y = share(family, both, pooled_mean(w[j], mu[j], w[k], mu[k]), 2.0 * nu)
-            tie = paid(family, w[j], mu[j], y, nu) + paid(family, w[k], mu[k], y, nu)
-            apart = own + paid(family, w[k], mu[k], share(family, w[k], mu[k], nu), nu)
+            x = pooled_mean(w[j], mu[j], w[k], mu[k])
+            y = bounded_share(family, w[j] + w[k], x, 2.0 * nu, 0.5)
+            tie = payment(family, w[j], mu[j], y, nu) + payment(family, w[k], mu[k], y, nu)
+            y = bounded_share(family, w[k], mu[k], nu, 1.0)
+            apart = alone + payment(family, w[k], mu[k], y, nu)
             bound[k] = max(bound[k], total - apart + tie)
 
 

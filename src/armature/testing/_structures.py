@@ -58,19 +58,27 @@ class Problem:
 
 
 def random_problem(structure: Structure, family: Family, rng: np.random.Generator) -> Problem:
-    """Means in M or not, some tied or on the boundary; weights from 1e-6 to 1, some of them 0."""
+    """Means in M or not, some equal, some (or all) at an end of the family's domain.
+
+    Weights over six orders of magnitude, or small whole numbers as after a few pulls; some are 0.
+    """
     K = structure.n_arms
     means = rng.uniform(0.02, 0.98, K)
-    kind = rng.integers(4)
+    kind = rng.integers(5)
     if kind == 0:
         means = np.clip(structure.project(means, np.ones(K), family).means, 0.0, 1.0)
     elif kind == 1:
         means = np.round(means, 1)
-    if isinstance(family, (Bernoulli, Poisson)) and rng.random() < 0.2:
-        means[rng.integers(K)] = 0.0
+    elif kind == 2:
+        means = means[rng.integers(K, size=K)]
+    for end in (family.domain.low, family.domain.high):
+        if end in family.domain and rng.random() < 0.3:
+            means[rng.random(K) < rng.choice([0.2, 0.5, 1.0])] = end
     if isinstance(family, Exponential):
         means = np.maximum(means, 0.01)
     weights = 10.0 ** rng.uniform(-6.0, 0.0, K)
+    if rng.random() < 0.3:
+        weights = rng.integers(1, 65, K).astype(np.float64)
     weights[rng.random(K) < 0.15] = 0.0
     best, challenger = rng.permutation(K)[:2].tolist()
     return Problem(structure, family, means, weights, best, challenger)

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from armature.experiments.experiment import Experiment
-from armature.experiments.run import claim_folder, run_experiment
+from armature.experiments.folder import claim_folder
+from armature.experiments.run import run_experiment
 from armature.experiments.study.ablations import ablation_cases, posterior_cases
 from armature.experiments.study.cases import Case, mints_cases, panel_cases, random_cases
 from armature.experiments.study.search import search

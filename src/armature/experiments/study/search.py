@@ -61,7 +61,7 @@ def search(out: Path, size: Size, progress: Progress) -> list[tuple[Failure, Res
         for against in ("UCB", "the best other"):
             progress.update(bar, now=f"{kind} against {against}")
             path = out / f"{kind}-{against.replace(' ', '-')}.parquet"
-            if not path.is_file():
+            if not path.is_file() or not Results.load(path).is_current:
                 rng = np.random.default_rng([place, against == "UCB"])
                 worst(kind, against, size, rng).save(path)
             results = Results.load(path)

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature.bounds import lower_bound
+from armature.bounds import bound_or_none
 from armature.experiments.markdown import markdown_table
 from armature.experiments.study.search import Failure, share_stuck
+from armature.files import write_text
 from armature.plotting import Panel, plot_panels, plot_ratios
 from armature.simulation import Results
 
@@ -149,7 +150,8 @@ def growth_table(study: Study) -> str:
     """Regret at each power of ten, and growth per decade over V ln 10."""
     rows = []
     for name, results in study.long.items():
-        value = lower_bound(results.instance).value
+        bound = bound_or_none(results.instance)
+        value = 0.0 if bound is None else bound.value
         marks = [10**p for p in range(3, 10) if 10**p <= results.horizon]
         at = [int(np.searchsorted(results.checkpoints, t)) for t in marks]
         for policy in results.names:
@@ -241,7 +243,7 @@ def write_tables(study: Study, out: Path) -> None:
     text = "\n".join(
         f"<!-- {name} -->\n\n{table}\n<!-- end -->\n" for name, table in sections.items()
     )
-    (out / "tables.md").write_text(text)
+    write_text(out / "tables.md", text)
     rows = []
     for name, results in {**study.panels, **study.random}.items():
         for policy in results.names:
@@ -259,7 +261,7 @@ def write_tables(study: Study, out: Path) -> None:
                 }
             )
     frame = pd.DataFrame(rows)
-    frame.to_csv(out / "cases.csv", index=False)
+    write_text(out / "cases.csv", frame.to_csv(index=False, lineterminator="\n"))
     plot_ratios(frame, MINE, out / "ratios.png")
     panels = [
         Panel(

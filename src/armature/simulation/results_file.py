@@ -1,0 +1,101 @@
+"""Results in a Parquet file: a tidy table, and beside it what the numbers are of.
+
+The table can be read by anything that reads Parquet. What it is about is JSON in the metadata, with
+a checksum of both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armature.errors import ArmatureError
+from armature.files import replacing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = "armature results"
+VERSION = 1
+READABLE = (1,)  # versions of the format
+
+
+def write_file(path: str | os.PathLike[str], about: dict[str, Any], frame: pd.DataFrame) -> None:
+    """Write a table and what it is about."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    note = {"format": FORMAT, "version": VERSION, **about}
+    note["checksum"] = _checksum(note, frame)
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    table = table.replace_schema_metadata({FORMAT: json.dumps(note)})
+    with replacing(path) as beside:
+        pq.write_table(table, beside, write_page_checksum=True)
+
+
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:
+    """What a file is about and its table, both as they were written; refused if they are not.
+
+    `version` in what it is about is that of the format.
+    """
+    import pyarrow.parquet as pq
+
+    name = os.fspath(path)
+    if not Path(path).is_file():
+        raise ArmatureError(f"there is no file {name!r}.")
+    # A damaged file makes the reader fail in a dozen ways, so that every failure is taken for one.
+    try:
+        table = pq.ParquetFile(path, page_checksum_verification=True).read()
+        text = (table.schema.metadata or {}).get(FORMAT.encode())
+        note = None if text is None else dict(json.loads(text))
+        frame = table.to_pandas()
+    except PermissionError:
+        raise ArmatureError(f"{name!r} can't be read: its permissions forbid it.") from None
+    except Exception as error:
+        raise _damaged(name, f"it can't be read ({' '.join(str(error).split())[:200]})") from None
+    if note is None:
+        raise ArmatureError(f"{name!r} is not a file of results.")
+    if note.get("version") not in READABLE:
+        raise ArmatureError(
+            f"{name!r} has version {note.get('version')!r} of the format; this release of "
+            f"Armature reads {' and '.join(map(str, READABLE))}."
+        )
+    if not _has_the_columns(note, frame):
+        raise _damaged(name, "its columns are not those that were written")
+    if note.pop("checksum", None) != _checksum(note, frame):
+        raise _damaged(name, "its checksum does not match")
+    return {key: note[key] for key in note if key != "format"}, frame
+
+
+def _damaged(name: str, why: str) -> ArmatureError:
+    return ArmatureError(
+        f"{name!r} is damaged, it was cut off or changed: {why}. Simulate again, or restore it "
+        "from a copy."
+    )
+
+
+def _has_the_columns(note: dict[str, Any], frame: pd.DataFrame) -> bool:
+    means = note.get("means")
+    arms = [f"pulls_{k}" for k in range(len(means) if isinstance(means, list) else 0)]
+    if list(frame.columns) != ["policy", "repetition", "round", "regret", "explored", *arms]:
+        return False
+    kinds = {column: frame[column].dtype for column in frame.columns[1:]}
+    if kinds.pop("regret") != np.float64 or any(kind != np.int64 for kind in kinds.values()):
+        return False
+    return all(isinstance(name, str) for name in frame["policy"])
+
+
+def _checksum(note: dict[str, Any], frame: pd.DataFrame) -> str:
+    digest = hashlib.sha256(json.dumps(note, sort_keys=True).encode())
+    for column in frame.columns:
+        values = frame[column]
+        if column == "policy":
+            digest.update("\n".join(values).encode())
+        else:
+            digest.update(np.ascontiguousarray(values.to_numpy()).tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,167 @@
+"""Which code a run depends on, so that a change of it is never mistaken for the same run.
+
+A run is a pure function of (instance, policy, seed, repetition) *and of the code*: of this package,
+and of the modules in which a user's own classes are. `code_of` is a hash of both, and `run_key`
+puts everything together that the numbers of a run depend on.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import secrets
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Classes, describe
+from armature.instance import Instance
+from armature.policies import Policy
+
+PACKAGE = Path(__file__).parents[1]
+# What no number of a run depends on. Everything else counts, what is added later included.
+WITHOUT_INFLUENCE = (
+    "__main__.py",
+    "bandit.py",
+    "cli.py",
+    "descriptions.py",
+    "errors.py",
+    "experiments",
+    "explanation.py",
+    "files.py",
+    "plotting.py",
+    "simulation/parts.py",
+    "simulation/results.py",
+    "simulation/results_file.py",
+    "simulation/versions.py",
+    "testing",
+)
+
+
+@functools.cache
+def package_version() -> str:
+    """The version of this package."""
+    try:
+        return metadata.version("armature-bandits")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def sources(package: Path = PACKAGE) -> list[Path]:
+    """The files of the package that the numbers of a run may depend on."""
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        name = path.relative_to(package).as_posix()
+        if not any(name == other or name.startswith(other + "/") for other in WITHOUT_INFLUENCE):
+            found.append(path)
+    return found
+
+
+@functools.cache
+def package_code() -> str:
+    """A hash of the package's version and of those files."""
+    digest = hashlib.sha256(package_version().encode())
+    for path in sources():
+        digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0")
+        digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def code_of(*objects: Any) -> str:
+    """A hash of the code behind some objects: the package, and the modules of users' classes.
+
+    Of a user's class, the module counts and every module of the user's that this one uses. A class
+    whose source can't be found gets another hash each time: its runs are never taken for known.
+    """
+    digest = hashlib.sha256(package_code().encode())
+    for name, source in sorted(_own_sources(objects).items()):
+        digest.update(name.encode() + b"\0" + source + b"\0")
+    return digest.hexdigest()
+
+
+def spelled_out(classes: Classes, value: Any) -> dict[str, Any]:
+    """An object as plain data with all of its arguments, those that have their defaults too.
+
+    `build` makes an equal object from it, and goes on to do so when a default has changed.
+    """
+    description = describe(classes, value)
+    for name in inspect.signature(type(value)).parameters:
+        if name not in description:
+            description[name] = _plain(getattr(value, name))
+    return description
+
+
+def _plain(default: Any) -> Any:
+    return list(default) if isinstance(default, tuple) else default
+
+
+def run_key(instance: Instance, policy: Policy, horizon: int, seed: int) -> str:
+    """Names what the numbers of a policy's repetitions depend on: 24 hexadecimal digits."""
+    about = {
+        "structure": spelled_out(STRUCTURES, instance.structure),
+        "family": spelled_out(FAMILIES, instance.family),
+        "means": instance.means.tolist(),
+        "policy": spelled_out(POLICIES, policy),
+        "horizon": int(horizon),
+        "seed": int(seed),
+        "version": package_version(),
+        "code": code_of(policy, instance.structure, instance.family),
+    }
+    return hashlib.sha256(json.dumps(about, sort_keys=True, default=repr).encode()).hexdigest()[:24]
+
+
+def _own_sources(objects: tuple[Any, ...]) -> dict[str, bytes]:
+    """The source of each module that is a user's and stands behind some objects, by its name."""
+    found: dict[str, bytes] = {}
+    waiting = [name for value in objects for name in _class_modules(type(value))]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        module = sys.modules.get(name)
+        found[name] = _source(module)
+        if module is not None:
+            waiting += [other for other in _used_by(module) if _is_a_users(other, name)]
+    return found
+
+
+def _class_modules(cls: type[Any]) -> list[str]:
+    return [base.__module__ for base in cls.__mro__ if _is_a_users(base.__module__, "")]
+
+
+def _is_a_users(name: str, user: str) -> bool:
+    """Whether a module is neither of this package nor of Python or of something installed.
+
+    What is installed counts if it is in the package of the module that uses it.
+    """
+    top = name.partition(".")[0]
+    if top == "armature" or top in sys.stdlib_module_names:
+        return False
+    if not user or top == user.partition(".")[0]:
+        return True
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return file is not None and not {"site-packages", "dist-packages"} & set(Path(file).parts)
+
+
+def _used_by(module: ModuleType) -> Iterator[str]:
+    """The names of the modules that a module's global names come from."""
+    for value in list(vars(module).values()):
+        name = value.__name__ if isinstance(value, ModuleType) else None
+        name = name or getattr(value, "__module__", None)
+        if isinstance(name, str):
+            yield name
+
+
+def _source(module: ModuleType | None) -> bytes:
+    file = getattr(module, "__file__", None)
+    if file is not None:
+        try:
+            return Path(file).read_bytes()
+        except OSError:
+            pass
+    return secrets.token_bytes(16)

@@ -1,0 +1,1 @@
+"""What someone might add to Armature, one file each, from outside of the package."""

@@ -1,0 +1,54 @@
+"""The nearest alternative is the least over challengers and over cells, whatever the problem."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import armature as am
+from armature.testing import discover, random_problem, supported_families
+from armature.testing._structures import nearest_is_the_least
+
+STRUCTURES = [s for kind in discover(am.Structure, am) for s in kind.examples()]
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: f"{type(s).__name__}-{s.n_arms}")
+def test_nearest_is_the_least(structure: am.Structure, n_problems: int) -> None:
+    for family in supported_families(structure):
+        rng = np.random.default_rng(17)
+        for _ in range(n_problems):
+            nearest_is_the_least(random_problem(structure, family, rng))
+
+
+def test_random_problems_reach_the_ends() -> None:
+    """Means at both ends of the domain, equal means and weights of 0 are not left to luck."""
+    rng = np.random.default_rng(0)
+    problems = [random_problem(am.Simplex(4), am.Bernoulli(), rng) for _ in range(200)]
+    assert sum((p.means == 0.0).any() for p in problems) > 30
+    assert sum((p.means == 1.0).any() for p in problems) > 30
+    assert sum((p.means == p.means[0]).all() for p in problems) > 3
+    assert sum((p.weights == 0.0).any() for p in problems) > 30
+
+
+@pytest.mark.parametrize(
+    ("means", "weights", "best", "cost"),
+    [
+        ([0.015625, 0.2692307692307692, 0.0], [64.0, 52.0, 1.0], 2, 3.618809387229178),
+        ([0.0, 0.0, 0.0], [1.0, 3.0, 2.0], 0, 1.5),
+        ([0.0, 0.0, 0.0], [0.0, 47.0, 41.0], 0, 20.5),
+    ],
+)
+def test_a_tie_above_the_price_of_a_poisson_arm(
+    means: list[float], weights: list[float], best: int, cost: float
+) -> None:
+    fit = am.Simplex(3).nearest_alternative(means, weights, best, am.Poisson())
+    assert fit.cost == pytest.approx(cost, rel=1e-12)
+
+
+def test_a_bernoulli_share_near_one() -> None:
+    """Almost everything goes to the last arm: its cost is w times the little that it lacks."""
+    means, weights = [1.0, 0.0, 1.0, 1.0], [8e-5, 0.0, 1.5e-5, 7e5]
+    fit = am.Simplex(4).project(means, weights, am.Bernoulli())
+    given = np.array([8e-5, 1.5e-5]) / 7e5  # the optimal shares of arms with mean 1 are as weights
+    cost = -8e-5 * np.log(given[0]) - 1.5e-5 * np.log(given[1]) + 9.5e-5
+    assert fit.cost == pytest.approx(cost, rel=1e-6)
