@@ -69,11 +69,11 @@ class _KernelFiles(caching.NullCache):
 
     def load(self, signature: Any, target_context: Any) -> Any:
         """What was compiled for a signature; None if it has to be compiled."""
-        target_context.refresh()
         place = self.place(signature, target_context.codegen())
         body = None if place is None else files.read(place.name)
         if place is None or body is None:
             return None
+        target_context.refresh()
         try:
             payload = _Unpickler(io.BytesIO(body), place.records).load()
             if tuple(payload[0].args) != place.arguments:

@@ -95,6 +95,9 @@ class EntryLibrary(JITCodeLibrary):
         if missing:
             raise RuntimeError(f"{self.name} calls what is not there: {missing}")
         self._final_module.link_in(module)
+        for function in self._final_module.functions:  # nobody else is to share it
+            if not function.is_declaration and function.linkage == llvm.Linkage.linkonce_odr:
+                function.linkage = "internal"
 
     def symbols(self) -> set[str]:
         """The names of what is defined in it."""

@@ -42,7 +42,14 @@ class KernelFlags(compiler.Flags):
 
 
 _HASH = hash(compiler.Flags())  # of the names of the options: the same for all
-_PLAIN = (types.Number, types.Boolean, types.Array, types.NoneType)
+_PLAIN = (
+    types.Number,
+    types.Boolean,
+    types.NoneType,
+    types.Array,
+    types.BaseTuple,
+    types.SliceType,
+)
 _answers: dict[tuple[Any, ...], tuple[Any, Any]] = {}
 
 
