@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import pkgutil
 import pty
 import subprocess
 import sys
@@ -13,8 +15,9 @@ from processes import run
 from typer.testing import CliRunner
 
 import armature as am
-from armature._compile import kernel
+from armature._compile import Kernel, kernel
 from armature._compiling import notice
+from armature._compiling.fingerprint import Fingerprint
 from armature.cli import app
 from armature.compiling import checked_name, example_of
 from armature.descriptions import FAMILIES, STRUCTURES
@@ -43,6 +46,20 @@ def test_without_it_there_is_something_to_compile(tmp_path: Path) -> None:
         "am.Unconstrained(2).project([1, 2], [1, 1], am.Gaussian()); print(notice.count)"
     )
     assert int(run(code, ARMATURE_CACHE_DIR=str(tmp_path))) > 0
+
+
+def test_every_kernel_of_the_library_can_be_kept() -> None:
+    kernels = {
+        value
+        for info in pkgutil.walk_packages(am.__path__, "armature.")
+        if not info.name.endswith("__main__")
+        for value in vars(importlib.import_module(info.name)).values()
+        if isinstance(value, Kernel)
+    }
+    assert len(kernels) > 200
+    am.Unconstrained(2).project([1, 2], [1, 1], am.Gaussian())  # Numba has been taught by now
+    for one in kernels:
+        Fingerprint(one)
 
 
 def test_every_structure_has_an_example_with_some_family() -> None:

@@ -214,3 +214,27 @@ def test_what_numba_was_taught_is_told_apart(place: Path) -> None:
     assert run("import taught; print(taught.ask_one(1.0))", cwd=place) == "2.0\n"
     assert run("import taught; print(taught.ask_other(1.0))", cwd=place) == "3.0\n"
     assert run("import taught; print(taught.ask_both(1.0))", cwd=place) == "(2.0, 3.0)\n"
+
+
+PLAIN = """
+import numba
+from armature._compile import callback
+
+def answer(x):
+    return 2.0 * x
+
+@callback
+def ask(x):
+    with numba.objmode(y="float64"):
+        y = answer(x)
+    return y
+"""
+
+
+def test_calls_of_plain_python_are_cached_too(place: Path) -> None:
+    (place / "plain.py").write_text(PLAIN)
+    code = "from plain import ask\n" + COUNT
+    assert run(code, cwd=place) == "6.0 0\n"
+    assert run(code, cwd=place) == "6.0 1\n"
+    (place / "plain.py").write_text(PLAIN.replace("2.0 * x", "5.0 * x"))
+    assert run(code, cwd=place) == "15.0 1\n"

@@ -47,6 +47,8 @@ class Kernel(Generic[P, R]):
     `NUMBA_DISABLE_JIT=1` all of them run interpreted, with the same results.
     """
 
+    stands_for: Kernel[..., Any] | None = None  # the kernel that it only wraps, if it does
+
     def __init__(self, py_func: Callable[P, R], **options: bool) -> None:
         functools.update_wrapper(self, py_func)
         self.py_func, self.options = py_func, {"nogil": True, "_nrt": False, **options}

@@ -45,6 +45,7 @@ class _KernelFiles(caching.NullCache):
 
     def __init__(self, kernel: Any, kind: str) -> None:
         self._kernel, self._kind = kernel, kind
+        self._missing: tuple[Any, Place | None] = None, None  # what was asked for last, in vain
 
     @property
     def cache_path(self) -> str | None:
@@ -72,6 +73,7 @@ class _KernelFiles(caching.NullCache):
         place = self.place(signature, target_context.codegen())
         body = None if place is None else files.read(place.name)
         if place is None or body is None:
+            self._missing = signature, place
             return None
         target_context.refresh()
         try:
@@ -87,7 +89,9 @@ class _KernelFiles(caching.NullCache):
         """Keep what was compiled, if possible."""
         if any(not part.can_cache for part in result.lifted):
             return
-        place = self.place(signature, result.library.codegen)
+        asked, place = self._missing
+        if asked is not signature:
+            place = self.place(signature, result.library.codegen)
         if place is None:
             return
         result.fndesc.typemap = result.fndesc.calltypes = None  # may not be picklable

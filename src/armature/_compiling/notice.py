@@ -75,6 +75,7 @@ def subject(kernel: Any) -> str:
     >>> subject(unimodal.project)
     'the unimodal oracles'
     """
+    kernel = getattr(kernel, "stands_for", None) or kernel
     package, _, module = kernel.__module__.rpartition(".")
     name = module.strip("_").replace("_", " ")
     kind = KINDS.get(package.rpartition(".")[2])

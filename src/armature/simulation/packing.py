@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from armature._compile import Kernel, kernel
 from armature.arrays import Ints
+
+R = TypeVar("R")
 
 
 def pack(state: Any) -> Ints:
@@ -45,7 +47,7 @@ def packed_choose(choose: Kernel[..., int], state_type: Any) -> Kernel[..., int]
     def packed(words: Ints, model: Any, history: Any, stream: Any) -> int:
         return choose(unpack(words), model, history, stream)
 
-    return kernel(packed)
+    return _standing_for(choose, packed)
 
 
 @functools.cache
@@ -56,7 +58,13 @@ def packed_update(update: Kernel[..., None], state_type: Any) -> Kernel[..., Non
     def packed(words: Ints, model: Any, history: Any, arm: int, reward: float) -> None:
         update(unpack(words), model, history, arm, reward)
 
-    return kernel(packed)
+    return _standing_for(update, packed)
+
+
+def _standing_for(original: Kernel[..., R], packed: Callable[..., R]) -> Kernel[..., R]:
+    made = kernel(packed)
+    made.stands_for = original
+    return made
 
 
 @functools.cache
