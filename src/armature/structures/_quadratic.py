@@ -436,6 +436,8 @@ def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> float:
     How far that moved y, or left the slacks from zero, at most: little if no digits were lost.
     """
     q = state.length[0]
+    if q == 0:
+        return 0.0
     change = state.vectors[3]
     for r in range(q):
         constraint = state.active[r]
