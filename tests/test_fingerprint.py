@@ -170,6 +170,7 @@ def test_types_that_differ_are_told_apart() -> None:
         nb.NamedTuple([nb.int64, nb.int64], one), nb.NamedTuple([nb.int64, nb.int64], other),
         nb.NamedTuple([nb.int64, nb.float64], one),
         nb.Optional(nb.int64), nb.Omitted(1), nb.Omitted(2), nb.literal(1), nb.literal(2),
+        nb.ExternalFunction("f", nb.int64(nb.int64)), nb.ExternalFunction("g", nb.int64(nb.int64)),
         nb.FunctionType(nb.int64(nb.int64)), nb.FunctionType(nb.int64(nb.float64)),
     ]  # fmt: skip
     assert len({text(kind) for kind in kinds}) == len(kinds)

@@ -160,7 +160,7 @@ def test_two_processes_fill_it_at_once(place: Path) -> None:
         for _ in range(3)
     ]
     assert {p.communicate()[0].split()[0] for p in started} == {b"7.0"}
-    assert len(kernels_of(place)) == 2
+    assert {name.partition("-")[0] for name in kernels_of(place)} == {"ask", "scaled"}
     assert run(code, cwd=place) == "7.0 1\n"
 
 
@@ -175,3 +175,66 @@ def test_what_cannot_be_described_is_compiled_each_time(place: Path) -> None:
     for _ in range(2):
         assert run("from odd import ask\n" + COUNT, cwd=place) == "3.0 0\n"
     assert kernels_of(place) == set()
+
+
+TAUGHT = """
+import armature as am
+from numba.extending import overload
+
+def one(x): ...
+def other(x): ...
+
+def teach(function, c):
+    @overload(function)
+    def _lesson(x):
+        def call(x):
+            return x * c
+        return call
+
+teach(one, 2.0)
+teach(other, 3.0)
+
+@am.kernel
+def ask_one(x):
+    return one(x)
+
+@am.kernel
+def ask_other(x):
+    return other(x)
+
+@am.kernel
+def ask_both(x):
+    return ask_one(x), ask_other(x)
+"""
+
+
+def test_what_numba_was_taught_is_told_apart(place: Path) -> None:
+    """The functions behind `one` and `other` have one name, and meet in `ask_both`."""
+    (place / "taught.py").write_text(TAUGHT)
+    assert run("import taught; print(taught.ask_one(1.0))", cwd=place) == "2.0\n"
+    assert run("import taught; print(taught.ask_other(1.0))", cwd=place) == "3.0\n"
+    assert run("import taught; print(taught.ask_both(1.0))", cwd=place) == "(2.0, 3.0)\n"
+
+
+PLAIN = """
+import numba
+from armature._compile import callback
+
+def answer(x):
+    return 2.0 * x
+
+@callback
+def ask(x):
+    with numba.objmode(y="float64"):
+        y = answer(x)
+    return y
+"""
+
+
+def test_calls_of_plain_python_are_cached_too(place: Path) -> None:
+    (place / "plain.py").write_text(PLAIN)
+    code = "from plain import ask\n" + COUNT
+    assert run(code, cwd=place) == "6.0 0\n"
+    assert run(code, cwd=place) == "6.0 1\n"
+    (place / "plain.py").write_text(PLAIN.replace("2.0 * x", "5.0 * x"))
+    assert run(code, cwd=place) == "15.0 1\n"

@@ -47,6 +47,8 @@ class Kernel(Generic[P, R]):
     `NUMBA_DISABLE_JIT=1` all of them run interpreted, with the same results.
     """
 
+    stands_for: Kernel[..., Any] | None = None  # the kernel that it only wraps, if it does
+
     def __init__(self, py_func: Callable[P, R], **options: bool) -> None:
         functools.update_wrapper(self, py_func)
         self.py_func, self.options = py_func, {"nogil": True, "_nrt": False, **options}
@@ -58,30 +60,45 @@ class Kernel(Generic[P, R]):
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """The Numba dispatcher (made now if it is not there yet)."""
+        """What Python calls (made now if it is not there yet)."""
+        return self._made("dispatcher")
+
+    @functools.cached_property
+    def callee(self) -> Any:
+        """What other kernels call."""
+        return self._made("callee")
+
+    @functools.cached_property
+    def addresses(self) -> Any:
+        """What is called by address: `addresses.of(signature)`."""
+        return self._made("addresses")
+
+    def _made(self, face: str) -> Any:
+        """One of these, the same in all threads."""
         with _making:
-            if "dispatcher" not in self.__dict__:  # else another thread was faster
-                self.__dict__["dispatcher"] = _make_dispatcher(self)
-            return self.__dict__["dispatcher"]
+            if face not in self.__dict__:
+                self.__dict__[face] = _make(self, face)
+            return self.__dict__[face]
 
 
 _making = threading.RLock()
 
 
-def _make_dispatcher(kernel: Kernel[..., Any]) -> Any:
-    _teach_numba_about_kernels()
+def _make(kernel: Kernel[..., Any], face: str) -> Any:
     import numba
 
     config: Any = numba.config
     if config.DISABLE_JIT:
         return kernel.py_func
-    from armature._compiling.cache import KernelCache
-    from armature._compiling.pipeline import KernelCompiler
+    _teach_numba_about_kernels()
+    from armature._compiling import dispatchers
 
-    options: dict[str, Any] = {**kernel.options, "pipeline_class": KernelCompiler}
-    dispatcher: Any = numba.njit(error_model="numpy", **options)(kernel.py_func)
-    dispatcher._cache = KernelCache(kernel)
-    return dispatcher
+    faces = {
+        "dispatcher": dispatchers.Entry,
+        "callee": dispatchers.Callee,
+        "addresses": dispatchers.Addresses,
+    }
+    return faces[face](kernel)
 
 
 def kernel(py_func: Callable[P, R]) -> Kernel[P, R]:
@@ -116,7 +133,7 @@ def _teach_numba_about_kernels() -> None:
 
     @typeof_impl.register(Kernel)
     def _typeof_kernel(value: Kernel[..., Any], context: Any) -> Any:
-        return numba.types.Dispatcher(value.dispatcher)
+        return numba.types.Dispatcher(value.callee)
 
     for lesson in _lessons:
         lesson()

@@ -33,10 +33,8 @@ def address_of(kernel: Kernel[..., Any], signature: Any) -> int:
     if not is_compiling():
         _FUNCTIONS.append(kernel.py_func)
         return len(_FUNCTIONS) - 1
-    dispatcher = kernel.dispatcher
-    dispatcher.compile(signature)
-    result = dispatcher.get_compile_result(signature)
-    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+    address: int = kernel.addresses.of(signature)
+    return address
 
 
 def function_at(address: int) -> Callable[..., Any]:

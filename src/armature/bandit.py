@@ -18,7 +18,7 @@ from armature.families import Family, Gaussian
 from armature.files import read_text, write_text
 from armature.limits import check_mean
 from armature.plain import decoded, encoded
-from armature.policies import History, Policy
+from armature.policies import CompiledPolicy, History, Policy
 from armature.saved import as_text, content_of
 from armature.structures import Structure
 
@@ -103,6 +103,17 @@ class Bandit:
     def pending(self) -> npt.NDArray[np.int64]:
         """How many rewards of each arm are outstanding."""
         return self._pending.astype(np.int64)
+
+    def warm_up(self) -> None:
+        """Compile all that `ask` and `tell` need, or load it: so that no first caller waits.
+
+        The bandit itself stays as it is.
+        """
+        decisions = make_decisions(self._policy, self._structure, self._family, self._seed)
+        if isinstance(self._policy, CompiledPolicy):
+            for _ in range(self._structure.n_arms + 1):  # each arm once, and then a choice
+                arm = decisions.next(decisions.history)
+                decisions.take_in(arm, _middle(self._family))
 
     @overload
     def ask(self) -> Arm: ...

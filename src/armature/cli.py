@@ -225,6 +225,38 @@ def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -
         output().print(f"{name:<{width}}  {description}", soft_wrap=True)
 
 
+@app.command("compile")
+def compile_kernels(
+    structures: Annotated[
+        list[str] | None, typer.Argument(help="Names such as `unimodal`; all unless given.")
+    ] = None,
+) -> None:
+    """Fill the kernel cache, for an image or a node: later processes compile nothing."""
+    from rich.markup import escape
+    from rich.progress import Progress
+
+    from armature._compiling import notice
+    from armature._compiling.files import directory, is_writable
+    from armature.compiling import fill_cache
+    from armature.errors import ArmatureError
+
+    notice.silence()
+    with failing("what is compiled is kept"):
+        if not is_writable():
+            raise ArmatureError(f"{directory()} can't be written: set ARMATURE_CACHE_DIR.")
+        with Progress(console=complaints()) as bar:
+            task = bar.add_task("")
+            compiled = fill_cache(
+                structures or (),
+                lambda title, done, steps: bar.update(
+                    task, description=escape(title), completed=done, total=steps
+                ),
+            )
+    output().print(
+        f"{compiled.kernels} kernels were compiled; they are in {directory()}", soft_wrap=True
+    )
+
+
 def main() -> None:
     """Run the command line."""
     speak_utf8()

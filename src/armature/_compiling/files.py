@@ -35,6 +35,15 @@ def directory() -> Path | None:
         return None
 
 
+def is_writable() -> bool:
+    """Whether kernels can be kept."""
+    folder = directory()
+    if folder is None:
+        return False
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return there.is_dir() and os.access(there, os.W_OK)
+
+
 def read(name: str) -> bytes | None:
     """What was written under a name; None where there is nothing, or nothing sound."""
     folder = directory()

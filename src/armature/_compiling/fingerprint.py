@@ -58,9 +58,9 @@ class Fingerprint:
         if isinstance(numba_type, nb.BaseTuple):
             return f"({', '.join(self.type_text(t) for t in numba_type.types)},)"
         if isinstance(numba_type, nb.FunctionType):
-            signature = numba_type.signature
-            arguments = ", ".join(self.type_text(t) for t in signature.args)
-            return f"function({arguments} -> {self.type_text(signature.return_type)})"
+            return f"function{self._signature_text(numba_type.signature)}"
+        if isinstance(numba_type, nb.ExternalFunction):  # found by name in every process
+            return f"external {numba_type.symbol}{self._signature_text(numba_type.sig)}"
         if isinstance(numba_type, nb.Type) and numba_type.key == numba_type.name:
             return f"{type(numba_type).__name__} {numba_type.name}"
         if isinstance(numba_type, nb.Array) and isinstance(numba_type.dtype, nb.Number):
@@ -73,6 +73,10 @@ class Fingerprint:
                 value = getattr(numba_type, "literal_value", _MISSING)
             return f"{type(numba_type).__name__} {self._describe(value, False)}"
         raise Indescribable(f"the type {numba_type}")
+
+    def _signature_text(self, signature: Any) -> str:
+        arguments = ", ".join(self.type_text(argument) for argument in signature.args)
+        return f"({arguments} -> {self.type_text(signature.return_type)})"
 
     def _refer_to(self, function: Any, while_compiling: bool) -> str:
         """The place of a function (or kernel) in the list of those to describe."""
@@ -152,6 +156,8 @@ class Fingerprint:
             return f"{type(value).__name__} {value.dtype.descr} {value.shape} {content}"
         if isinstance(value, numba.types.Type):
             return self.type_text(value)
+        if type(value).__module__ == "numba.core.withcontexts":  # `objmode`
+            return _name_of(type(value))
         if while_compiling:  # it may be anything that Python can use: its kind must do
             return f"a {_name_of(type(value))} {getattr(value, '__name__', '')}"
         raise Indescribable(f"a {_name_of(type(value))} as a constant")

@@ -1,33 +1,53 @@
-"""How kernels are compiled: Numba's own way, with names that mean the same in every process."""
+"""How a kernel gets through Numba's front end.
+
+Numba's own way, but it ends with LLVM code (`KernelLibrary`) instead of machine code.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba.core import bytecode, compiler, untyped_passes
+from numba.core import compiler, typed_passes
+from numba.core.compiler_machinery import register_pass
 
-from armature._compiling.fingerprint import Fingerprint, Indescribable
+from armature._compiling.libraries import KernelLibrary
+from armature._compiling.names import lasting_names
+from armature._compiling.shortcuts import KernelFlags, quick_typing
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class KernelLowering(typed_passes.NativeLowering):
+    """Makes LLVM code and stops there."""
+
+    _name = "kernel_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Not for what is compiled on the way, such as a call of plain Python: that is needed."""
+        state.flags.no_compile = True
+        return bool(super().run_pass(state))
 
 
 class KernelCompiler(compiler.Compiler):
-    """Names machine code after the kernel's fingerprint.
-
-    Numba tells apart the functions that one definition makes, such as the `f` of
-    `def make(c): def f(x): return x * c`, by numbers, in the order in which they are compiled. Two
-    processes give the same number to different functions; and where a third loads what both have
-    kept, the linker takes one for the other.
-    """
+    """Leaves the code of a kernel in a `KernelLibrary`."""
 
     def compile_extra(self, function: Any) -> Any:
         """Compile a Python function."""
-        identity = bytecode.FunctionIdentity.from_function(function)
-        try:
-            identity.unique_id = int(Fingerprint(function).digest[:16], 16)
-            identity.unique_name = f"{identity.func_qualname}${identity.unique_id}"
-        except Indescribable:
-            pass  # it is not kept for another process either
-        self.state.func_id = identity
-        untyped_passes.ExtractByteCode().run_pass(self.state)
-        self.state.lifted = ()
-        self.state.lifted_from = None
-        return self._compile_bytecode()
+        with lasting_names(), quick_typing(self.state.typingctx):
+            return super().compile_extra(function)
+
+    def _compile_core(self) -> Any:
+        state = self.state  # of a function, or of what is left of it without calls of plain Python
+        state.library = KernelLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags = KernelFlags(state.flags)
+        return super()._compile_core()
+
+    def define_pipelines(self) -> list[Any]:
+        """Numba's passes, but for the last."""
+        pipelines = super().define_pipelines()
+        for pipeline in pipelines:
+            pipeline.passes = [
+                (KernelLowering if one is typed_passes.NativeLowering else one, title)
+                for one, title in pipeline.passes
+            ]
+            pipeline.finalize()
+        return list(pipelines)

@@ -14,6 +14,7 @@ from armature.decisions import no_such_arm
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, History
 from armature.policies.records import make_history
+from armature.simulation.packing import pack, packed_choose, packed_update
 from armature.simulation.rewards import BLOCK, Rewards, draw_block, make_rewards
 from armature.streams import DECISIONS, Stream, make_stream
 from armature.structures.model import Model, make_model
@@ -43,14 +44,12 @@ def make_record(checkpoints: Ints, n_arms: int) -> Record:
     )
 
 
-def chooser_at(
-    address: int, state: Any, model: Model, history: History, stream: Stream
-) -> Callable[..., int]:
+def chooser_at(address: int, model: Model, history: History, stream: Stream) -> Callable[..., int]:
     """The `choose` kernel at an address; the other arguments only say of what types."""
     return function_at(address)
 
 
-def updater_at(address: int, state: Any, model: Model, history: History) -> Callable[..., None]:
+def updater_at(address: int, model: Model, history: History) -> Callable[..., None]:
     """The `update` kernel at an address."""
     return function_at(address)
 
@@ -60,20 +59,22 @@ def _teach_policies_at() -> None:
     from numba.core import types
     from numba.extending import overload
 
-    @overload(chooser_at)
-    def _chooser_at(address: Any, state: Any, model: Any, history: Any, stream: Any) -> Any:
-        choose = make_caller(types.int64(state, model, history, stream))
+    words = types.int64[::1]
 
-        def call(address: Any, state: Any, model: Any, history: Any, stream: Any) -> Any:
+    @overload(chooser_at)
+    def _chooser_at(address: Any, model: Any, history: Any, stream: Any) -> Any:
+        choose = make_caller(types.int64(words, model, history, stream))
+
+        def call(address: Any, model: Any, history: Any, stream: Any) -> Any:
             return choose(address)
 
         return call
 
     @overload(updater_at)
-    def _updater_at(address: Any, state: Any, model: Any, history: Any) -> Any:
-        update = make_caller(types.void(state, model, history, types.int64, types.float64))
+    def _updater_at(address: Any, model: Any, history: Any) -> Any:
+        update = make_caller(types.void(words, model, history, types.int64, types.float64))
 
-        def call(address: Any, state: Any, model: Any, history: Any) -> Any:
+        def call(address: Any, model: Any, history: Any) -> Any:
             return update(address)
 
         return call
@@ -95,7 +96,7 @@ def play(
     choose_address: int,
     update_address: int,
     each_arm_first: bool,
-    state: Any,
+    state: Ints,
     model: Model,
     history: History,
     stream: Stream,
@@ -106,10 +107,12 @@ def play(
 ) -> int:
     """Go on for some rounds; 0, or the first choice that is no arm, at which the run stops.
 
+    `state` is packed into words.
+
     Most of a round's time is the policy's if nothing is called for the rest: so `next_reward` and
     `take_in` are written out, on local names.
     """
-    choose = chooser_at(choose_address, state, model, history, stream)
+    choose = chooser_at(choose_address, model, history, stream)
     pulls = history.pulls
     sums = history.sums
     means = history.means
@@ -136,7 +139,7 @@ def play(
         clock[0] = t + 1
         total += gaps[arm]
         if update_address != 0:
-            update = updater_at(update_address, state, model, history)
+            update = updater_at(update_address, model, history)
             update(state, model, history, arm, reward)
         if t + 1 == checkpoints[record.progress[0]]:
             record.total[0] = total
@@ -163,10 +166,11 @@ class Run:
         history = make_history(instance.n_arms)
         stream = make_stream(seed, repetition, DECISIONS)
         self.record = make_record(checkpoints, instance.n_arms)
+        self._state = state  # what the words point to
         self._arguments = (
             *policy_addresses(policy, state, model, history, stream),
             policy.starts_with_each_arm,
-            state,
+            pack(state) if is_compiling() else state,
             model,
             history,
             stream,
@@ -212,10 +216,12 @@ def _compile_addresses(
     state_type, model_type, history_type, stream_type = (
         numba.typeof(value) for value in (state, model, history, stream)
     )
+    words = types.int64[::1]
     choose = address_of(
-        policy.choose, types.int64(state_type, model_type, history_type, stream_type)
+        packed_choose(policy.choose, state_type),
+        types.int64(words, model_type, history_type, stream_type),
     )
     if policy.update is None:
         return choose, 0
-    signature = types.void(state_type, model_type, history_type, types.int64, types.float64)
-    return choose, address_of(policy.update, signature)
+    signature = types.void(words, model_type, history_type, types.int64, types.float64)
+    return choose, address_of(packed_update(policy.update, state_type), signature)
