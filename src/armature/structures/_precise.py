@@ -39,6 +39,7 @@ from armature.structures.vectors import copy, diagonal, fill, largest
 PRECISELY_FEASIBLE = 1e-13  # how far a constraint may be violated, relative to the size of means
 SOLVED_ENOUGH = 1e-9  # the same for those that were given up because they contradict the others
 SUSPECT = 1e-10  # a normal's free part that is so small asks whether it depends on the active ones
+NOTHING_FREE = 1e-50  # one that is nothing but rounding
 DEPENDS = 2e-15  # it does if so little remains of it: its entries are rounded themselves
 NO_CHANGE = 1e-20  # what counts as no effect of a multiplier on another
 GIVEN_UP = 2  # the status of a constraint that neither can be met nor is proved to contradict
@@ -380,7 +381,8 @@ def precise_take_up(
         whole, _rest = dot(image, image_tail, image, image_tail, 0, n)
         free, free_tail = dot(image, image_tail, image, image_tail, q, n)
         write_changes(state, tail)
-        depends = free <= 0.0
+        is_nothing = free <= NOTHING_FREE * whole
+        depends = is_nothing
         if not depends and free < SUSPECT * whole:
             terms = remainder(rows, limits, basis, state, tail, constraint, sign)
             depends = largest(state.vectors[2]) <= DEPENDS * terms
@@ -404,10 +406,11 @@ def precise_take_up(
         if depends and blocking < 0:
             state.active[q] = constraint
             state.multipliers[q] = sign
-            return INFEASIBLE
+            if is_nothing or is_proved(rows, limits, basis, state, tail, size):
+                return INFEASIBLE
         step = math.inf
         step_tail = 0.0
-        if not depends:
+        if not is_nothing:
             step, step_tail = divide(-room, -room_tail, free, free_tail)
         is_full = step <= blocked
         if not is_full:
@@ -419,7 +422,7 @@ def precise_take_up(
             )
         add_multiple(-step, -step_tail, change, change_tail, state.multipliers, tail.multipliers, q)
         multiplier, multiplier_tail = add(multiplier, multiplier_tail, step, step_tail)
-        if not depends:
+        if not is_nothing:
             for c in range(q, n):
                 f, f_tail = multiply(step, step_tail, image[c], image_tail[c])
                 add_multiple(f, f_tail, state.columns[c], tail.columns[c], state.y, tail.y, n)

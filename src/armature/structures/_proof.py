@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.arrays import Floats
 from armature.structures._quadratic import (
     Limits,
@@ -56,7 +56,7 @@ def is_infeasible(rows: Rows, limits: Limits, basis: Floats, state: State, size:
     return -total > PROVED * scale * whole and -total > 2.0 * drift * REACH * scale
 
 
-@kernel
+@inlined
 def excess(
     rows: Rows,
     limits: Limits,
@@ -101,7 +101,7 @@ def excess(
     return total
 
 
-@kernel
+@inlined
 def is_minimum(value: float, excess_value: float, steepest: float, size: float) -> bool:
     """Whether so small an excess is no more than rounding."""
     return excess_value <= MINIMAL * value + ROUNDING * steepest * size * size

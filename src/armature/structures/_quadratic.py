@@ -207,7 +207,7 @@ def entry(rows: Rows, limits: Limits, K: int, constraint: int, number: int) -> t
     return lower, -1.0
 
 
-@kernel
+@inlined
 def add_row(rows: Rows, limits: Limits, constraint: int, factor: float, gradient: Floats) -> None:
     """gradient += factor * (the gradient of a constraint in lam)."""
     m = rows.right.size
@@ -255,7 +255,7 @@ def write_normal(
         add_arm(basis, lower, -sign, normal)
 
 
-@kernel
+@inlined
 def most_violated(rows: Rows, limits: Limits, state: State, tolerance: float) -> int:
     """The inactive inequality that is violated most, or -1."""
     m = rows.right.size
@@ -429,7 +429,7 @@ def take_up(
     return STUCK
 
 
-@kernel
+@inlined
 def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> float:
     """Put the active constraints back to exactly zero slack: y += J1 s with R' s = -slacks.
 
