@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.families import Family
+from armature.policies._options import check_horizon, check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.records import History
 from armature.streams import Stream
@@ -45,6 +46,8 @@ def clipped_level(values: Floats, radius: float) -> float:
             excess = max(0.0, values[i] - nu)
             square += excess * excess
             total += excess
+        if total == 0.0:
+            return nu  # next to the values, the radius is nothing
         step = (square - radius * radius) / (2.0 * total)
         if not step > 1e-13 * (abs(nu) + radius):
             return nu
@@ -70,13 +73,20 @@ def bound_categories(state: CATSEState, history: History, variance: float, n: fl
 
 @kernel
 def eliminate(state: CATSEState) -> None:
-    """Drop the categories that another one is sure to beat."""
+    """Drop the categories that another one is sure to beat.
+
+    Rewards that the confidence bounds do not account for can make a category's own bounds cross,
+    and every category one that is beaten: the one with the highest upper bound always stays.
+    """
     best = -math.inf
+    highest = -1
     for c in range(state.active.size):
         if state.active[c] == 1:
             best = max(best, state.low[c])
+            if highest < 0 or state.high[c] > state.high[highest]:
+                highest = c
     for c in range(state.active.size):
-        if best > state.high[c]:
+        if best > state.high[c] and c != highest:
             state.active[c] = 0
 
 
@@ -133,6 +143,10 @@ class CATSE(CompiledPolicy):
     needs_horizon: ClassVar[bool] = True
     saved: ClassVar = ("active",)
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "delta", 0.0, 1.0, "a probability", above=True, optional=True)
+        check_horizon(self)
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:

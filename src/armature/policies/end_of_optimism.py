@@ -13,6 +13,7 @@ from armature.arrays import Floats, Ints
 from armature.bounds.allocation import CERTIFIED, Solution, Task, allocate
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family, Gaussian
+from armature.policies._options import check_horizon, check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream
@@ -120,6 +121,10 @@ class EndOfOptimism(CompiledPolicy):
     oracles: ClassVar = ("alt_min", "nearest")
     saved: ClassVar = ("phase", "means", "targets", "tolerance")
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "c")
+        check_horizon(self)
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats
 from armature.families import Family
+from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History, argmax
 from armature.streams import Stream
@@ -52,6 +53,10 @@ class LinUCB(CompiledPolicy):
     needs_sub_gaussian: ClassVar[bool] = True
     starts_with_each_arm: ClassVar[bool] = False
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "width")
+        check_number(self, "ridge", 1e-12, what="a positive number")
 
     def init(self, structure: Structure, family: Family) -> LinUCBState:
         assert isinstance(structure, Linear)

@@ -15,6 +15,7 @@ from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
 from armature.families.kernels import divergence
 from armature.policies._explanation import Belief
+from armature.policies._options import check_horizon, check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream
@@ -120,6 +121,11 @@ class OSSB(CompiledPolicy):
     saved: ClassVar = ("explored", "allocation")
     choose: ClassVar = choose
 
+    def __post_init__(self) -> None:
+        check_number(self, "epsilon", high=1.0, optional=True)
+        check_number(self, "gamma")
+        check_horizon(self)
+
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:
         return cls(horizon=1000), cls(epsilon=0.1, gamma=0.2)
@@ -131,8 +137,10 @@ class OSSB(CompiledPolicy):
         weights, best = belief.pulls.copy(), belief.leader
         weights[best] = FREE * weights.max()
         fit = belief.structure.nearest_alternative(belief.projected, weights, best, belief.family)
-        known = belief.family.divergence(belief.projected[best], fit.means[best])
-        told = math.inf if weights[best] * known > 0.5 * fit.cost > 0.0 else fit.cost
+        told = fit.cost
+        if told < math.inf:  # else there is no alternative at all
+            known = belief.family.divergence(belief.projected[best], fit.means[best])
+            told = math.inf if weights[best] * known > 0.5 * fit.cost > 0.0 else fit.cost
         bar = (1.0 + self.gamma) * math.log(1.0 + belief.rounds)
         if told >= bar:
             return (

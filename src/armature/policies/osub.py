@@ -11,6 +11,7 @@ from armature._compile import kernel
 from armature.arrays import Floats
 from armature.families import Family
 from armature.families.kernels import upper
+from armature.policies._options import check_number, check_whole
 from armature.policies._policy import CompiledPolicy
 from armature.policies.klucb import kl_level
 from armature.policies.records import History, argmax
@@ -63,6 +64,10 @@ class OSUB(CompiledPolicy):
     saved: ClassVar = ("led",)
     ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_whole(self, "gamma")
+        check_number(self, "c")
 
     def init(self, structure: Structure, family: Family) -> OSUBState:
         return OSUBState(np.zeros(structure.n_arms), self.gamma + 1.0, self.c)

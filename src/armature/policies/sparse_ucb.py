@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Ints
 from armature.families import Family
+from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History
 from armature.streams import Stream
@@ -82,6 +83,9 @@ class SparseUCB(CompiledPolicy):
     needs_sub_gaussian: ClassVar[bool] = True
     saved: ClassVar = ("turn",)
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "a", 1e-12, what="a positive number")
 
     def init(self, structure: Structure, family: Family) -> SparseUCBState:
         assert isinstance(structure, Sparse)
