@@ -2,11 +2,12 @@
 # make test             everything: lint, format, types, import contract, doctests, tests
 # make test-exhaustive  the same with ten times as many random problems
 # make docs             the documentation as a site, into site/
+# make study            Challenger against all other policies, into out-study/: an hour on two cores
 # make benchmarks       how fast oracles, bounds, policies and the engine are
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install reproduce test test-exhaustive check docs benchmarks clean
+.PHONY: install reproduce study test test-exhaustive check docs benchmarks clean
 
 install: .venv/installed-test
 
@@ -25,6 +26,9 @@ install: .venv/installed-test
 
 reproduce: .venv/bin/armature
 	$(BIN)/armature reproduce
+
+study: .venv/bin/armature
+	$(BIN)/python -m studies.challenger
 
 check: .venv/installed-test
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """Write the tables and pictures of docs/challenger.md and docs/choosing.md from a study's folder.
 
-armature study challenger --out study      # about an hour on two cores; can be interrupted
-python benchmarks/challenger.py study
+python -m studies.challenger               # about an hour on two cores; can be interrupted
+python benchmarks/challenger.py out-study
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def test_saved_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        (lambda c: c.update(version=2), "saved in version 2 of the format; this release"),
+        (lambda c: c.update(version=3), "saved in version 3 of the format; this release"),
         (lambda c: c.update(format="jam"), "not a saved bandit"),
         (lambda c: c["sums"].__setitem__(0, 99.0), "changed or cut off"),
         (lambda c: c.pop("checksum"), "changed or cut off"),

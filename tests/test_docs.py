@@ -34,6 +34,8 @@ def check_command(line: str) -> None:
     if words[0] == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert set(words[1:]) <= set(targets), line
+    elif words[:2] == ["python", "-m"]:
+        assert (ROOT / words[2].replace(".", "/") / "__main__.py").is_file(), line
     elif words[0] == "python":
         assert (ROOT / words[1]).is_file(), line
     elif words[0] == "python3":
@@ -50,7 +52,7 @@ def test_every_block_is_checked(document: Path) -> None:
         if language == "python":
             assert ">>> " in text, f"{document.name}: not a doctest:\n{text}"
         elif language == "toml":
-            assert set(tomllib.loads(text)) <= set(ALL_KEYS)
+            assert set(tomllib.loads(text)) <= {*ALL_KEYS, "experiment"}
         elif language == "console":
             for line in text.splitlines():
                 check_command(line)
@@ -65,6 +67,7 @@ def test_every_block_is_checked(document: Path) -> None:
         ("armature run x --jots 2", "--jots"),
         ("make tea", "tea"),
         ("python benchmarks/speed.py", "speed"),
+        ("python -m studies.chancellor", "chancellor"),
         ("armadillo", "armadillo"),
     ],
 )

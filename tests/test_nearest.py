@@ -52,3 +52,13 @@ def test_a_bernoulli_share_near_one() -> None:
     given = np.array([8e-5, 1.5e-5]) / 7e5  # the optimal shares of arms with mean 1 are as weights
     cost = -8e-5 * np.log(given[0]) - 1.5e-5 * np.log(given[1]) + 9.5e-5
     assert fit.cost == pytest.approx(cost, rel=1e-6)
+
+
+def test_a_light_arm_beside_a_very_heavy_one() -> None:
+    """What is left of a sum after a weight of 1e13 is taken out of it is not taken at its word."""
+    means = [0.8647773169552092, 0.8615621017085199, 0.3201547981606504, 0.8461351499762436]
+    weights = [1.44324595e13, 1.44324595e5, 2.74813697, 4241.77446]
+    structure, family = am.Categorised([0, 0, 0, 0]), am.Exponential()
+    one_by_one = [structure.alt_min(means, weights, 0, k, family).cost for k in (1, 2, 3)]
+    nearest = structure.nearest_alternative(means, weights, 0, family).cost
+    assert nearest == pytest.approx(min(one_by_one), rel=1e-9)

@@ -37,19 +37,49 @@ CASES = [
 ]
 
 
+def trials_of(
+    policy: type[am.Policy], kind: type[am.Structure]
+) -> list[tuple[am.Policy, am.Structure, am.Family]]:
+    """The first variant with every example of a structure; every variant with the largest example.
+
+    The latter with every family, the others with the first one that is supported.
+    """
+    examples = kind.examples()
+    largest = max(examples, key=lambda structure: structure.n_arms)
+    trials = []
+    for n, variant in enumerate(policy.examples()):
+        for structure in [largest] if n else examples:
+            known = supported_families(structure)
+            families = [f for f in FAMILIES if f in known and variant.supports(structure, f)]
+            families = families if structure is largest else families[:1]
+            trials += [(variant, structure, family) for family in families]
+    return trials
+
+
 @pytest.mark.parametrize(("policy", "kind"), CASES)
 def test_conformance(policy: type[am.Policy], kind: type[am.Structure]) -> None:
-    """All variants of a policy with the first, for each family; the default with the others."""
-    structures = kind.examples()
-    supported = 0
-    for family in FAMILIES:
-        for n, variant in enumerate(policy.examples()):
-            structure = structures[n % len(structures)]
-            if family in supported_families(structure) and variant.supports(structure, family):
-                check_policy(variant, structure, family, ROUNDS)
-                supported += 1
-    if not supported:
+    trials = trials_of(policy, kind)
+    if not trials:
         pytest.skip(f"{policy.__name__} is not for {kind.__name__}")
+    for trial in trials:
+        check_policy(*trial, ROUNDS)
+
+
+def test_what_conformance_covers() -> None:
+    """Each policy meets all that it supports, and not only where there are two arms."""
+    for policy in POLICIES.values():
+        first = policy.examples()[0]
+        for kind in KINDS:
+            trials = trials_of(policy, kind)
+            met = {(structure, type(family)) for _, structure, family in trials}
+            for structure in kind.examples():
+                families = [
+                    f for f in supported_families(structure) if first.supports(structure, f)
+                ]
+                assert not families or any(other == structure for other, _ in met)
+            if trials:
+                assert {variant for variant, _, _ in trials} == set(policy.examples())
+                assert max(structure.n_arms for _, structure, _ in trials) >= 4
 
 
 @pytest.mark.parametrize(

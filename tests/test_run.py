@@ -60,7 +60,7 @@ def test_a_run_is_what_simulate_gives(spec: Path, tmp_path: Path) -> None:
     same = am.simulate(instance, [am.UCB(), am.SPk(test="raw")], 300, 25, seed=5)
     for name in same.names:
         assert np.array_equal(results.regret(name), same.regret(name))
-    code, output = invoke("run", str(spec), "--json", "--quiet", "--jobs", "1")
+    code, output = invoke("run", str(spec), "--json", "--quiet", "--workers", "1")
     assert code == 0
     regret = json.loads(output)["results"][0]["policies"]["UCB"]["regret"]
     assert regret == pytest.approx(same.regret("UCB")[:, -1].mean())
@@ -116,7 +116,7 @@ def test_a_sweep_makes_a_grid() -> None:
         ('policies = ["ucb", { kind = "spk", test = "raw" }]', "", "there are no policies"),
         ('"ucb"', "3", "3 is neither a name nor a table"),
         ('"ucb"', '"catse"', "CATSE is for Categorised structures, not for Unimodal"),
-        ('"ucb"', '"no_such_module:Policy"', "can't be imported"),
+        ('"ucb"', '"no_such_module:Policy"', "importing it runs its code. If you trust it, allow"),
         ("[structure]", "[sweep]\nx = [1]\n[structure]", "sweep.x: the key 'x' is unknown"),
         ("[structure]", "[sweep]\nseed = 1\n[structure]", "must have a list for each key"),
         ("title", "title title", "this is not TOML"),
@@ -149,15 +149,22 @@ def test_policies_and_structures_of_ones_own(tmp_path: Path, monkeypatch) -> Non
         "        free = am.Unconstrained(self.n_arms)\n"
         "        return free.alt_min(means, weights, best, challenger, family)\n"
     )
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     path = tmp_path / "spec.toml"
     text = SPEC.replace('"ucb"', '"mine_for_test:Last"').replace("horizon = 300", "horizon = 50")
     text = text.replace('kind = "unimodal"', 'kind = "mine_for_test:Anything"\nn_arms = 5')
     path.write_text(text.replace("repetitions = 25", "repetitions = 2"))
-    code, output = invoke("run", str(path), "--json", "--quiet", "--out", str(tmp_path / "out"))
-    assert code == 0, output
-    last = json.loads(output)["results"][0]["policies"]["Last"]
-    assert last["regret"] == pytest.approx(0.7 + 0.5 + 0.2 + 46 * 0.8)
+    command = ("run", str(path), "--json", "--quiet", "--out", str(tmp_path / "out"))
+    code, output = invoke(*command)
+    assert code == 2
+    assert "--allow mine_for_test" in " ".join(output.split())
+    assert "mine_for_test" not in sys.modules
+    for _ in range(2):  # the second time from the file of results
+        code, output = invoke(*command, "--allow", "mine_for_test")
+        assert code == 0, output
+        last = json.loads(output)["results"][0]["policies"]["Last"]
+        assert last["regret"] == pytest.approx(0.7 + 0.5 + 0.2 + 46 * 0.8)
 
 
 def start(spec: Path, out: Path) -> subprocess.Popen[str]:

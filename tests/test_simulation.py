@@ -291,7 +291,7 @@ def test_bad_input() -> None:
         (([am.UCB()], 3), "horizon = 3 is less than the 4 arms, each of which is pulled once"),
         (([am.UCB()], 100, 0), "repetitions must be a whole number"),
         (([am.UCB()], 100, 1, -1), "seed must be an integer"),
-        (([am.UCB()], 100, 1, 0, 0), "workers = 0: at least one is needed"),
+        (([am.UCB()], 100, 1, 0, 0), "workers must be a whole number, at least 1; got 0"),
         (([am.CATSE()], 100), "CATSE is for Categorised structures"),
     ):
         with pytest.raises(am.ArmatureError, match=complaint):

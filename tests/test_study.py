@@ -1,4 +1,4 @@
-"""`armature study`: its problems, its statistics, its search, and that it goes on where it was."""
+"""The study of Challenger: its problems, its statistics, its search, and that it goes on."""
 
 from __future__ import annotations
 
@@ -10,21 +10,28 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_run import invoke
+from typer.testing import CliRunner
 
 import armature as am
 from armature.descriptions import POLICIES
-from armature.experiments.study import search as searching
-from armature.experiments.study.ablations import in_structure, sample
-from armature.experiments.study.cases import GROUPS, mints_cases, panel_cases, random_cases
-from armature.experiments.study.run import QUICK
 from armature.simulation.results import PolicyRuns
+from studies.challenger import run as running
+from studies.challenger import search as searching
+from studies.challenger.__main__ import app
+from studies.challenger.ablations import in_structure, sample
+from studies.challenger.cases import GROUPS, mints_cases, panel_cases, random_cases
+from studies.challenger.size import FULL, QUICK, Size
+
+
+def study(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(arguments))
+    return result.exit_code, result.output
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("study") / "out"
-    code, output = invoke("study", "challenger", "--quick", "--out", str(folder))
+    code, output = study("--quick", "--out", str(folder))
     assert code == 0, output
     return folder
 
@@ -95,10 +102,41 @@ def test_the_search_finds_a_planted_weakness(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(searching, "simulate", simulate)
     size = QUICK.__class__(**{**vars(QUICK), "generations": 10})
-    found = searching.worst("unconstrained", "UCB", size, np.random.default_rng(0))
+    found = searching.worst("unconstrained", "UCB", size, None, np.random.default_rng(0))
     ratio, _, rival = searching.ratio_of(found)
     assert rival == "UCB"
     assert ratio > 3.0  # the starting instances have means below 1
+
+
+def test_the_search_uses_the_workers_that_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def simulate(*arguments: object, workers: int | None = None, **more: object) -> object:
+        seen.append(workers)
+        return results_of({"Challenger": [2.0, 2.0], "UCB": [1.0, 1.0]}, {})
+
+    monkeypatch.setattr(searching, "simulate", simulate)
+    searching.worst("unimodal", "UCB", QUICK, 3, np.random.default_rng(0))
+    assert set(seen) == {3}
+    assert len(seen) == 12 + 12 + 1  # a crowd, one generation, the last measurement
+
+
+def test_where_it_goes_and_with_how_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def run_study(out: Path, size: Size, workers: int | None, console: object) -> None:
+        seen.append((str(out), size, workers))
+
+    monkeypatch.setattr(running, "run_study", run_study)
+    assert study()[0] == study("--quick", "--workers", "2")[0] == study("--out", "x")[0] == 0
+    assert seen == [("out-study", FULL, None), ("out-study-quick", QUICK, 2), ("x", FULL, None)]
+    assert study("--workers", "0")[0] == 2
+
+
+def test_only_public_modules_are_imported() -> None:
+    for path in (Path(__file__).parent.parent / "studies").rglob("*.py"):
+        for module in re.findall(r"^(?:from|import) (armature[\w.]*)", path.read_text(), re.M):
+            assert "._" not in module, f"{path.name}: {module}"
 
 
 def test_the_tables_hold_what_the_runs_gave(out: Path) -> None:
@@ -126,18 +164,15 @@ def test_it_goes_on_where_it_was(out: Path) -> None:
     lost = next((out / "random instances").iterdir())
     shutil.rmtree(lost)
     (out / "tables.md").unlink()
-    code, output = invoke("study", "challenger", "--quick", "--out", str(out))
+    code, output = study("--quick", "--out", str(out))
     assert code == 0, output
     assert (out / "tables.md").read_bytes() == before
 
 
 def test_another_size_is_not_mixed_in(out: Path) -> None:
-    code, output = invoke("study", "challenger", "--out", str(out))
+    code, output = study("--out", str(out))
     assert code == 2
     assert "holds another" in " ".join(output.split())
-    code, output = invoke("study", "ucb", "--out", str(out))
-    assert code == 2
-    assert "challenger" in output
 
 
 def test_which_samples_are_in_the_structure(rng: np.random.Generator) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -135,6 +139,28 @@ def test_family_suite_fails_on_planted_errors(saboteur: am.Family) -> None:
         check_family(saboteur)
 
 
+OPTIMISED = """
+import armature as am
+from armature.testing import check_family
+class Negative(am.Gaussian):
+    def divergence(self, x, y):
+        return super().divergence(x, y) - 1.0
+try:
+    check_family(Negative())
+except AssertionError as error:
+    print(error)
+"""
+
+
+def test_family_suite_does_not_depend_on_assertions() -> None:
+    """`python -O` leaves `assert` out."""
+    done = subprocess.run(
+        [sys.executable, "-O", "-c", OPTIMISED],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "Negative(sigma=1.0).divergence(x, x) is not 0" in done.stdout
+
+
 def test_the_reference_solver_notices_a_wrong_cost() -> None:
     """`assert_optimal` of the solver tests, on a cost that is off by a millionth."""
     from test_oracles import assert_optimal
@@ -205,6 +231,29 @@ class Numbered(am.PythonPolicy):
         return 0
 
 
+@dataclass(frozen=True)
+class Doubling(am.PythonPolicy):
+    """Keeps another number than it was given: what is read back is not what was written."""
+
+    period: int = 3
+
+    def __post_init__(self):
+        object.__setattr__(self, "period", 2 * self.period)
+
+    def choose(self, state, problem, history, rng):
+        return int(history.clock[0]) // self.period % problem.structure.n_arms
+
+
+class Silent(am.PythonPolicy):
+    """Has no words where all rewards are equal."""
+
+    def choose(self, state, problem, history, rng):
+        return 0
+
+    def explain(self, belief):
+        return f"{1 // int(belief.evidence > 0.0)}"
+
+
 @pytest.mark.parametrize(
     ("policy", "complaint"),
     [
@@ -213,6 +262,8 @@ class Numbered(am.PythonPolicy):
         (Nervous(), "division by zero"),
         (Unsaved(), "goes on differently"),
         (Numbered(), "numbers matter"),
+        (Doubling(), "goes on differently"),
+        (Silent(), "division"),
     ],
     ids=lambda value: type(value).__name__,
 )

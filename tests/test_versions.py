@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build
+from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, spelled_out
 from armature.simulation import versions
-from armature.simulation.versions import package_code, run_key, sources, spelled_out
+from armature.simulation.versions import package_code, run_key, sources
 
 INSTANCE = am.Instance(am.Unimodal(3), [0.0, 1.0, 0.5])
 

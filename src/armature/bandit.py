@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import os
-from collections.abc import Hashable, Sequence
-from pathlib import Path
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from armature.decisions import checked_policy, make_decisions
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, describe
+from armature.decisions import checked_count, checked_policy, make_decisions
+from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
 from armature.errors import ArmatureError
 from armature.explanation import Explanation, explain
 from armature.families import Family, Gaussian
-from armature.files import write_text
+from armature.files import read_text, write_text
+from armature.limits import check_mean
+from armature.plain import decoded, encoded
 from armature.policies import History, Policy
+from armature.saved import as_text, content_of
 from armature.structures import Structure
 
-FORMAT = "armature bandit"
-VERSION = 1
 Arm = Any  # an index, or a label where there are labels
 
 
@@ -61,9 +59,11 @@ class Bandit:
         horizon: int | None = None,
     ) -> None:
         family = Gaussian() if family is None else family
-        self._policy = checked_policy(policy, horizon)
-        self._structure, self._family, self._seed = structure, family, seed
+        self._horizon = None if horizon is None else checked_count(horizon, "horizon")
+        self._policy = checked_policy(policy, self._horizon)
+        self._structure, self._family = structure, family
         self._decisions = make_decisions(self._policy, structure, family, seed)
+        self._seed = int(seed)
         self._pending = np.zeros(structure.n_arms)
         self._outstanding = 0
         self._labels = _checked_labels(labels, structure.n_arms)
@@ -128,10 +128,11 @@ class Bandit:
 
         If anything is wrong with them, nothing changes.
         """
-        if isinstance(arm, (list, tuple, np.ndarray)) and not (
-            isinstance(arm, tuple) and arm in self._index
+        if isinstance(arm, (list, np.ndarray)) or (
+            isinstance(arm, tuple) and not self._is_label(arm)
         ):
-            if np.ndim(reward) != 1 or len(arm) != len(reward):  # type: ignore[arg-type]
+            several = isinstance(reward, (Sequence, np.ndarray)) and not isinstance(reward, str)
+            if not several or len(arm) != len(reward):  # type: ignore[arg-type]
                 raise ArmatureError("tell needs one reward for each arm.")
             arms = [self._checked_arm(a) for a in arm]
             rewards = [self._checked_reward(r) for r in reward]  # type: ignore[union-attr]
@@ -160,6 +161,12 @@ class Bandit:
         clock = history.clock + np.array([self._outstanding, 0])
         return History(pulls, means * pulls, means, clock)
 
+    def _is_label(self, arm: Arm) -> bool:
+        try:
+            return arm in self._index
+        except TypeError:
+            return False
+
     def _checked_arm(self, arm: Arm) -> int:
         if self._labels is not None:
             try:
@@ -175,7 +182,13 @@ class Bandit:
 
     def _checked_reward(self, reward: Any) -> float:
         try:
+            if isinstance(reward, (str, bytes)) or np.ndim(reward) > 0:
+                raise TypeError
             value = float(reward)
+        except OverflowError:
+            raise ArmatureError(
+                "the reward is beyond what is supported: use another unit."
+            ) from None
         except (TypeError, ValueError):
             raise ArmatureError(f"a reward is a number; got {reward!r}.") from None
         if not math.isfinite(value):
@@ -185,28 +198,33 @@ class Bandit:
                 f"the reward {value:g} can't come from {self._family}: its rewards lie in "
                 f"{self._family.support}."
             )
+        if value not in self._family.domain:
+            raise ArmatureError(
+                f"the reward {value:g} can't be taken in: it has probability 0, and as a mean it "
+                f"would lie outside of {self._family.domain}, the means of {self._family}."
+            )
+        check_mean(value, self._family.domain, "the reward")
         return value
 
     def to_json(self) -> str:
         """Everything that the next decisions depend on, for `from_json`."""
         decisions = self._decisions
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "policy": describe(POLICIES, self._policy),
-            "structure": describe(STRUCTURES, self._structure),
-            "family": describe(FAMILIES, self._family),
-            "seed": self._seed,
-            "labels": self._labels,
-            "pulls": decisions.history.pulls.tolist(),
-            "sums": decisions.history.sums.tolist(),
-            "clock": decisions.history.clock.tolist(),
-            "pending": self._pending.tolist(),
-            "random": decisions.random_state(),
-            "state": decisions.saved_state(),
-        }
-        content["checksum"] = _checksum(content)
-        return json.dumps(content, indent=1, allow_nan=False)
+        return as_text(
+            {
+                "policy": describe(POLICIES, self._policy),
+                "structure": describe(STRUCTURES, self._structure),
+                "family": describe(FAMILIES, self._family),
+                "seed": self._seed,
+                "horizon": self._horizon,
+                "labels": encoded(self._labels),
+                "pulls": decisions.history.pulls.tolist(),
+                "sums": decisions.history.sums.tolist(),
+                "clock": decisions.history.clock.tolist(),
+                "pending": self._pending.tolist(),
+                "random": decisions.random_state(),
+                "state": decisions.saved_state(),
+            }
+        )
 
     @classmethod
     def from_json(
@@ -216,54 +234,101 @@ class Bandit:
         policy: Policy | None = None,
         structure: Structure | None = None,
         family: Family | None = None,
+        allow: Allowed = (),
     ) -> Bandit:
         """The bandit that `to_json` wrote down; it goes on with the same decisions.
 
-        Policies, structures and families of your own are imported by name; give them here if they
-        can't be.
+        A text can name policies, structures and families of your own, and importing them runs their
+        code: they are imported only from the modules and packages that `allow` names. Or give the
+        objects here, and what the text says of them is not looked at.
         """
-        content = _checked_content(text)
-        bandit = cls(
-            policy or build(POLICIES, "policy", content["policy"]),
-            structure or build(STRUCTURES, "structure", content["structure"]),
-            family or build(FAMILIES, "family", content["family"]),
-            content["seed"],
-            labels=content["labels"],
-        )
-        decisions, K = bandit._decisions, bandit._structure.n_arms
+        content = content_of(text)
+        if policy is None:
+            policy = build(POLICIES, "policy", content["policy"], allow)
+        if structure is None:
+            structure = build(STRUCTURES, "structure", content["structure"], allow)
+        if family is None:
+            family = build(FAMILIES, "family", content["family"], allow)
+        labels, horizon = decoded(content["labels"]), content["horizon"]
+        bandit = cls(policy, structure, family, content["seed"], labels=labels, horizon=horizon)
+        try:
+            bandit._restore(content)
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+            if isinstance(error, ArmatureError):
+                raise
+            raise ArmatureError(f"the saved bandit does not fit its policy: {error}.") from None
+        return bandit
+
+    def _restore(self, content: dict[str, Any]) -> None:
+        decisions, K = self._decisions, self._structure.n_arms
+        history = decisions.history
         if len(content["pulls"]) != K:
             raise ArmatureError(f"the file is for {len(content['pulls'])} arms, not for {K}.")
-        decisions.history.pulls[:] = content["pulls"]
-        decisions.history.sums[:] = content["sums"]
-        decisions.history.clock[:] = content["clock"]
-        told = decisions.history.pulls > 0.0
-        means = decisions.history.sums[told] / decisions.history.pulls[told]
-        decisions.history.means[told] = means
-        bandit._pending[:] = content["pending"]
-        bandit._outstanding = int(bandit._pending.sum())
+        history.pulls[:] = content["pulls"]
+        history.sums[:] = content["sums"]
+        history.clock[:] = content["clock"]
+        told = history.pulls > 0.0
+        history.means[told] = history.sums[told] / history.pulls[told]
+        self._pending[:] = content["pending"]
+        counts = np.concatenate((history.pulls, self._pending))
+        if (
+            not ((counts >= 0.0) & (counts % 1.0 == 0.0)).all()
+            or not np.isfinite(history.sums).all()
+        ):
+            raise ArmatureError("the saved bandit's pulls and sums are not those of any rewards.")
+        self._outstanding = int(self._pending.sum())
         decisions.restore(content["state"], content["random"])
-        return bandit
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file, which at any moment is the old one or the new one."""
         write_text(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], **own: Any) -> Bandit:
-        """The bandit in a file; `own` as for `from_json`."""
-        return cls.from_json(Path(path).read_text(), **own)
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        policy: Policy | None = None,
+        structure: Structure | None = None,
+        family: Family | None = None,
+        allow: Allowed = (),
+    ) -> Bandit:
+        """The bandit in a file; the other arguments as for `from_json`."""
+        try:
+            text = read_text(path)
+        except FileNotFoundError:
+            raise ArmatureError(f"there is no file {str(path)!r}.") from None
+        return cls.from_json(text, policy=policy, structure=structure, family=family, allow=allow)
 
 
 def _checked_labels(labels: Sequence[Hashable] | None, n_arms: int) -> list[Hashable] | None:
     if labels is None:
         return None
-    names = list(labels)
+    if isinstance(labels, (set, frozenset)) or not isinstance(labels, Iterable):
+        raise ArmatureError(f"labels must be a list with one for each arm; got {labels!r}.")
+    names = [_plain_label(label) for label in labels]
     if len(names) != n_arms:
         raise ArmatureError(f"there are {len(names)} labels for {n_arms} arms: give one for each.")
+    for i, name in enumerate(names):
+        try:
+            hash(name)
+        except TypeError:
+            raise ArmatureError(
+                f"labels[{i}] = {name!r} can't be a label: use strings, numbers or tuples."
+            ) from None
+        if name != name:
+            raise ArmatureError(f"labels[{i}] = {name!r} can't be a label: it is not itself.")
     if len(set(names)) != n_arms:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ArmatureError(f"the label {twice!r} is there twice: labels must differ.")
     return names
+
+
+def _plain_label(label: Any) -> Any:
+    """NumPy's numbers and strings as Python's, so that a label is the same after it was saved."""
+    if isinstance(label, tuple) and type(label) is tuple:
+        return tuple(_plain_label(part) for part in label)
+    return label.item() if isinstance(label, (np.number, np.bool_, np.str_)) else label
 
 
 def _middle(family: Family) -> float:
@@ -272,25 +337,3 @@ def _middle(family: Family) -> float:
     if math.isfinite(low) and math.isfinite(high):
         return 0.5 * (low + high)
     return low + 1.0 if math.isfinite(low) else 0.0
-
-
-def _checksum(content: dict[str, Any]) -> str:
-    rest = {key: value for key, value in content.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
-
-
-def _checked_content(text: str) -> dict[str, Any]:
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise ArmatureError(f"this is not a saved bandit, nor JSON at all: {error}.") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ArmatureError(f'this is not a saved bandit: it has no "format": "{FORMAT}".')
-    if content.get("version") != VERSION:
-        raise ArmatureError(
-            f"this bandit was saved in version {content.get('version')!r} of the format; this "
-            f"release of Armature reads version {VERSION}."
-        )
-    if content.get("checksum") != _checksum(content):
-        raise ArmatureError("the saved bandit was changed or cut off: its checksum does not match.")
-    return content

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import abc
-import copy
 from typing import Any
 
 import numpy as np
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.families import Family
+from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
 from armature.streams import DECISIONS, key_of, make_stream
 from armature.structures import Structure
 from armature.structures.model import make_model
+
+
+def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
+    """What to say where a policy chooses an arm that is not there."""
+    return ArmatureError(
+        f"{policy.name} chose {arm!r}, where arms are whole numbers from 0 to {n_arms - 1}: "
+        "its `choose` must return one of them."
+    )
+
+
+MOST = 2**53  # what is counted exactly
 
 
 class Decisions(abc.ABC):
@@ -33,9 +44,13 @@ class Decisions(abc.ABC):
                 return int(unseen[0])
             self._starting = False
         arm = self._choose(history)
+        n_arms = history.pulls.size
+        whole = isinstance(arm, (int, np.integer)) and not isinstance(arm, bool)
+        if not (whole and 0 <= arm < n_arms):
+            raise no_such_arm(self.policy, arm, n_arms)
         if history is not self.history:
             self.history.clock[1] = history.clock[1]
-        return arm
+        return int(arm)
 
     def take_in(self, arm: int, reward: float) -> None:
         """Count a reward, with the same arithmetic as the kernel `play`."""
@@ -90,15 +105,20 @@ class CompiledDecisions(Decisions):
             self._updating(self.state, self.model, self.history, arm, reward)
 
     def saved_state(self) -> dict[str, Any]:
-        return {name: getattr(self.state, name).tolist() for name in self._saved}
+        return {name: _as_lists(getattr(self.state, name)) for name in self._saved}
 
     def random_state(self) -> list[int]:
         return [int(word) for word in self.stream.integer]
 
     def restore(self, state: dict[str, Any], random: list[int]) -> None:
         for name in self._saved:
-            getattr(self.state, name)[:] = state[name]
+            getattr(self.state, name)[:] = decoded(state[name])
         self.stream.integer[:] = random
+
+
+def _as_lists(array: Any) -> Any:
+    lists = array.tolist()
+    return lists if np.isfinite(array).all() else encoded(lists)
 
 
 class PythonDecisions(Decisions):
@@ -117,22 +137,15 @@ class PythonDecisions(Decisions):
         self.state = policy.init(structure, family)
         self._generator = np.random.Philox(key=[seed, repetition])
         self._rng = np.random.Generator(self._generator)
-        self._n_arms = structure.n_arms
 
     def _choose(self, history: History) -> int:
-        arm = self._policy.choose(self.state, self._problem, history, self._rng)
-        if not (isinstance(arm, (int, np.integer)) and 0 <= arm < self._n_arms):
-            raise ArmatureError(
-                f"{self._policy.name} chose {arm!r}, where arms are whole numbers from 0 to "
-                f"{self._n_arms - 1}."
-            )
-        return int(arm)
+        return self._policy.choose(self.state, self._problem, history, self._rng)
 
     def _update(self, arm: int, reward: float) -> None:
         self._policy.update(self.state, self._problem, self.history, arm, reward)
 
     def saved_state(self) -> dict[str, Any]:
-        return copy.deepcopy(self.state)
+        return encoded(self.state)  # type: ignore[no-any-return]
 
     def random_state(self) -> dict[str, Any]:
         state = self._generator.state
@@ -146,7 +159,7 @@ class PythonDecisions(Decisions):
         }
 
     def restore(self, state: dict[str, Any], random: dict[str, Any]) -> None:
-        self.state = copy.deepcopy(state)
+        self.state = decoded(state)
         generator: Any = self._generator
         generator.state = {
             "bit_generator": "Philox",
@@ -156,10 +169,17 @@ class PythonDecisions(Decisions):
         }
 
 
+def checked_count(value: int, name: str) -> int:
+    """A number of rounds, repetitions or the like: a whole number, at least 1."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not (whole and 1 <= value <= MOST):
+        raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
+    return int(value)
+
+
 def checked_policy(policy: Policy, horizon: int | None) -> Policy:
     """The policy, told the horizon."""
-    if not isinstance(policy, Policy):
-        raise ArmatureError(f"policy must be a policy such as SPk(); got {policy!r}.")
+    check_kind(policy, Policy, "policy", "SPk()")
     return policy.with_horizon(horizon)
 
 
@@ -168,10 +188,8 @@ def make_decisions(
 ) -> Decisions:
     """A policy at the start of its work; refused where it can't be used."""
     key_of(seed)
-    if not isinstance(structure, Structure):
-        raise ArmatureError(
-            f"structure must be a structure such as Unimodal(5); got {structure!r}."
-        )
+    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    check_kind(family, Family, "family", "Gaussian()")
     policy.check(structure, family)
     if isinstance(policy, CompiledPolicy):
         return CompiledDecisions(policy, structure, family, seed, repetition)

@@ -1,129 +1,144 @@
 """Objects as plain data: {"kind": name, argument: value, ...}, for TOML and JSON files.
 
-The one place where a word in a file becomes a class. A class of one's own is named by
-"module:Class"; to be written to a file, it must keep its arguments as attributes of the same names.
+The one place where a word in a file becomes a class. The names are those that the packages of
+families, structures and policies export, and those of installed entry points of the group
+"armature". A class of one's own is named by "module:Class"; its module is imported only if the
+caller allows it by name. To be written to a file, a class must keep its arguments as attributes of
+the same names.
+
+Arguments that are themselves families, structures or policies, and lists of them, are tables of the
+same form.
 """
 
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from importlib import metadata
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from armature import families, policies, structures
 from armature.errors import ArmatureError
-from armature.families import Bernoulli, Exponential, Gaussian, Poisson
-from armature.policies import (
-    CATSE,
-    IMED,
-    KLUCB,
-    MINTS,
-    OSSB,
-    OSUB,
-    UCB,
-    Challenger,
-    EndOfOptimism,
-    LinUCB,
-    ProjectedThompson,
-    SparseUCB,
-    SPk,
-    SPLambda,
-    StructuredUCB,
-    ThompsonSampling,
-)
-from armature.structures import (
-    Box,
-    Categorised,
-    Concave,
-    Linear,
-    Lipschitz,
-    Monotone,
-    Multimodal,
-    Polyhedral,
-    Simplex,
-    Sparse,
-    Unconstrained,
-    Unimodal,
-    UnimodalTree,
-)
+from armature.plain import decoded, encoded
 
-Classes = dict[str, type[Any]]
+ENTRY_POINTS = "armature"
+Allowed = str | Sequence[str]  # modules and packages whose classes a file may name
 
 
-def _by_name(*classes: type[Any]) -> Classes:
-    return {cls.__name__.lower(): cls for cls in classes}
+class Classes(dict[str, type[Any]]):
+    """Classes of a kind by their names in files: what a package exports."""
+
+    def __init__(
+        self, base: type[Any] | tuple[type[Any], ...], what: str, package: ModuleType | None = None
+    ) -> None:
+        self.base, self.what = base, what
+        exported = [] if package is None else [getattr(package, name) for name in package.__all__]
+        super().__init__({c.__name__.lower(): c for c in exported if _is_concrete(c, base)})
 
 
-FAMILIES = _by_name(Gaussian, Bernoulli, Poisson, Exponential)
-STRUCTURES = _by_name(
-    Unconstrained,
-    Unimodal,
-    Categorised,
-    Sparse,
-    Linear,
-    Lipschitz,
-    Concave,
-    Simplex,
-    Polyhedral,
-    Box,
-    Monotone,
-    Multimodal,
-    UnimodalTree,
-)
-POLICIES = _by_name(
-    SPk,
-    SPLambda,
-    OSSB,
-    UCB,
-    KLUCB,
-    StructuredUCB,
-    LinUCB,
-    CATSE,
-    EndOfOptimism,
-    OSUB,
-    SparseUCB,
-    ThompsonSampling,
-    IMED,
-    ProjectedThompson,
-    MINTS,
-    Challenger,
+def _is_concrete(member: Any, base: type[Any] | tuple[type[Any], ...]) -> bool:
+    """Whether an export is a class to be used, and not one that others are made from."""
+    if not (isinstance(member, type) and issubclass(member, base)) or inspect.isabstract(member):
+        return False
+    if member is base:
+        return False
+    without: Any = structures.Structure.examples  # what a structure has that has none of its own
+    cls: Any = member
+    return cls.examples.__func__ is not without.__func__
+
+
+FAMILIES = Classes(families.Family, "reward family", families)
+STRUCTURES = Classes(structures.Structure, "structure", structures)
+POLICIES = Classes(policies.Policy, "policy", policies)
+KINDS = (FAMILIES, STRUCTURES, POLICIES)
+ANY = Classes(
+    (families.Family, structures.Structure, policies.Policy), "reward family, structure or policy"
 )
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> ArmatureError:
     """An error for a word that is not known, with the nearest one that is."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}."
     return ArmatureError(f"{what} {name!r} is unknown: {hint}")
 
 
-def class_named(classes: Classes, section: str, kind: str) -> type[Any]:
-    """The class of a name, or of "module:Class"."""
-    if ":" in kind:
-        module, _, name = kind.partition(":")
-        try:
-            found = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise ArmatureError(f"{section}.kind: {kind!r} can't be imported: {error}.") from None
-        if not isinstance(found, type):
-            raise ArmatureError(f"{section}.kind: {kind!r} is not a class.")
-        return found
-    if kind.lower() not in classes:
-        raise unknown(f"{section}.kind", kind, classes)
-    return classes[kind.lower()]
+def class_named(classes: Classes, section: str, kind: Any, allow: Allowed = ()) -> type[Any]:
+    """The class of a name, or of "module:Class" where the module is allowed."""
+    if not isinstance(kind, str):
+        raise ArmatureError(f"{section}.kind must be a name; got {kind!r}.")
+    if kind.lower() in classes:
+        return classes[kind.lower()]
+    reference = _entry_points().get(kind.lower(), kind)
+    if ":" not in reference:
+        raise unknown(f"{section}.kind", kind, [*classes, *_entry_points()])
+    module = reference.partition(":")[0]
+    if not (_is_allowed(module, allow) or reference in _entry_points().values()):
+        raise ArmatureError(
+            f"{section}.kind: {kind!r} is not part of Armature, and importing it runs its code. If "
+            f"you trust it, allow it: allow=[{module!r}], or --allow {module} on the command line."
+        )
+    found = _imported(section, reference)
+    if not (isinstance(found, type) and issubclass(found, classes.base)):
+        raise ArmatureError(f"{section}.kind: {kind!r} is not a {classes.what}.")
+    return found
 
 
-def build(classes: Classes, section: str, description: dict[str, Any]) -> Any:
-    """Make an object of the class that `kind` names from the other entries."""
-    arguments = dict(description)
-    if "kind" not in arguments:
+def _is_allowed(module: str, allow: Allowed) -> bool:
+    names = [allow] if isinstance(allow, str) else list(allow)
+    return any(module == name or module.startswith(f"{name}.") for name in names)
+
+
+@functools.cache
+def _entry_points() -> dict[str, str]:
+    """What installed packages offer: "module:Class" by name."""
+    found = metadata.entry_points(group=ENTRY_POINTS)
+    return {point.name.lower(): point.value.replace(" ", "") for point in found}
+
+
+def _imported(section: str, reference: str) -> Any:
+    module, _, path = reference.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for name in path.split("."):
+            found = getattr(found, name)
+            if not isinstance(found, type):  # no way through other modules and objects
+                return None
+    except Exception as error:  # whatever the module does when it is imported
+        why = str(error) or type(error).__name__
+        raise ArmatureError(f"{section}.kind: {reference!r} can't be imported: {why}.") from error
+    return found
+
+
+def as_table(classes: Classes, section: str, description: Any) -> dict[str, Any]:
+    """A description as a new table: a word alone is a kind."""
+    if isinstance(description, str):
+        return {"kind": description}
+    if not isinstance(description, dict):
+        raise ArmatureError(
+            f"{section} must be a table with a kind, such as {{ kind = {next(iter(classes))!r} }}; "
+            f"got {description!r}."
+        )
+    if "kind" not in description:
         raise ArmatureError(f"[{section}] has no kind: it can be {', '.join(classes)}.")
-    kind = str(arguments.pop("kind"))
-    cls = class_named(classes, section, kind)
+    return dict(description)
+
+
+def build(classes: Classes, section: str, description: Any, allow: Allowed = ()) -> Any:
+    """Make an object of the class that `kind` names from the other entries.
+
+    `allow` names the modules and packages whose classes may be imported.
+    """
+    arguments = as_table(classes, section, description)
+    kind = arguments.pop("kind")
+    cls = class_named(classes, section, kind, allow)
     parameters = inspect.signature(cls).parameters
     for key in arguments:
         if key not in parameters:
@@ -131,14 +146,35 @@ def build(classes: Classes, section: str, description: dict[str, Any]) -> Any:
     for name, parameter in parameters.items():
         if parameter.default is parameter.empty and name not in arguments:
             raise ArmatureError(f"[{section}] of kind {kind!r} needs the key {name!r}.")
+    values = {
+        key: decoded(value, functools.partial(_build_any, f"{section}.{key}", allow))
+        for key, value in arguments.items()
+    }
     try:
-        return cls(**arguments)
-    except TypeError as error:
+        return cls(**values)
+    except ArmatureError:
+        raise
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ArmatureError(f"[{section}] of kind {kind!r}: {error}.") from None
 
 
-def describe(classes: Classes, value: Any) -> dict[str, Any]:
-    """What `build` makes an equal object from."""
+def _build_any(section: str, allow: Allowed, table: dict[str, Any]) -> Any:
+    """A family, structure or policy inside of another's arguments; or a dict."""
+    kind = table.get("kind")
+    if not isinstance(kind, str):
+        inside = functools.partial(_build_any, section, allow)
+        return {key: decoded(value, inside) for key, value in table.items()}
+    for classes in KINDS:
+        if kind.lower() in classes:
+            return build(classes, section, table, allow)
+    every = {name for classes in KINDS for name in classes}
+    if ":" not in _entry_points().get(kind.lower(), kind):
+        raise unknown(f"{section}.kind", kind, every)
+    return build(ANY, section, table, allow)
+
+
+def describe(classes: Classes, value: Any, defaults: bool = False) -> dict[str, Any]:
+    """What `build` makes an equal object from; on request with what has its default, too."""
     cls = type(value)
     name = cls.__name__
     kind = name if classes.get(name.lower()) is cls else f"{cls.__module__}:{cls.__qualname__}"
@@ -149,15 +185,50 @@ def describe(classes: Classes, value: Any) -> dict[str, Any]:
                 f"{cls.__name__} can't be written to a file: it has no attribute "
                 f"{parameter.name!r}, as its argument is called."
             )
-        argument = _plain(getattr(value, parameter.name))
-        if parameter.default is parameter.empty or argument != _plain(parameter.default):
-            description[parameter.name] = argument
+        argument = getattr(value, parameter.name)
+        left_out = isinstance(argument, np.ndarray) and argument.size == 0
+        if left_out and parameter.default is None:
+            continue
+        plain = _plain(argument)
+        known = parameter.default is not parameter.empty and plain == _plain(parameter.default)
+        if defaults or not known:
+            description[parameter.name] = plain
     return description
 
 
+def spelled_out(classes: Classes, value: Any) -> dict[str, Any]:
+    """The same with all arguments, those that have their defaults too.
+
+    `build` makes an equal object from it, and goes on to do so when a default has changed.
+    """
+    return describe(classes, value, defaults=True)
+
+
+def from_version_1(description: Any) -> Any:
+    """A structure's description from a file that wrote tuples, and no rows at all, as lists."""
+    if not isinstance(description, dict):
+        return description
+    table = {k: value for k, value in description.items() if k not in ("C", "d") or value != []}
+    if isinstance(table.get("categories"), list):
+        table["categories"] = [tuple_of(label) for label in table["categories"]]
+    return table
+
+
+def tuple_of(label: Any) -> Any:
+    """A label of version 1 as it is written now: a list was a tuple, for a list is no label."""
+    return {"tuple": [tuple_of(part) for part in label]} if isinstance(label, list) else label
+
+
+def describe_any(value: Any) -> dict[str, Any] | None:
+    """The description of a family, structure or policy; None for anything else."""
+    for classes in KINDS:
+        if isinstance(value, classes.base):
+            return describe(classes, value)
+    return None
+
+
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+    """An argument as plain data; an array as lists, which every constructor takes."""
+    if isinstance(value, np.ndarray) and (value.size > 0 or value.ndim == 1):
+        return encoded(value.tolist())
+    return encoded(value, describe_any)

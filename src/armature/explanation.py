@@ -62,6 +62,8 @@ class Explanation:
             return "There are no rewards yet."
         distance = np.abs(np.where(seen, self.projected - self.means, 0.0))
         worst = int(distance.argmax())
+        if self.misfit == math.inf:
+            return "No means in the structure could have given these rewards."
         if self.misfit <= 1e-12:
             return "The means so far agree with the structure exactly."
         return (
@@ -125,7 +127,7 @@ def _belief(
         np.asarray(fit.means),
         leader,
         float(fit.cost),
-        float(other.cost - fit.cost),
+        float(other.cost - fit.cost) if fit.cost < math.inf else 0.0,
     )
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
+from armature.limits import check_mean
 from armature.structures import Structure
 
 Floats = npt.NDArray[np.float64]
@@ -32,8 +33,11 @@ class Instance:
         self, structure: Structure, means: npt.ArrayLike, family: Family | None = None
     ) -> None:
         family = Gaussian() if family is None else family
+        check_kind(structure, Structure, "structure", "Unimodal(5)")
+        check_kind(family, Family, "family", "Gaussian()")
         structure.checked_family(family)
         vector = family.checked(structure.checked_vector(means, "means"))
+        check_mean(vector, family.domain, "means")
         violation = structure.violation_of(vector)
         if violation is not None:
             raise ArmatureError(f"the means are not in {type(structure).__name__}: {violation}.")

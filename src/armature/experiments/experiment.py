@@ -1,13 +1,14 @@
 """An experiment in a TOML file: a problem, policies, how long and how often.
 
+    means = [0.2, 0.4, 0.9, 0.7, 0.1]
+    [structure]
+    kind = "unimodal"
+
+    [experiment]                   # or the same keys above the first section
     horizon = 10_000
     repetitions = 200
     seed = 0
     policies = ["ucb", "spk", { kind = "spk", test = "raw" }, "my_module:MyPolicy"]
-
-    means = [0.2, 0.4, 0.9, 0.7, 0.1]
-    [structure]
-    kind = "unimodal"
 
     [sweep]                        # optional: every combination is run
     "family.sigma" = [0.5, 1.0]
@@ -16,23 +17,24 @@
 The problem is described as for `armature bound`. A key of the sweep is the path of an entry in the
 file; `policies.spk.epsilon` sets an option of all policies of that kind. With means given as
 { n_arms = 10, best = 1.0, gap = 0.5 }, a sweep can go over `means.n_arms` and `means.gap`.
+A policy of one's own is "my_module:MyPolicy", if the caller allows `my_module`.
 """
 
 from __future__ import annotations
 
 import copy
 import itertools
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from armature.descriptions import POLICIES, build, unknown
+from armature.descriptions import POLICIES, Allowed, build, unknown
 from armature.errors import ArmatureError
 from armature.experiments.spec import (
     EXPERIMENT_KEYS,
     KEYS,
     parse_instance_table,
+    parse_table,
     read_spec,
 )
 from armature.instance import Instance
@@ -58,22 +60,20 @@ class Experiment:
     seed: int
     point: dict[str, Any]
     common: dict[str, Any] = field(default_factory=dict)
+    allow: Allowed = ()  # from where its file, and the results, may name classes
 
 
-def load_experiments(spec: str | Path) -> list[Experiment]:
-    """The experiments that a file describes: one, or one for each point of its sweep."""
-    return parse_experiments(read_spec(spec))
+def load_experiments(spec: str | Path, allow: Allowed = ()) -> list[Experiment]:
+    """The experiments that a file describes: one, or one for each point of its sweep.
+
+    `allow` names the modules and packages from which the file may name classes, as "module:Class".
+    """
+    return parse_experiments(read_spec(spec), allow)
 
 
-def parse_experiments(text: str) -> list[Experiment]:
+def parse_experiments(text: str, allow: Allowed = ()) -> list[Experiment]:
     """The same from the text of the file."""
-    try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ArmatureError(f"this is not TOML: {error}.") from None
-    for key in table:
-        if key not in ALL_KEYS:
-            raise unknown("the key", key, ALL_KEYS)
+    table = parse_table(text)
     sweep = table.pop("sweep", {})
     if not isinstance(sweep, dict) or not all(isinstance(v, list) and v for v in sweep.values()):
         raise ArmatureError('[sweep] must have a list for each key, as in "family.sigma" = [1, 2].')
@@ -85,21 +85,23 @@ def parse_experiments(text: str) -> list[Experiment]:
         one["policies"] = _policy_tables(one.get("policies"))
         for path, value in point.items():
             _set(one, path, value)
-        experiments.append(_experiment(one, point, common))
+        experiments.append(_experiment(one, point, common, allow))
     return experiments
 
 
-def _experiment(table: dict[str, Any], point: dict[str, Any], common: dict[str, Any]) -> Experiment:
+def _experiment(
+    table: dict[str, Any], point: dict[str, Any], common: dict[str, Any], allow: Allowed
+) -> Experiment:
     numbers = {}
     for name, default in NUMBERS.items():
         value = table.pop(name, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < (name != "seed"):
             raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
         numbers[name] = value
-    policies = tuple(build(POLICIES, "policies", entry) for entry in table.pop("policies"))
+    policies = tuple(build(POLICIES, "policies", entry, allow) for entry in table.pop("policies"))
     title = str(table.get("title", "experiment"))
-    instance = parse_instance_table(table)
-    return Experiment(title, instance, policies, point=point, common=common, **numbers)
+    instance = parse_instance_table(table, allow)
+    return Experiment(title, instance, policies, point=point, common=common, allow=allow, **numbers)
 
 
 def _common(table: dict[str, Any], sweep: dict[str, Any]) -> dict[str, Any]:

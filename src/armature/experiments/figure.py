@@ -1,29 +1,20 @@
-"""Figure 1 of the paper: which panels it has, and which policies were compared on each."""
+"""Figure 1 of the paper: its panels, each a file with a problem and the policies compared on it."""
 
 from __future__ import annotations
 
-import tomllib
+import dataclasses
 from collections.abc import Sequence
 
 from armature.descriptions import unknown
-from armature.experiments.experiment import Experiment
-from armature.experiments.spec import load_instance, shipped_specs
+from armature.experiments.experiment import Experiment, parse_experiments
+from armature.experiments.spec import shipped_specs
 from armature.policies import (
-    CATSE,
     IMED,
     MINTS,
-    OSSB,
-    OSUB,
-    UCB,
     Challenger,
-    EndOfOptimism,
-    LinUCB,
     Policy,
     ProjectedThompson,
-    SparseUCB,
     SPk,
-    SPLambda,
-    StructuredUCB,
     ThompsonSampling,
 )
 
@@ -37,13 +28,6 @@ PANELS = (
     "sparse-1",
     "sparse-2",
 )
-EVERYWHERE: tuple[Policy, ...] = (SPk(), SPLambda(), OSSB(), UCB(), StructuredUCB())
-SPECIALISED: dict[str, tuple[Policy, ...]] = {
-    "categorised": (CATSE(),),
-    "linear": (EndOfOptimism(), LinUCB()),
-    "unimodal": (OSUB(),),
-    "sparse": (SparseUCB(),),
-}
 EXTENSION: tuple[Policy, ...] = (
     SPk(test="raw"),
     ThompsonSampling(),
@@ -57,8 +41,8 @@ HORIZON, REPETITIONS, SEED = 10_000, 200, 0
 
 def policies_of(panel: str, extended: bool = False) -> tuple[Policy, ...]:
     """The paper's policies on a panel; extended, with those that the paper does not have."""
-    specialised = SPECIALISED.get(panel.partition("-")[0], ())
-    return (*EVERYWHERE, *specialised, *(EXTENSION if extended else ()))
+    (experiment,) = parse_experiments(shipped_specs("panels")[panel])
+    return (*experiment.policies, *(EXTENSION if extended else ()))
 
 
 def panel_experiments(
@@ -71,15 +55,14 @@ def panel_experiments(
     for name in panels:
         if name not in PANELS:
             raise unknown("the panel", name, PANELS)
+    specs = shipped_specs("panels")
     return {
-        name: Experiment(
-            title=tomllib.loads(shipped_specs("panels")[name])["title"],
-            instance=load_instance(name),
+        name: dataclasses.replace(
+            parse_experiments(specs[name])[0],
             policies=policies_of(name, extended),
             horizon=horizon,
             repetitions=repetitions,
             seed=SEED,
-            point={},
         )
         for name in PANELS
         if name in panels

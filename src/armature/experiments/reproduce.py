@@ -68,7 +68,7 @@ def reproduce(
     console.print(f"compiled or loaded in {compiled - start:.0f} s", highlight=False)
     results = {}
     for n, (name, experiment) in enumerate(experiments.items(), start=1):
-        console.print(f"[bold]{name}[/bold] ({n} of {len(experiments)}): {experiment.title}")
+        console.print(f"{name} ({n} of {len(experiments)}): {experiment.title}", style="bold")
         results[name] = run_experiment(experiment, out / name, workers, console, picture=False)
     simulated = time.perf_counter()
     with console.status("drawing"):

@@ -30,6 +30,7 @@ from armature.simulation.engine import (
 from armature.simulation.parts import BLOCK, Parts
 from armature.simulation.results import Origin, PolicyRuns, Results, about_runs
 from armature.simulation.versions import package_version
+from armature.terminal import visible
 
 
 class Bars:
@@ -37,7 +38,7 @@ class Bars:
 
     def __init__(self, console: Console, quiet: bool) -> None:
         self._progress = Progress(
-            TextColumn("{task.description:<24}"),
+            TextColumn("{task.description:<24}", markup=False),
             BarColumn(),
             TextColumn("{task.percentage:>4.0f}%"),
             TextColumn("{task.fields[speed]:>14}"),
@@ -62,7 +63,7 @@ class Bars:
 
     def add(self, policy: str, total: int, done: int) -> None:
         """A bar that starts where an earlier run has ended."""
-        task = self._progress.add_task(policy, total=total, completed=done, speed="")
+        task = self._progress.add_task(visible(policy), total=total, completed=done, speed="")
         self._tasks[policy] = task
 
     def report(self, policy: str, repetition: int, rounds: int) -> None:

@@ -12,7 +12,8 @@
 `means` may be left out for a linear structure with `theta`, or say { n_arms = 10, best = 1.0,
 gap = 0.5 }: one arm in the middle is better than all others by a gap. The number of arms follows
 from the means; the other keys of a structure are the arguments of its class. Without a family,
-rewards are Gaussian with sigma 1.
+rewards are Gaussian with sigma 1. What makes an experiment of it (`experiment.py`) is written above
+the first section or in a section [experiment] anywhere. The file is UTF-8 on every machine.
 """
 
 from __future__ import annotations
@@ -25,11 +26,21 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armature.descriptions import FAMILIES, STRUCTURES, build, unknown
+from armature.descriptions import (
+    FAMILIES,
+    STRUCTURES,
+    Allowed,
+    as_table,
+    build,
+    class_named,
+    unknown,
+)
 from armature.errors import ArmatureError
+from armature.files import read_text
 from armature.instance import Instance
 
 KEYS = ("title", "means", "theta", "structure", "family")
+MOST_ARMS = 1_000_000
 EXPERIMENT_KEYS = ("horizon", "repetitions", "seed", "policies", "sweep")
 
 
@@ -37,63 +48,134 @@ def shipped_specs(kind: Literal["panels", "examples"]) -> dict[str, str]:
     """The problems that come with the package, by name: the paper's panels, and an example each."""
     folder = resources.files("armature.experiments") / kind
     files = sorted(folder.iterdir(), key=lambda entry: entry.name)
-    return {entry.name.removesuffix(".toml"): entry.read_text() for entry in files}
+    return {entry.name.removesuffix(".toml"): entry.read_text("utf-8") for entry in files}
 
 
-def load_instance(spec: str | Path) -> Instance:
+def load_instance(spec: str | Path, allow: Allowed = ()) -> Instance:
     """The instance that a TOML file describes; `spec` is its path, or a shipped problem's name.
+
+    `allow` names the modules and packages from which the file may name classes, as "module:Class".
 
     >>> load_instance("unimodal-1").means.tolist()
     [0.2, 0.4, 0.9, 0.7, 0.1]
     """
-    return parse_instance(read_spec(spec))
+    return parse_instance(read_spec(spec), allow)
 
 
 def read_spec(spec: str | Path) -> str:
     """The text of a file, or of a shipped problem."""
     path = Path(spec)
-    if path.is_file():
-        return path.read_text()
     shipped = shipped_specs("panels") | shipped_specs("examples")
-    if str(spec) in shipped:
+    if str(spec) in shipped and not path.is_file():
         return shipped[str(spec)]
-    if path.suffix == ".toml":
-        raise ArmatureError(f"there is no file {str(spec)!r}.")
-    raise unknown("the problem", str(spec), shipped)
+    if path.is_dir():
+        raise ArmatureError(f"{str(spec)!r} is a folder: give the path of a TOML file.")
+    if not path.exists():
+        if path.suffix == ".toml" or path.name != str(spec):
+            raise ArmatureError(f"there is no file {str(spec)!r}.")
+        raise unknown(f"there is no file {str(spec)!r}, and the problem", str(spec), shipped)
+    return read_text(path)
 
 
-def parse_instance(text: str) -> Instance:
-    """The instance that the text of a TOML file describes."""
+def parse_table(text: str) -> dict[str, Any]:
+    """What a TOML file says; the entries of [experiment] count as if they stood at its top."""
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # a number of thousands of digits is one as well
         raise ArmatureError(f"this is not TOML: {error}.") from None
+    except RecursionError:
+        raise ArmatureError("this is not TOML for us: it is nested too deeply.") from None
+    _check_integers("", table)
+    experiment = table.pop("experiment", {})
+    if not isinstance(experiment, dict):
+        raise ArmatureError("experiment must be a section: write [experiment], and its keys below.")
+    for key, value in experiment.items():
+        if key not in EXPERIMENT_KEYS:
+            raise unknown(f"experiment.{key}: the key", key, EXPERIMENT_KEYS)
+        if key in table:
+            raise ArmatureError(f"{key} is given twice: at the top and in [experiment].")
+        table[key] = value
     for key in table:
         if key not in KEYS and key not in EXPERIMENT_KEYS:
-            raise unknown("the key", key, KEYS)
-    return parse_instance_table(table)
+            raise unknown("the key", key, (*KEYS, *EXPERIMENT_KEYS))
+    for name in ("structure", "family"):
+        _check_places(name, table.get(name))
+    return table
 
 
-def parse_instance_table(table: dict[str, Any]) -> Instance:
+def _check_integers(path: str, value: Any) -> None:
+    """TOML's whole numbers have 64 bits; Python's reader takes any."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            _check_integers(f"{path}.{key}" if path else key, entry)
+    elif isinstance(value, list):
+        for entry in value:
+            _check_integers(path, entry)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ArmatureError(f"{path}: a whole number of more than 64 bits is none of TOML's.")
+
+
+def parse_instance(text: str, allow: Allowed = ()) -> Instance:
+    """The instance that the text of a TOML file describes."""
+    return parse_instance_table(parse_table(text), allow)
+
+
+def parse_instance_table(table: dict[str, Any], allow: Allowed = ()) -> Instance:
     """The instance that a table describes."""
     if "structure" not in table:
         raise ArmatureError("there is no [structure]: give one, such as kind = 'unimodal'.")
-    arguments = dict(table["structure"])
-    family = build(FAMILIES, "family", dict(table.get("family", {"kind": "gaussian"})))
+    arguments = as_table(STRUCTURES, "structure", table["structure"])
+    family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
+    means = _means(table, arguments)
+    arguments = _with_arms(arguments, len(means), "structure", allow)
+    return Instance(build(STRUCTURES, "structure", arguments, allow), means, family)
+
+
+def _with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
+    """A structure's table with the number of arms, and those of the structures inside of it."""
+
+    def fill(key: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [fill(key, item) for item in value]
+        if isinstance(value, dict) and "kind" in value:
+            return _with_arms(value, n_arms, f"{section}.{key}", allow)
+        return value
+
+    filled = {key: fill(key, value) for key, value in table.items()}
+    cls = class_named(STRUCTURES, section, table["kind"], allow)
+    if "n_arms" in inspect.signature(cls).parameters:
+        filled.setdefault("n_arms", n_arms)
+    return filled
+
+
+def _check_places(name: str, section: Any) -> None:
+    """Refuse keys of the file's top that stand below a section's name."""
+    if not isinstance(section, dict) or ":" in str(section.get("kind", ":")):
+        return  # classes of one's own have keys of their own
+    for key in section:
+        if key in KEYS or key in EXPERIMENT_KEYS:
+            place = "above the first section of the file"
+            place += ", or below [experiment]" * (key in EXPERIMENT_KEYS)
+            raise ArmatureError(f"{name}.{key}: {key!r} is no part of [{name}]. Write it {place}.")
+
+
+def _means(table: dict[str, Any], structure: dict[str, Any]) -> list[float]:
     means = table.get("means")
-    if means is None and "theta" in table and "features" in arguments:
+    if means is None and "theta" in table and "features" in structure:
         try:
-            means = np.asarray(arguments["features"], float) @ np.asarray(table["theta"], float)
+            features, theta = (
+                np.asarray(x, float) for x in (structure["features"], table["theta"])
+            )
+            return list((features @ theta).tolist())
         except (TypeError, ValueError):
             raise ArmatureError("theta must have one number for each feature.") from None
     if isinstance(means, dict):
-        means = one_good_arm(**_checked_keys(means))
+        return one_good_arm(**_checked_keys(means))
     if means is None:
         raise ArmatureError("there are no means: give means = [...], one for each arm.")
-    accepted = STRUCTURES.get(str(arguments.get("kind", "")).lower())
-    if accepted is not None and "n_arms" in inspect.signature(accepted).parameters:
-        arguments.setdefault("n_arms", len(means))
-    return Instance(build(STRUCTURES, "structure", arguments), means, family)
+    if not isinstance(means, list) or not all(_is_number(mean) for mean in means):
+        raise ArmatureError(f"means must be a list of numbers, one for each arm; got {means!r}.")
+    return means
 
 
 def one_good_arm(n_arms: int, best: float, gap: float) -> list[float]:
@@ -104,7 +186,16 @@ def one_good_arm(n_arms: int, best: float, gap: float) -> list[float]:
     """
     if isinstance(n_arms, bool) or not isinstance(n_arms, int) or n_arms < 2:
         raise ArmatureError(f"means.n_arms must be a whole number, at least 2; got {n_arms!r}.")
+    if n_arms > MOST_ARMS:
+        raise ArmatureError(f"means.n_arms must be at most {MOST_ARMS:,}.")
+    for name, value in (("best", best), ("gap", gap)):
+        if not _is_number(value):
+            raise ArmatureError(f"means.{name} must be a number; got {value!r}.")
     return [best if k == n_arms // 2 else best - gap for k in range(n_arms)]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _checked_keys(means: dict[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from armature.experiments.run import run_experiment
 from armature.experiments.sweep_picture import plot_sweep
 from armature.files import write_text
 from armature.simulation import Results
+from armature.terminal import visible
 
 WRITTEN = ("index.csv", "table.csv", "table.md", "regret.png", "results.parquet")
 NAME_LENGTH = 60
@@ -53,7 +54,7 @@ def run_all(
     for experiment in experiments:
         if not quiet:
             point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
-            console.print(point, markup=False, soft_wrap=True)
+            console.print(visible(point), markup=False, soft_wrap=True)
         folder = None if out is None else out / point_folder(experiment.point)
         parts = None if out is None else out / "parts"
         results.append(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from armature.plotting import checked_picture, save, style_of
+from armature.plotting import checked_picture, literal, new_picture, save, style_of
 
 MOST_PANELS = 12
 LOGARITHMIC = 20.0  # a range of values wider than this factor gets a logarithmic axis
@@ -87,13 +87,11 @@ def _curve(name: Any, rows: pd.DataFrame, key: str, place: dict[Any, float]) -> 
 
 def plot_sweep(table: pd.DataFrame, keys: Sequence[str], path: Path) -> None:
     """Draw regret in the end against what was swept; bars are two standard errors."""
-    from matplotlib.figure import Figure
-
     target = checked_picture(path)
     picture = sweep_picture(table, keys)
     columns = min(3, len(picture.panels))
     rows = -(-len(picture.panels) // columns)
-    figure = Figure(figsize=(2.4 + 4.2 * columns, 0.8 + 3.4 * rows), layout="constrained")
+    figure = new_picture(2.4 + 4.2 * columns, 0.8 + 3.4 * rows)
     grid = figure.subplots(rows, columns, squeeze=False)
     places = list(grid.flat)
     names: dict[str, Any] = {}
@@ -108,7 +106,9 @@ def plot_sweep(table: pd.DataFrame, keys: Sequence[str], path: Path) -> None:
         _finish(axis, picture, panel.title)
     for axis in places[len(picture.panels) :]:
         axis.axis("off")
-    figure.legend(names.values(), names, loc="outside right center", frameon=False, fontsize=9)
+    figure.legend(
+        names.values(), map(literal, names), loc="outside right center", frameon=False, fontsize=9
+    )
     more = f" ({picture.left_out} more panels are in the table)" if picture.left_out else ""
     figure.suptitle(f"regret in the end against {picture.key}{more}", fontsize=11)
     save(figure, [target])

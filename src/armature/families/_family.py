@@ -195,7 +195,7 @@ class Family:
         """The means as a float array; an error that names the first one outside the domain."""
         try:
             array = np.asarray(means, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ArmatureError(f"{name} must be numbers; got {means!r}.") from None
         low, high, closed, _ = self.domain
         inside = np.isfinite(array) & (array <= high)

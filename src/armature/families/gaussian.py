@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from armature._compile import inlined, kernel
 from armature.arrays import Floats
-from armature.errors import ArmatureError
 from armature.families._family import Family, FamilyRecord, Interval
 from armature.families._formulas import Formulas
+from armature.limits import checked_scale
 from armature.streams import Source, Stream, fill_normals, normal_quantile
 
 # Used in place where `FamilyRecord.gaussian` says so; the formulas by address are the same.
@@ -105,13 +105,7 @@ class Gaussian(Family):
     )
 
     def __post_init__(self) -> None:
-        if not (
-            isinstance(self.sigma, (int, float, np.number))
-            and math.isfinite(self.sigma)
-            and self.sigma > 0.0
-        ):
-            raise ArmatureError(f"sigma must be a positive finite number; got {self.sigma!r}.")
-        object.__setattr__(self, "sigma", float(self.sigma))
+        object.__setattr__(self, "sigma", checked_scale(self.sigma, "sigma"))
 
     @classmethod
     def examples(cls) -> tuple[Gaussian, ...]:

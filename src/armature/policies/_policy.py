@@ -59,12 +59,18 @@ class Policy(abc.ABC):
 
     @property
     def name(self) -> str:
-        """Its class, with the options that are not the default."""
-        options = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in dataclasses.fields(self)
-            if getattr(self, field.name) != field.default and field.name != "horizon"
-        ]
+        """Its class, with the options that are not the default.
+
+        A horizon that it was told by `with_horizon` is no option: the same policy has the same name
+        in experiments of any length.
+        """
+        options = []
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            told = field.name == "horizon" and getattr(self, "_told", False)
+            if value != field.default and not told:
+                text = value.name if isinstance(value, Policy) else repr(value)
+                options.append(f"{field.name}={text}")
         return type(self).__name__ + (f"({', '.join(options)})" if options else "")
 
     def supports(self, structure: Structure, family: Family) -> bool:
@@ -99,14 +105,17 @@ class Policy(abc.ABC):
 
     def with_horizon(self, horizon: int | None) -> Policy:
         """The same policy, told how many rounds there will be if it needs to know."""
-        if not self.needs_horizon or getattr(self, "horizon", None) is not None:
+        given = getattr(self, "horizon", None)
+        if not self.needs_horizon or (given is not None and given != horizon):
             return self
         if horizon is None:
             raise ArmatureError(
                 f"{type(self).__name__} needs to know the number of rounds: "
                 f"write {type(self).__name__}(horizon=...)."
             )
-        return dataclasses.replace(self, horizon=horizon)  # type: ignore[call-arg]
+        told = dataclasses.replace(self, horizon=horizon)  # type: ignore[call-arg]
+        object.__setattr__(told, "_told", True)
+        return told
 
     def explain(self, belief: Belief) -> str:
         """One sentence on what it does next and why; by default, what any policy has to weigh."""

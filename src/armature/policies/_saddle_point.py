@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from armature.errors import ArmatureError
 from armature.policies._explanation import Belief
 from armature.policies._game import GameOptions
+from armature.policies._options import check_choice, check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.thresholds import exploration_threshold, exploration_threshold_theory
 
@@ -25,19 +25,11 @@ class SaddlePointPolicy(CompiledPolicy):
     tells_exploration_apart: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for name, values in (
-            ("test", ("glr", "raw")),
-            ("threshold", ("practical", "theory")),
-            ("confidence", ("practical", "theory")),
-        ):
-            if getattr(self, name) not in values:
-                raise ArmatureError(
-                    f"{name} must be {' or '.join(map(repr, values))}; got {getattr(self, name)!r}."
-                )
-        for name in ("epsilon", "decay"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and 0.0 < value < float("inf")):
-                raise ArmatureError(f"{name} must be a positive number; got {value!r}.")
+        check_choice(self, "test", ("glr", "raw"))
+        check_choice(self, "threshold", ("practical", "theory"))
+        check_choice(self, "confidence", ("practical", "theory"))
+        check_number(self, "epsilon", 1e-12, what="a positive number")
+        check_number(self, "decay", 1e-12, 10.0, "a positive number")
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:

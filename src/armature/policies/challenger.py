@@ -10,10 +10,10 @@ import numpy as np
 
 from armature._compile import inlined, kernel
 from armature.arrays import Floats
-from armature.errors import ArmatureError
 from armature.families import Family
 from armature.families.kernels import divergence, variance
 from armature.policies._explanation import Belief
+from armature.policies._options import check_choice, check_flag, check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream, next_unit, next_units
@@ -237,12 +237,11 @@ class Challenger(CompiledPolicy):
     choose: ClassVar = choose
 
     def __post_init__(self) -> None:
-        if self.draw not in ("tail", "exp"):
-            raise ArmatureError(f"draw must be 'tail' or 'exp'; got {self.draw!r}.")
-        if not 0.0 <= self.share <= 1.0:
-            raise ArmatureError(f"share must be a probability; got {self.share!r}.")
-        if not 0.0 <= self.patience < math.inf:
-            raise ArmatureError(f"patience must be a number, at least 0; got {self.patience!r}.")
+        check_choice(self, "draw", ("tail", "exp"))
+        check_number(self, "share", high=1.0, what="a probability")
+        check_number(self, "patience")
+        for name in ("floor", "leader", "projected"):
+            check_flag(self, name)
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:
@@ -255,7 +254,9 @@ class Challenger(CompiledPolicy):
     def explain(self, belief: Belief) -> str:
         j = belief.leader
         costs = belief.structure.challenger_costs(belief.means, belief.pulls, j, belief.family)
-        G = np.maximum(costs - belief.misfit, 0.0)
+        G = np.full(len(costs), math.inf)  # of a challenger that no mean vector of M allows
+        possible = np.isfinite(costs)
+        G[possible] = np.maximum(costs[possible] - belief.misfit, 0.0)
         wait = G + np.log(np.maximum(belief.pulls, 1.0))
         wait[j] -= self.patience
         i = int(np.argmin(wait))

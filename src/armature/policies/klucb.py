@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 from armature._compile import kernel
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, upper
+from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History, argmax
 from armature.streams import Stream
@@ -63,6 +64,9 @@ class KLUCB(CompiledPolicy):
 
     ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "c")
 
     def init(self, structure: Structure, family: Family) -> KLUCBState:
         return KLUCBState(self.c)

@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats
 from armature.families import Family
+from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History
 from armature.streams import Stream
@@ -59,6 +60,9 @@ class UCB(CompiledPolicy):
     needs_sub_gaussian: ClassVar[bool] = True
     ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        check_number(self, "width")
 
     def init(self, structure: Structure, family: Family) -> UCBState:
         return UCBState(self.width, np.zeros(structure.n_arms), np.zeros(structure.n_arms))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 
 import numpy as np
 
 from armature.arrays import Ints
-from armature.decisions import checked_policy, make_decisions
-from armature.errors import ArmatureError
+from armature.decisions import checked_count, checked_policy, make_decisions
+from armature.errors import ArmatureError, check_kind
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, Policy
 from armature.policies.records import History
@@ -119,13 +119,16 @@ def simulate(
     >>> results.regret("UCB").shape == (4, results.checkpoints.size)
     True
     """
-    for name, value in (("horizon", horizon), ("repetitions", repetitions)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
+    check_kind(instance, Instance, "instance", "Instance(Unimodal(3), [0.1, 0.9, 0.5])")
+    horizon, repetitions = (
+        checked_count(horizon, "horizon"),
+        checked_count(repetitions, "repetitions"),
+    )
     chosen = checked_policies(policies, instance, horizon)
-    if workers is not None and workers < 1:
-        raise ArmatureError(f"workers = {workers}: at least one is needed.")
+    if workers is not None:
+        workers = checked_count(workers, "workers")
     key_of(seed)
+    seed = int(seed)
     checkpoints = checkpoints_up_to(horizon)
     runs = {
         policy.name: PolicyRuns.empty(repetitions, checkpoints.size, instance.n_arms)
@@ -149,6 +152,8 @@ def compile_policies(
 def checked_policies(policies: Sequence[Policy], instance: Instance, horizon: int) -> list[Policy]:
     """The policies, told the horizon; refused where they don't go with the instance."""
     given = [policies] if isinstance(policies, Policy) else policies
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ArmatureError(f"policies must be a list such as [UCB(), SPk()]; got {given!r}.")
     chosen = [checked_policy(policy, horizon) for policy in given]
     if not chosen:
         raise ArmatureError("there are no policies to run: give at least one, such as [UCB()].")

@@ -10,6 +10,7 @@ import numpy as np
 from armature._compile import before_compiling, kernel
 from armature._pointers import address_of, function_at, is_compiling, make_caller
 from armature.arrays import Floats, Ints
+from armature.decisions import no_such_arm
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, History
 from armature.policies.records import make_history
@@ -102,8 +103,8 @@ def play(
     gaps: Floats,
     record: Record,
     rounds: int,
-) -> None:
-    """Go on for some rounds.
+) -> int:
+    """Go on for some rounds; 0, or the first choice that is no arm, at which the run stops.
 
     Most of a round's time is the policy's if nothing is called for the rest: so `next_reward` and
     `take_in` are written out, on local names.
@@ -121,6 +122,8 @@ def play(
     first = gaps.size if each_arm_first else 0
     for t in range(clock[0], clock[0] + rounds):
         arm = choose(state, model, history, stream) if t >= first else t
+        if arm < 0 or arm >= gaps.size:
+            return arm
         i = drawn[arm]
         drawn[arm] = i + 1
         place = i & (BLOCK - 1)
@@ -139,6 +142,7 @@ def play(
             record.total[0] = total
             note(history, record)
     record.total[0] = total
+    return 0
 
 
 class Run:
@@ -153,6 +157,7 @@ class Run:
         checkpoints: Ints,
     ) -> None:
         structure, family = instance.structure, instance.family
+        self._policy, self._n_arms = policy, instance.n_arms
         state = policy.init(structure, family)
         model = make_model(structure, family, policy.oracles)
         history = make_history(instance.n_arms)
@@ -172,7 +177,9 @@ class Run:
 
     def advance(self, rounds: int) -> None:
         """Play some more rounds."""
-        play(*self._arguments, rounds)
+        stray = play(*self._arguments, rounds)
+        if stray != 0:
+            raise no_such_arm(self._policy, stray, self._n_arms)
 
 
 def policy_addresses(

@@ -12,12 +12,22 @@ import numpy as np
 
 from armature.arrays import Floats, Ints
 from armature.bounds import bound_or_none
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, unknown
+from armature.descriptions import (
+    FAMILIES,
+    POLICIES,
+    STRUCTURES,
+    Allowed,
+    build,
+    from_version_1,
+    spelled_out,
+    unknown,
+)
+from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.policies import Policy
 from armature.simulation.play import Record
 from armature.simulation.results_file import read_file, write_file
-from armature.simulation.versions import package_version, run_key, spelled_out
+from armature.simulation.versions import package_version, run_key
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,18 +148,19 @@ class Results:
         """How often each policy was run."""
         return len(next(iter(self.runs.values())).regret)
 
-    def regret(self, policy: str) -> Floats:
+    def regret(self, policy: str | Policy) -> Floats:
         """(repetitions, checkpoints): the pseudo-regret of a policy."""
         return self._runs_of(policy).regret
 
-    def pulls(self, policy: str) -> Floats:
+    def pulls(self, policy: str | Policy) -> Floats:
         """(repetitions, checkpoints, arms): how often each arm was pulled."""
         return self._runs_of(policy).pulls
 
-    def _runs_of(self, policy: str) -> PolicyRuns:
-        if policy not in self.runs:
-            raise unknown("the policy", policy, self.runs)
-        return self.runs[policy]
+    def _runs_of(self, policy: str | Policy) -> PolicyRuns:
+        name = policy.name if isinstance(policy, Policy) else str(policy)
+        if name not in self.runs:
+            raise unknown("the policy", name, self.runs)
+        return self.runs[name]
 
     def summary(self) -> pd.DataFrame:
         """One row for each policy: final regret, its growth beside V, exploration, speed.
@@ -202,10 +213,14 @@ class Results:
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
 
-    def paired(self, a: str, b: str, level: float = 0.95) -> Paired:
+    def paired(self, a: str | Policy, b: str | Policy, level: float = 0.95) -> Paired:
         """The final regret of `a` less that of `b`, repetition by repetition."""
         from scipy.stats import norm
 
+        if not (isinstance(level, (int, float, np.number)) and 0.0 < level < 1.0):
+            raise ArmatureError(
+                f"level must be a number between 0 and 1, such as 0.95; got {level!r}."
+            )
         difference = self.regret(a)[:, -1] - self.regret(b)[:, -1]
         mean, error = float(difference.mean()), _standard_error(difference)
         half = float(norm.ppf(0.5 + 0.5 * level)) * error
@@ -230,18 +245,25 @@ class Results:
         write_file(path, self.about(), self.to_frame())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Results:
+    def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Results:
         """What `save` wrote; a file that was cut off or changed is refused.
 
-        `made_by` of the results says which version has made them.
+        A file can name policies, structures and families of your own, and importing them runs their
+        code: they are imported only from the modules and packages that `allow` names. `made_by` of
+        the results says which version has made them.
         """
         about, frame = read_file(path)
+        if about["version"] == 1:
+            about["structure"] = from_version_1(about["structure"])
         instance = Instance(
-            build(STRUCTURES, "structure", about["structure"]),
+            build(STRUCTURES, "structure", about["structure"], allow),
             about["means"],
-            build(FAMILIES, "family", about["family"]),
+            build(FAMILIES, "family", about["family"], allow),
         )
-        policies = tuple(build(POLICIES, "policy", p) for p in about["policies"])
+        policies = tuple(
+            build(POLICIES, "policy", p, allow).with_horizon(about["horizon"])
+            for p in about["policies"]
+        )
         return cls.from_frame(instance, policies, about, frame)
 
     @classmethod

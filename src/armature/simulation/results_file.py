@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = "armature results"
-VERSION = 1
-READABLE = (1,)  # versions of the format
+VERSION = 2  # since 2, what JSON does not have is written as `armature.plain` says
+READABLE = (1, 2)  # versions of the format
 
 
 def write_file(path: str | os.PathLike[str], about: dict[str, Any], frame: pd.DataFrame) -> None:

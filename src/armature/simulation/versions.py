@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import inspect
 import json
 import secrets
 import sys
@@ -19,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Classes, describe
+from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, spelled_out
 from armature.instance import Instance
 from armature.policies import Policy
 
@@ -28,13 +27,16 @@ PACKAGE = Path(__file__).parents[1]
 WITHOUT_INFLUENCE = (
     "__main__.py",
     "bandit.py",
+    "authoring.py",
     "cli.py",
     "descriptions.py",
     "errors.py",
     "experiments",
     "explanation.py",
     "files.py",
+    "plain.py",
     "plotting.py",
+    "saved.py",
     "simulation/parts.py",
     "simulation/results.py",
     "simulation/results_file.py",
@@ -82,22 +84,6 @@ def code_of(*objects: Any) -> str:
     for name, source in sorted(_own_sources(objects).items()):
         digest.update(name.encode() + b"\0" + source + b"\0")
     return digest.hexdigest()
-
-
-def spelled_out(classes: Classes, value: Any) -> dict[str, Any]:
-    """An object as plain data with all of its arguments, those that have their defaults too.
-
-    `build` makes an equal object from it, and goes on to do so when a default has changed.
-    """
-    description = describe(classes, value)
-    for name in inspect.signature(type(value)).parameters:
-        if name not in description:
-            description[name] = _plain(getattr(value, name))
-    return description
-
-
-def _plain(default: Any) -> Any:
-    return list(default) if isinstance(default, tuple) else default
 
 
 def run_key(instance: Instance, policy: Policy, horizon: int, seed: int) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
+from armature.limits import check_size, checked_scale
+
+T = TypeVar("T")
 
 
 def checked_n_arms(n_arms: int) -> int:
@@ -27,6 +30,13 @@ def checked_integer(value: int, name: str) -> int:
     return int(value)
 
 
+def checked_list(values: Iterable[T], name: str) -> list[T]:
+    """The values as a list, or an error where there is but one thing."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ArmatureError(f"{name} must be a list; got {values!r}.")
+    return list(values)
+
+
 def checked_index(index: int, name: str, size: int) -> int:
     """An index from 0 to size - 1, or an error."""
     number = checked_integer(index, name)
@@ -36,8 +46,11 @@ def checked_index(index: int, name: str, size: int) -> int:
 
 
 def checked_vector(values: npt.ArrayLike, name: str, size: int) -> Floats:
-    """A new contiguous vector of `size` finite numbers, or an error."""
-    vector = checked_array(values, name)
+    """A new contiguous vector of `size` finite numbers, or an error.
+
+    They may be of any size: means that a projection gives can lie beyond those that it was given.
+    """
+    vector = _finite_array(values, name)
     if vector.shape != (size,):
         raise ArmatureError(
             f"{name} must be {size} numbers, one for each arm; got an array of shape "
@@ -47,10 +60,16 @@ def checked_vector(values: npt.ArrayLike, name: str, size: int) -> Floats:
 
 
 def checked_array(values: npt.ArrayLike, name: str) -> Floats:
-    """A new contiguous array of finite numbers, or an error that names the first that is not."""
+    """The same of any shape, for the numbers that a structure is made of: not beyond 1e30."""
+    array = _finite_array(values, name)
+    check_size(array, name)
+    return array
+
+
+def _finite_array(values: npt.ArrayLike, name: str) -> Floats:
     try:
         array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArmatureError(f"{name} must be numbers; got {values!r}.") from None
     if not np.isfinite(array).all():
         at = np.argwhere(~np.isfinite(array))[0]
@@ -63,6 +82,7 @@ def checked_positions(positions: npt.ArrayLike | None, n_arms: int) -> Floats:
     """Where the arms lie on a line: 0, 1, 2, ... by default, otherwise distinct numbers."""
     places = np.arange(n_arms) if positions is None else positions
     vector = checked_vector(places, "positions", n_arms)
+    check_size(vector, "positions")
     order = np.argsort(vector, kind="stable")
     same = np.flatnonzero(np.diff(vector[order]) <= 0.0)
     if same.size:
@@ -77,8 +97,9 @@ def checked_positions(positions: npt.ArrayLike | None, n_arms: int) -> Floats:
 
 def checked_order(order: Sequence[int], n_arms: int) -> Ints:
     """A permutation of the arms, or an error."""
-    permutation = np.array(order, dtype=np.int64)
-    if sorted(permutation.tolist()) != list(range(n_arms)):
+    numbers = [checked_integer(arm, "an entry of order") for arm in checked_list(order, "order")]
+    permutation = np.array(numbers, dtype=np.int64) if sorted(numbers) == [*range(n_arms)] else None
+    if permutation is None:
         raise ArmatureError(
             f"order must name each of the arms 0 to {n_arms - 1} once; got {order}."
         )
@@ -87,6 +108,4 @@ def checked_order(order: Sequence[int], n_arms: int) -> Ints:
 
 def checked_positive(value: float, name: str) -> float:
     """A positive finite number, or an error."""
-    if not isinstance(value, (int, float, np.number)) or not (math.isfinite(value) and value > 0):
-        raise ArmatureError(f"{name} must be a positive finite number; got {value!r}.")
-    return float(value)
+    return checked_scale(value, name)

@@ -7,29 +7,39 @@ move far, or the cost is next to nothing). Otherwise Newton's method: each step 
 program of F's second-order model and goes towards its solution as far as F decreases. A weightless
 arm is given a little curvature about where it is, which moves with it and so leaves no trace in the
 result.
+
+Every result is checked (`_proof`): a minimiser by its multipliers, an empty polyhedron by Farkas'.
+What fails the check is solved once more with 32 digits (`_precise`).
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord
 from armature.families.kernels import (
     curvature,
+    divergence,
     slope,
     total_divergence,
 )
 from armature.structures._pooling import pair_cost
+from armature.structures._precise_call import solve_precisely
+from armature.structures._proof import excess, is_infeasible, is_minimum
 from armature.structures._quadratic import (
+    INFEASIBLE,
     SOLVED,
+    STUCK,
     Limits,
     Rows,
     State,
     copy_state,
     reset,
     solve,
+    write_means,
 )
 from armature.structures.vectors import copy, diagonal, fill, largest
 
@@ -38,7 +48,48 @@ FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic
 CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
+FAR = 1e3  # how far an arm is sent away from an end of the domain, relative to the means
+PRECISELY_FLATTEST = 1e-26  # FLATTEST for programs with 32 digits, after some steps
+STRAIGHTEST = 1e-6  # how little a model may curve, relative to what keeps it within reach
 SNAP = 1e-11  # what is so near to the end of the domain, relative to the means, is at it
+
+
+class Scratch(NamedTuple):
+    """Room for `minimise`."""
+
+    g: Floats  # (K,)
+    h: Floats  # (K,)
+    trial: Floats  # (K,)
+    low: Floats  # (K,)
+    high: Floats  # (K,)
+    y: Floats  # (n,)
+    model: Floats  # (n, n)
+
+
+@kernel
+def scratch_size(n: int, K: int) -> int:
+    """How many floats `minimise` takes besides its state."""
+    return 5 * K + n + n * n
+
+
+@kernel
+def nearest_scratch_size(n: int, K: int) -> int:
+    """How many floats `nearest_of` takes besides its states."""
+    return 3 * K + (5 * K + n + n * n)
+
+
+@kernel
+def make_scratch(real: Floats, n: int, K: int) -> Scratch:
+    """Lay the room over scratch space."""
+    return Scratch(
+        real[:K],
+        real[K : 2 * K],
+        real[2 * K : 3 * K],
+        real[3 * K : 4 * K],
+        real[4 * K : 5 * K],
+        real[5 * K : 5 * K + n],
+        real[5 * K + n : 5 * K + n + n * n].reshape(n, n),
+    )
 
 
 @kernel
@@ -125,13 +176,30 @@ def start_model(
 
 
 @kernel
-def first_margin(mu: Floats, limits: Limits) -> float:
+def first_margin(family: FamilyRecord, mu: Floats, limits: Limits) -> float:
     """How far inside of the family's domain to look for a start: a sixteenth of its size."""
-    if limits.low[0] == -math.inf:
+    if family.low == -math.inf:
         return 0.0
-    if limits.high[0] < math.inf:
-        return 0.0625 * (limits.high[0] - limits.low[0])
+    widest = 0.0
+    for i in range(mu.size):
+        widest = max(widest, limits.high[i] - limits.low[i])
+    if widest < math.inf:
+        return 0.0625 * widest
     return 0.0625 * max(largest(mu), 1e-3)
+
+
+@kernel
+def narrow(family: FamilyRecord, limits: Limits, margin: float, s: Scratch) -> Limits:
+    """The limits, and a margin from the ends of the domain (a quarter of the room at most)."""
+    for i in range(s.low.size):
+        own = min(margin, 0.25 * (limits.high[i] - limits.low[i]))
+        s.low[i] = limits.low[i]
+        s.high[i] = limits.high[i]
+        if limits.low[i] <= family.low:
+            s.low[i] += own
+        if limits.high[i] >= family.high:
+            s.high[i] -= own
+    return Limits(s.low, s.high, limits.j, limits.k, limits.i, limits.top)
 
 
 @kernel
@@ -151,20 +219,357 @@ def aim(mu: Floats, limits: Limits, basis: Floats, state: State) -> None:
 
 
 @kernel
-def longest_step(mu: Floats, w: Floats, limits: Limits, lam: Floats, target: Floats) -> float:
+def aim_far(lam: Floats, arm: int, way: float, basis: Floats, state: State) -> None:
+    """The program of the point nearest to lam, from which an arm goes a long way."""
+    reset(state)
+    diagonal(state.columns, 1.0)
+    fill(state.y, 0.0)
+    for i in range(lam.size):
+        x = lam[i] + (way if i == arm else 0.0)
+        if basis.shape[0] == 0:
+            state.y[i] = x
+        else:
+            for a in range(state.y.size):
+                state.y[a] += basis[i, a] * x
+
+
+@kernel
+def repeat_precisely(
+    rows: Rows, limits: Limits, basis: Floats, state: State, s: Scratch, size: float
+) -> int:
+    """Solve what `aim` or `aim_far` has set up with 32 digits."""
+    fill(s.g, 0.0)
+    fill(s.h, 1.0)
+    copy(state.y, s.y)
+    if basis.shape[0] == 0:
+        copy(state.y, s.trial)
+    return solve_precisely(rows, limits, basis, s.y, s.trial, s.g, s.h, state, size)
+
+
+@inlined
+def longest_step(family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, target: Floats) -> float:
     """The part of the way to the target on which no arm comes ten times nearer to where F = inf."""
+    low = family.low
+    high = family.high
     step = 1.0
     for i in range(mu.size):
         move = target[i] - lam[i]
-        if w[i] > 0.0 and move < 0.0 and mu[i] > limits.low[i]:
-            room = lam[i] - limits.low[i]
+        if w[i] > 0.0 and move < 0.0 and mu[i] > low:
+            room = lam[i] - low
             if -move > 0.9 * room:
                 step = min(step, 0.9 * room / -move)
-        elif w[i] > 0.0 and move > 0.0 and mu[i] < limits.high[i]:
-            room = limits.high[i] - lam[i]
+        elif w[i] > 0.0 and move > 0.0 and mu[i] < high:
+            room = high - lam[i]
             if move > 0.9 * room:
                 step = min(step, 0.9 * room / move)
     return step
+
+
+@kernel
+def confirm_quadratic(
+    mu: Floats,
+    w: Floats,
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    outcome: int,
+    state: State,
+    s: Scratch,
+    size: float,
+) -> int:
+    """Check what `solve` says of the Gaussian program, and solve it precisely where it is not so.
+
+    SOLVED, INFEASIBLE, or STUCK where it took 32 digits and the state has what came of it.
+    """
+    if outcome == INFEASIBLE and is_infeasible(rows, limits, basis, state, size):
+        return INFEASIBLE
+    floored(w, s.h)
+    value = 0.0
+    for i in range(mu.size):
+        s.g[i] = s.h[i] * (state.lam[i] - mu[i])
+        value += 0.5 * s.g[i] * (state.lam[i] - mu[i])
+    if outcome == SOLVED:
+        reach = size + largest(state.lam)
+        more = excess(rows, limits, basis, state.lam, s.g, s.h, state, s.trial, s.model, reach)
+        if is_minimum(value, more, largest(s.h), reach):
+            return SOLVED
+    fill(s.g, 0.0)
+    outcome = solve_precisely(rows, limits, basis, s.y, mu, s.g, s.h, state, size)
+    return INFEASIBLE if outcome == INFEASIBLE else STUCK
+
+
+@kernel
+def snap(limits: Limits, size: float, means: Floats, lam: Floats) -> None:
+    """lam = means, with those at the end of the domain that are there up to rounding."""
+    for i in range(lam.size):
+        x = float(means[i])
+        if x <= limits.low[i] + SNAP * size:
+            x = float(limits.low[i])
+        elif x >= limits.high[i] - SNAP * size:
+            x = float(limits.high[i])
+        lam[i] = x
+
+
+@kernel
+def find_start(
+    family: FamilyRecord,
+    mu: Floats,
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    state: State,
+    s: Scratch,
+    size: float,
+) -> int:
+    """A feasible point, as far inside of the domain as there is room for."""
+    margin = first_margin(family, mu, limits)
+    for attempt in range(8):
+        narrowed = narrow(family, limits, margin, s)
+        aim(mu, narrowed, basis, state)
+        outcome = solve(rows, narrowed, basis, state, size)
+        if outcome == SOLVED:
+            return SOLVED
+        if margin == 0.0:
+            if outcome == INFEASIBLE and is_infeasible(rows, limits, basis, state, size):
+                return INFEASIBLE
+            aim(mu, narrowed, basis, state)
+            return repeat_precisely(rows, limits, basis, state, s, size)
+        margin = 0.0625 * margin if attempt < 6 else 0.0
+    return STUCK
+
+
+@kernel
+def leave_ends(
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    lam: Floats,
+    state: State,
+    s: Scratch,
+    size: float,
+) -> None:
+    """Go from the feasible lam = B y to one at which F is finite, if there is one.
+
+    For each arm at an end of the domain where F = inf, a point that is as far from there as the
+    others let it; then the middle of them all.
+    """
+    # `repeat_precisely` writes to s.y: the middle is gathered in s.model's first row.
+    middle = s.model[0]
+    copy(s.y, middle)
+    count = 1.0
+    for k in range(mu.size):
+        if w[k] > 0.0 and divergence(family, mu[k], lam[k]) == math.inf:
+            way = FAR * max(size, 1e-300)
+            way = -way if lam[k] == family.high else way
+            aim_far(lam, k, way, basis, state)
+            outcome = solve(rows, limits, basis, state, size)
+            if outcome != SOLVED:
+                aim_far(lam, k, way, basis, state)
+                outcome = repeat_precisely(rows, limits, basis, state, s, size)
+            if outcome != SOLVED:
+                continue
+            count += 1.0
+            for a in range(middle.size):
+                middle[a] += (state.y[a] - middle[a]) / count
+    copy(middle, s.y)
+    write_means(basis, s.y, s.trial)
+    snap(limits, size, s.trial, lam)
+
+
+@inlined
+def write_model(
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    lam: Floats,
+    straightest: float,
+    flattest: float,
+    s: Scratch,
+) -> float:
+    """The gradient and the curvatures of F's model at lam; the greatest curvature.
+
+    Where F is straight, the model curves just enough to stay within reach (or `straightest` times
+    that); where F is flat, just enough to be solved.
+    """
+    reach = largest(mu) + largest(lam)
+    for i in range(mu.size):
+        s.g[i] = 0.0
+        s.h[i] = 0.0
+        if w[i] > 0.0:
+            s.g[i] = w[i] * slope(family, mu[i], lam[i])
+            s.h[i] = w[i] * curvature(family, mu[i], lam[i])
+            if reach > 0.0:
+                s.h[i] = max(s.h[i], straightest * abs(s.g[i]) / reach)
+    steepest = largest(s.h)
+    for i in range(mu.size):
+        s.h[i] = max(s.h[i], flattest * steepest)
+    return steepest
+
+
+@inlined
+def search_line(
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    limits: Limits,
+    lam: Floats,
+    value: float,
+    descent: float,
+    target: Floats,
+    trial: Floats,
+) -> tuple[float, float]:
+    """How far to go towards the target, 0 if there is nothing to gain, and F there, at `trial`."""
+    step = longest_step(family, mu, w, lam, target)
+    while step > 1e-12:
+        for i in range(mu.size):
+            x = target[i] if step == 1.0 else lam[i] + step * (target[i] - lam[i])
+            trial[i] = min(max(x, limits.low[i]), limits.high[i])
+        trial_value = total_divergence(family, w, mu, trial)
+        if trial_value <= value - 1e-4 * step * descent:
+            return step, trial_value
+        if trial_value < value and descent <= 1e-9 * value:
+            return step, trial_value  # so near that rounding decides
+        step *= 0.5
+    return 0.0, value
+
+
+@inlined
+def promise(g: Floats, target: Floats, lam: Floats) -> float:
+    """How much F would descend from lam to the target if it were straight: no less than it does."""
+    descent = 0.0
+    for i in range(g.size):
+        descent -= g[i] * (target[i] - lam[i])
+    return descent
+
+
+@kernel
+def newton(
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    lam: Floats,
+    value: float,
+    state: State,
+    s: Scratch,
+    size: float,
+    precise: bool,
+) -> tuple[int, float, float]:
+    """Newton's method from the feasible lam = B y, where F is finite: whether it came to an end,
+    F there, and how much the last model promised to descend from there (about which F is convex).
+
+    In the end, the state has the multipliers of lam.
+    """
+    descent = 0.0
+    heaviest = largest(w)
+    straightest = STRAIGHTEST if precise else 1.0
+    flattest = 1e-20 if precise else FLATTEST
+    for _ in range(NEWTON_STEPS):
+        if write_model(family, mu, w, lam, straightest, flattest, s) == 0.0:
+            return SOLVED, value, 0.0
+        if precise:
+            outcome = solve_precisely(rows, limits, basis, s.y, lam, s.g, s.h, state, size)
+        else:
+            start_model(basis, s.y, lam, s.g, s.h, state, s.model)
+            outcome = solve(rows, limits, basis, state, size)
+        if precise:
+            flattest = max(0.1 * flattest, PRECISELY_FLATTEST)
+        descent = promise(s.g, state.lam, lam)
+        if outcome != SOLVED or math.isnan(descent):
+            return STUCK, value, 0.0
+        if descent <= CONVERGED * value or value <= NOTHING * heaviest:
+            return SOLVED, value, descent
+        step, value = search_line(family, mu, w, limits, lam, value, descent, state.lam, s.trial)
+        if step == 0.0:
+            return SOLVED, value, descent
+        copy(s.trial, lam)
+        for a in range(s.y.size):
+            s.y[a] += step * (state.y[a] - s.y[a])
+    return STUCK, value, descent
+
+
+@inlined
+def is_bent(w: Floats, s: Scratch, straightest: float) -> bool:
+    """Whether a model had to curve where F, with gradient g and curvatures h, hardly does."""
+    steepest = 0.0
+    for i in range(w.size):
+        steepest = max(steepest, max(s.h[i], straightest * abs(s.g[i])))
+    for i in range(w.size):
+        if w[i] > 0.0 and max(straightest * abs(s.g[i]), FLATTEST * steepest) > 2.0 * s.h[i]:
+            return True
+    return False
+
+
+@kernel
+def is_confirmed(
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    lam: Floats,
+    value: float,
+    descent: float,
+    straightest: float,
+    state: State,
+    s: Scratch,
+) -> bool:
+    """Whether the state's multipliers prove the minimum.
+
+    They belong to the minimum of a model, where the bound that they give is best. With a basis, the
+    model's curvatures must be F's.
+    """
+    last = s.low
+    for i in range(mu.size):
+        last[i] = min(max(state.lam[i], limits.low[i]), limits.high[i])
+    for i in range(mu.size):
+        s.g[i] = w[i] * slope(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
+        s.h[i] = w[i] * curvature(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
+    reach = largest(mu) + largest(lam)
+    if basis.shape[0] > 0 and is_bent(w, s, straightest / reach if straightest == 1.0 else 0.0):
+        return False
+    more = excess(rows, limits, basis, last, s.g, s.h, state, s.trial, s.model, reach)
+    return is_minimum(value, more + max(descent, 0.0), largest(s.h), reach)
+
+
+@kernel
+def confirm_newton(
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    lam: Floats,
+    value: float,
+    descent: float,
+    state: State,
+    s: Scratch,
+    size: float,
+) -> bool:
+    """Whether what `newton` found is proved to be the minimum.
+
+    Where F is straight, its last model was not, and its multipliers may prove too little: then
+    those of a model that is nearly straight as well are tried.
+    """
+    if value <= NOTHING * largest(w):
+        return True
+    if is_confirmed(family, mu, w, rows, limits, basis, lam, value, descent, 1.0, state, s):
+        return True
+    write_model(family, mu, w, lam, STRAIGHTEST, FLATTEST, s)
+    start_model(basis, s.y, lam, s.g, s.h, state, s.model)
+    if solve(rows, limits, basis, state, size) != SOLVED:
+        return False
+    descent = promise(s.g, state.lam, lam)
+    return is_confirmed(
+        family, mu, w, rows, limits, basis, lam, value, descent, STRAIGHTEST, state, s
+    )
 
 
 @kernel
@@ -179,96 +584,45 @@ def minimise(
     state: State,
     scratch: Floats,
 ) -> float:
-    """The nearest point of the polyhedron; `scratch` takes 3 K + n + n^2 floats."""
-    K = mu.size
-    n = state.y.size
-    g = scratch[:K]
-    h = scratch[K : 2 * K]
-    trial = scratch[2 * K : 3 * K]
-    y = scratch[3 * K : 3 * K + n]
-    model = scratch[3 * K + n : 3 * K + n + n * n].reshape(n, n)
+    """The nearest point of the polyhedron; `scratch` takes `scratch_size` floats."""
+    s = make_scratch(scratch, state.y.size, mu.size)
     size = largest(mu)
+    value = math.inf
+    is_near = False
     if basis.shape[0] == 0 and family.gaussian:
-        fill(g, 0.0)
-        floored(w, h)
-        start_model(basis, y, mu, g, h, state, model)
-        if solve(rows, limits, basis, state, size) != SOLVED:
+        fill(s.g, 0.0)
+        floored(w, s.h)
+        start_model(basis, s.y, mu, s.g, s.h, state, s.model)
+        outcome = solve(rows, limits, basis, state, size)
+        outcome = confirm_quadratic(mu, w, rows, limits, basis, outcome, state, s, size)
+        if outcome == INFEASIBLE:
             return fail(lam)
         copy(state.lam, lam)
         value = total_divergence(family, w, mu, lam)
         if is_settled(family, mu, w, lam, value):
             return value
-    # A feasible start, as far inside of the domain as there is room for.
-    margin = first_margin(mu, limits)
-    for attempt in range(8):
-        for i in range(K):
-            g[i] = limits.low[i] + margin
-            h[i] = limits.high[i] - margin
-        narrowed = Limits(g, h, limits.j, limits.k, limits.i, limits.top)
-        aim(mu, narrowed, basis, state)
-        if solve(rows, narrowed, basis, state, size) == SOLVED:
-            break
-        if margin == 0.0:
+        is_near = outcome == STUCK
+    if is_near:
+        copy(state.y, s.y)
+    else:
+        if find_start(family, mu, rows, limits, basis, state, s, size) == INFEASIBLE:
             return fail(lam)
-        margin = 0.0625 * margin if attempt < 6 else 0.0
-    copy(state.y, y)
-    for i in range(K):
-        x = float(state.lam[i])
-        if x <= limits.low[i] + SNAP * size:
-            x = float(limits.low[i])
-        elif x >= limits.high[i] - SNAP * size:
-            x = float(limits.high[i])
-        lam[i] = x
-    value = total_divergence(family, w, mu, lam)
-    if value == math.inf:
-        return value
-    heaviest = largest(w)
-    for _ in range(NEWTON_STEPS):
-        # Where F is straight, the model curves just enough to stay within reach; where F is flat,
-        # just enough to be solved.
-        reach = largest(mu) + largest(lam)
-        for i in range(K):
-            g[i] = 0.0
-            h[i] = 0.0
-            if w[i] > 0.0:
-                g[i] = w[i] * slope(family, mu[i], lam[i])
-                h[i] = w[i] * curvature(family, mu[i], lam[i])
-                if reach > 0.0:
-                    h[i] = max(h[i], abs(g[i]) / reach)
-        steepest = largest(h)
-        if steepest == 0.0:
-            break
-        for i in range(K):
-            h[i] = max(h[i], FLATTEST * steepest)
-        start_model(basis, y, lam, g, h, state, model)
-        if solve(rows, limits, basis, state, size) != SOLVED:
-            break
-        descent = 0.0
-        for i in range(K):
-            descent -= g[i] * (state.lam[i] - lam[i])
-        if descent <= CONVERGED * value or value <= NOTHING * heaviest:
-            break
-        step = longest_step(mu, w, limits, lam, state.lam)
-        improved = False
-        while step > 1e-12:
-            for i in range(K):
-                x = state.lam[i] if step == 1.0 else lam[i] + step * (state.lam[i] - lam[i])
-                trial[i] = min(max(x, limits.low[i]), limits.high[i])
-            trial_value = total_divergence(family, w, mu, trial)
-            if trial_value <= value - 1e-4 * step * descent:
-                improved = True
-                break
-            if trial_value < value and descent <= 1e-9 * value:
-                improved = True  # so near that rounding decides
-                break
-            step *= 0.5
-        if not improved:
-            break
-        value = trial_value
-        copy(trial, lam)
-        for a in range(n):
-            y[a] += step * (state.y[a] - y[a])
-    return value
+        copy(state.y, s.y)
+        snap(limits, size, state.lam, lam)
+        value = total_divergence(family, w, mu, lam)
+        if value == math.inf:
+            leave_ends(family, mu, w, rows, limits, basis, lam, state, s, size)
+            value = total_divergence(family, w, mu, lam)
+            if value == math.inf:
+                return value
+        outcome, value, descent = newton(
+            family, mu, w, rows, limits, basis, lam, value, state, s, size, False
+        )
+        if outcome == SOLVED and confirm_newton(
+            family, mu, w, rows, limits, basis, lam, value, descent, state, s, size
+        ):
+            return value
+    return newton(family, mu, w, rows, limits, basis, lam, value, state, s, size, True)[1]
 
 
 @kernel
@@ -277,10 +631,9 @@ def nearest_of(
     mu: Floats,
     w: Floats,
     rows: Rows,
+    domain: Limits,
     j: int,
     can_beat: Ints,
-    low: Floats,
-    high: Floats,
     basis: Floats,
     lam: Floats,
     state: State,
@@ -290,14 +643,13 @@ def nearest_of(
     """The nearest point with lam_k >= lam_j for some k with can_beat[k] = 1.
 
     A bound from below on what each challenger costs comes first; only those that it does not
-    rule out are solved. `scratch` takes 5 K floats more than `minimise`'s.
+    rule out are solved. `domain` has no pairs; `scratch` takes `nearest_scratch_size` floats.
     """
     K = mu.size
     bound = scratch[:K]
     base = scratch[K : 2 * K]
     trial = scratch[2 * K : 3 * K]
     rest = scratch[3 * K :]
-    domain = Limits(low, high, -1, -1, -1, -1)
     base_cost = minimise(family, mu, w, rows, domain, basis, base, state, rest)
     if base_cost == math.inf:
         return fail(lam)
@@ -325,18 +677,24 @@ def nearest_of(
     best_cost = fail(lam)
     if first < 0:
         return best_cost
+    s = make_scratch(rest, state.y.size, K)
     for visit in range(-1, K):
         k = first if visit < 0 else visit
         if bound[k] >= best_cost or (visit == first):
             continue
-        limits = Limits(low, high, j, k, -1, -1)
+        limits = Limits(domain.low, domain.high, j, k, -1, -1)
+        settled = False
+        cost = math.inf
         if quadratic:
             copy_state(state, spare)
-            if solve(rows, limits, basis, spare, largest(mu)) != SOLVED:
+            outcome = solve(rows, limits, basis, spare, largest(mu))
+            outcome = confirm_quadratic(mu, w, rows, limits, basis, outcome, spare, s, largest(mu))
+            if outcome == INFEASIBLE:
                 continue
             cost = total_divergence(family, w, mu, spare.lam)
             copy(spare.lam, trial)
-        if not quadratic or not is_settled(family, mu, w, trial, cost):
+            settled = is_settled(family, mu, w, trial, cost)
+        if not settled:
             cost = minimise(family, mu, w, rows, limits, basis, trial, spare, rest)
         if cost < best_cost:
             best_cost = cost

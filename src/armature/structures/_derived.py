@@ -20,24 +20,15 @@ from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import total_divergence
-from armature.structures._convex import fail, minimise, nearest_of
+from armature.structures._convex import fail, minimise, nearest_of, nearest_scratch_size
+from armature.structures._farthest import farthest
 from armature.structures._pooling import pair_cost
-from armature.structures._quadratic import (
-    SOLVED,
-    Limits,
-    Rows,
-    State,
-    make_state,
-    reset,
-    solve,
-    state_size,
-)
+from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
 from armature.structures.piece import Piece
 from armature.structures.records import Oracle, Problem, Shape, Work
-from armature.structures.vectors import copy, diagonal, fill, largest
+from armature.structures.vectors import copy, fill
 
 MOST_PIECES = 20_000
-FAR = 1e3  # how far beyond a box the objective of a linear program pulls, relative to the box
 
 
 class Table(NamedTuple):
@@ -158,7 +149,7 @@ def scratch_of(work: Work, K: int, m: int) -> Scratch:
         work.real[a + K : a + 2 * K],
         work.real[a + 2 * K : a + 3 * K],
         work.real[a + 3 * K : a + 4 * K],
-        work.real[a + 4 * K : a + 11 * K + K * K],
+        work.real[a + 4 * K : a + 4 * K + nearest_scratch_size(K, K)],
     )
 
 
@@ -293,10 +284,9 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
             mu,
             w,
             rows_of(table, 0),
+            Limits(room.low, room.high, -1, -1, -1, -1),
             j,
             table.beats[j * K : (j + 1) * K],
-            room.low,
-            room.high,
             room.solver[:0].reshape(0, 0),
             lam,
             room.state,
@@ -390,28 +380,21 @@ def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 @kernel
 def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
-    """A linear program for each piece and arm: the point nearest to one far out for the arm."""
+    """A linear program for each piece and arm."""
     K = low.size
     table = table_of(shape, K)
     room = scratch_for(table, K, work)
     limits = Limits(low, high, -1, -1, -1, -1)
     identity = room.solver[:0].reshape(0, 0)
-    state = room.state
-    spread = 0.0
-    for k in range(K):
-        spread += high[k] - low[k]
-        out[k] = -math.inf
+    fill(out, -math.inf)
     possible = 0.0
     for p in range(table.equalities.size):
         rows = rows_of(table, p)
         for k in range(K):
-            reset(state)
-            diagonal(state.columns, 1.0)
-            for i in range(K):
-                state.y[i] = 0.5 * (low[i] + high[i]) + (FAR * spread if i == k else 0.0)
-            if solve(rows, limits, identity, state, largest(high)) != SOLVED:
+            value = farthest(rows, limits, identity, k, room.trial, room.state, room.solver)
+            if value == -math.inf:
                 break
-            out[k] = max(out[k], state.lam[k])
+            out[k] = max(out[k], value)
             possible = 1.0
     return possible
 

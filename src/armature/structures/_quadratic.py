@@ -1,7 +1,8 @@
 """Small dense quadratic programs by the dual active-set method of Goldfarb and Idnani (1983).
 
     minimise  1/2 (y - y0)' H (y - y0)    subject to    lam = B y,  rows of lam >= right-hand sides,
-                                          low <= lam <= high,  lam_k >= lam_j
+                                          low <= lam <= high,  lam_k >= lam_j,  lam_i >= lam_j,
+                                          lam_top >= lam_a for every arm a
 
 The method starts at y0, where nothing constrains it, and takes up one violated constraint after the
 other, so that its objective only grows. A solution is thus a start for the same program with one
@@ -10,6 +11,12 @@ more constraint: that is how one projection serves for all the challengers of an
 With N the normals of the active constraints, the state keeps J with J J' = inverse of H and
 J' N = [R; 0], R upper triangular. Both are stored by columns: `columns[c]` is column c of J, and
 `triangle[c, :c+1]` is column c of R.
+
+All this is in floating-point numbers of 16 digits, which may be too few where the weights differ by
+many orders of magnitude: "solved" is to be checked and "infeasible" to be proved (`_proof`), and
+what fails is solved once more with 32 digits (`_precise`).
+
+Constraints have numbers: m rows, K lower and K upper limits, two pairs, K for the top arm.
 """
 
 from __future__ import annotations
@@ -17,7 +24,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.arrays import Floats, Ints
 from armature.structures.vectors import copy, fill, largest
 
@@ -26,6 +33,7 @@ INFEASIBLE = 1
 STUCK = 2
 
 FEASIBLE = 1e-12  # how far a constraint may be violated, relative to the size of the means
+POLISHED = 1e-10  # how far the last correction may move the means, likewise
 DEPENDENT = 1e-20  # a normal whose squared part outside of the active normals is less than this
 
 
@@ -43,8 +51,10 @@ class Rows(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The other constraints: low <= lam <= high; lam[k] >= lam[j] and lam[i] >= lam[j] unless
-    negative; lam[top] >= every other, likewise.
+    """The other constraints; a negative number stands for no arm.
+
+    low[a] <= lam[a] <= high[a] for every arm, where -inf and inf are no limits; lam[k] >= lam[j];
+    lam[i] >= lam[j]; lam[top] >= lam[a] for every arm a.
     """
 
     low: Floats
@@ -56,7 +66,11 @@ class Limits(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the method stands. `length[0]` is the number of active constraints."""
+    """Where the method stands. `length[0]` is the number of active constraints.
+
+    Where a constraint can't be taken up, it is left in `active[length[0]]` with its sign in
+    `multipliers[length[0]]`, and `vectors[3]` says how it depends on the active ones.
+    """
 
     columns: Floats  # (n, n): J
     triangle: Floats  # (n, n): R
@@ -64,15 +78,16 @@ class State(NamedTuple):
     lam: Floats  # (K,)
     multipliers: Floats  # (n + 1,)
     active: Ints  # (n + 1,): which constraints, in the order of R's columns
-    status: Ints  # (rows + 2 K + 1,): 1 where active, -1 where active with the sign reversed
+    status: Ints  # (m + 3 K + 2,): 1 where active, -1 where active with the sign reversed
     length: Ints  # (1,)
     vectors: Floats  # (4, n): scratch
+    tail: Floats  # room for the digits 17 to 32 of all these
 
 
 @kernel
 def state_size(n: int, K: int, m: int) -> tuple[int, int]:
     """How many floats and integers a state takes."""
-    return 2 * n * n + 6 * n + K + 1, n + m + 3 * K + 4
+    return 2 * (2 * n * n + 6 * n + K + 1), (n + 1) + (m + 3 * K + 2) + 1
 
 
 @kernel
@@ -82,6 +97,9 @@ def make_state(real: Floats, integer: Ints, n: int, K: int, m: int) -> State:
     b = a + n
     c = b + K
     d = c + n + 1
+    n_real, n_integer = state_size(n, K, m)
+    half = n_real // 2
+    end = n_integer - 1
     return State(
         real[: n * n].reshape(n, n),
         real[n * n : a].reshape(n, n),
@@ -89,9 +107,10 @@ def make_state(real: Floats, integer: Ints, n: int, K: int, m: int) -> State:
         real[b:c],
         real[c:d],
         integer[: n + 1],
-        integer[n + 1 : n + m + 3 * K + 3],
-        integer[n + m + 3 * K + 3 : n + m + 3 * K + 4],
-        real[d : d + 4 * n].reshape(4, n),
+        integer[n + 1 : end],
+        integer[end : end + 1],
+        real[d:half].reshape(4, n),
+        real[half : half + half],
     )
 
 
@@ -134,7 +153,7 @@ def write_means(basis: Floats, y: Floats, lam: Floats) -> None:
         lam[i] = total
 
 
-@kernel
+@inlined
 def slack(rows: Rows, limits: Limits, lam: Floats, constraint: int) -> float:
     """How much room a constraint leaves; negative where it is violated."""
     m = rows.right.size
@@ -148,11 +167,62 @@ def slack(rows: Rows, limits: Limits, lam: Floats, constraint: int) -> float:
         return float(lam[constraint - m] - limits.low[constraint - m])
     if constraint < m + 2 * K:
         return float(limits.high[constraint - m - K] - lam[constraint - m - K])
-    if constraint == m + 2 * K:
-        return float(lam[limits.k] - lam[limits.j])
-    if constraint == m + 2 * K + 1:
-        return float(lam[limits.i] - lam[limits.j])
-    return float(lam[limits.top] - lam[constraint - m - 2 * K - 2])
+    upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+    return float(lam[upper] - lam[lower])
+
+
+@kernel
+def ordered_arms(limits: Limits, number: int) -> tuple[int, int]:
+    """Which arm is at least as good as which: the pairs first, then those below the top."""
+    if number == 0:
+        return limits.k, limits.j
+    if number == 1:
+        return limits.i, limits.j
+    return limits.top, number - 2
+
+
+@kernel
+def n_entries(rows: Rows, K: int, constraint: int) -> int:
+    """On how many arms a constraint depends."""
+    m = rows.right.size
+    if constraint < m:
+        return int(rows.start[constraint + 1] - rows.start[constraint])
+    return 1 if constraint < m + 2 * K else 2
+
+
+@kernel
+def entry(rows: Rows, limits: Limits, K: int, constraint: int, number: int) -> tuple[int, float]:
+    """An arm that a constraint depends on, and its coefficient."""
+    m = rows.right.size
+    if constraint < m:
+        at = rows.start[constraint] + number
+        return int(rows.indices[at]), float(rows.values[at])
+    if constraint < m + K:
+        return constraint - m, 1.0
+    if constraint < m + 2 * K:
+        return constraint - m - K, -1.0
+    upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+    if number == 0:
+        return upper, 1.0
+    return lower, -1.0
+
+
+@kernel
+def add_row(rows: Rows, limits: Limits, constraint: int, factor: float, gradient: Floats) -> None:
+    """gradient += factor * (the gradient of a constraint in lam)."""
+    m = rows.right.size
+    K = gradient.size
+    if constraint < m:
+        for a in range(rows.start[constraint], rows.start[constraint + 1]):
+            gradient[rows.indices[a]] += factor * rows.values[a]
+    elif constraint < m + K:
+        gradient[constraint - m] += factor
+    elif constraint < m + 2 * K:
+        gradient[constraint - m - K] -= factor
+    else:
+        upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+        gradient[upper] += factor
+        gradient[lower] -= factor
 
 
 @kernel
@@ -179,12 +249,10 @@ def write_normal(
         add_arm(basis, constraint - m, sign, normal)
     elif constraint < m + 2 * K:
         add_arm(basis, constraint - m - K, -sign, normal)
-    elif constraint < m + 2 * K + 2:
-        add_arm(basis, limits.k if constraint == m + 2 * K else limits.i, sign, normal)
-        add_arm(basis, limits.j, -sign, normal)
     else:
-        add_arm(basis, limits.top, sign, normal)
-        add_arm(basis, constraint - m - 2 * K - 2, -sign, normal)
+        upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+        add_arm(basis, upper, sign, normal)
+        add_arm(basis, lower, -sign, normal)
 
 
 @kernel
@@ -201,26 +269,27 @@ def most_violated(rows: Rows, limits: Limits, state: State, tolerance: float) ->
             if room < worst:
                 worst = room
                 found = constraint
-    for i in range(K):
-        if lam[i] - limits.low[i] < worst and state.status[m + i] == 0:
-            worst = lam[i] - limits.low[i]
-            found = m + i
-    for i in range(K):
-        if limits.high[i] - lam[i] < worst and state.status[m + K + i] == 0:
-            worst = limits.high[i] - lam[i]
-            found = m + K + i
-    if limits.k >= 0 and state.status[m + 2 * K] == 0 and lam[limits.k] - lam[limits.j] < worst:
+    for a in range(K):
+        if lam[a] - limits.low[a] < worst and state.status[m + a] == 0:
+            worst = lam[a] - limits.low[a]
+            found = m + a
+    for a in range(K):
+        if limits.high[a] - lam[a] < worst and state.status[m + K + a] == 0:
+            worst = limits.high[a] - lam[a]
+            found = m + K + a
+    first = m + 2 * K
+    if limits.k >= 0 and state.status[first] == 0 and lam[limits.k] - lam[limits.j] < worst:
         worst = lam[limits.k] - lam[limits.j]
-        found = m + 2 * K
-    if limits.i >= 0 and state.status[m + 2 * K + 1] == 0 and lam[limits.i] - lam[limits.j] < worst:
+        found = first
+    if limits.i >= 0 and state.status[first + 1] == 0 and lam[limits.i] - lam[limits.j] < worst:
         worst = lam[limits.i] - lam[limits.j]
-        found = m + 2 * K + 1
+        found = first + 1
     if limits.top >= 0:
-        for i in range(K):
-            room = lam[limits.top] - lam[i]
-            if room < worst and state.status[m + 2 * K + 2 + i] == 0:
-                worst = room
-                found = m + 2 * K + 2 + i
+        top = lam[limits.top]
+        for a in range(K):
+            if top - lam[a] < worst and state.status[first + 2 + a] == 0:
+                worst = top - lam[a]
+                found = first + 2 + a
     return found
 
 
@@ -301,7 +370,6 @@ def take_up(
     """Move to the minimum with one more constraint, dropping others that are in the way."""
     n = state.y.size
     K = state.lam.size
-    m = rows.right.size
     is_equality = constraint < rows.equalities
     room = slack(rows, limits, state.lam, constraint)
     sign = -1 if is_equality and room > 0.0 else 1
@@ -310,7 +378,7 @@ def take_up(
     image = state.vectors[1]
     change = state.vectors[3]
     multiplier = 0.0
-    for _ in range(n + m + 3 * K + 3):
+    for _ in range(n + state.status.size + 2):
         q = state.length[0]
         whole = 0.0
         free = 0.0
@@ -342,6 +410,8 @@ def take_up(
             return SOLVED  # it follows from the active ones
         step = min(full, blocked)
         if step == math.inf:
+            state.active[q] = constraint
+            state.multipliers[q] = sign
             return INFEASIBLE
         for c in range(q):
             state.multipliers[c] -= step * change[c]
@@ -360,8 +430,11 @@ def take_up(
 
 
 @kernel
-def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> None:
-    """Put the active constraints back to exactly zero slack: y += J1 s with R' s = -slacks."""
+def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> float:
+    """Put the active constraints back to exactly zero slack: y += J1 s with R' s = -slacks.
+
+    How far that moved y, or left the slacks from zero, at most: little if no digits were lost.
+    """
     q = state.length[0]
     change = state.vectors[3]
     for r in range(q):
@@ -370,10 +443,18 @@ def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> None:
         for c in range(r):
             total -= state.triangle[r, c] * change[c]
         change[r] = total / state.triangle[r, r]
+    before = state.vectors[0]
+    copy(state.y, before)
     for c in range(q):
         for a in range(state.y.size):
             state.y[a] += change[c] * state.columns[c, a]
     write_means(basis, state.y, state.lam)
+    moved = 0.0
+    for a in range(state.y.size):
+        moved = max(moved, abs(state.y[a] - before[a]))
+    for c in range(q):
+        moved = max(moved, abs(slack(rows, limits, state.lam, state.active[c])))
+    return moved
 
 
 @kernel
@@ -394,8 +475,8 @@ def solve(rows: Rows, limits: Limits, basis: Floats, state: State, size: float) 
         tolerance = FEASIBLE * max(size, largest(state.lam))
         constraint = most_violated(rows, limits, state, tolerance)
         if constraint < 0:
-            polish(rows, limits, basis, state)
-            return SOLVED
+            moved = polish(rows, limits, basis, state)
+            return SOLVED if moved <= POLISHED * max(size, largest(state.lam)) else STUCK
         outcome = take_up(rows, limits, basis, state, constraint, 0.0)
         if outcome != SOLVED:
             return outcome

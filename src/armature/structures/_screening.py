@@ -137,8 +137,14 @@ def moved_sum(room: Sorted, c: int, p: int, a: int, part: int) -> float:
 
 
 @kernel
-def screened_cost(problem: Problem, c: int, j: int, k: int, r: float, room: Sorted) -> float:
-    """The cost of making c dominate, with j and k of c merged unless k < 0, up to cancellation."""
+def screened_cost(
+    problem: Problem, c: int, j: int, k: int, r: float, room: Sorted
+) -> tuple[float, float]:
+    """The cost of making c dominate, with j and k of c merged unless k < 0, up to cancellation.
+
+    Also by how much it may be off, in units of rounding: sums over light arms are differences of
+    sums over all, and what is lost of their weight counts as much as v is away from r.
+    """
     family = problem.family
     mu = problem.mu
     w = problem.w
@@ -192,6 +198,8 @@ def screened_cost(problem: Problem, c: int, j: int, k: int, r: float, room: Sort
             moment += both * (merged - r)
             weight += both
             v = min(max(r + moment / weight, low), high)
+    away = divergence(family, v, r)
+    lost = room.sums[3 * K] * away  # the weight of all arms
     if weight <= 0.0:
-        return pooling
-    return max(0.0, cost - weight * divergence(family, v, r)) + pooling
+        return pooling, lost
+    return max(0.0, cost - weight * away) + pooling, lost

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from armature.arrays import Floats
 from armature.errors import ArmatureError
+from armature.limits import check_size
 from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._structure import Structure
 from armature.structures.piece import Piece
@@ -63,10 +64,10 @@ class Box(Structure):
 
 def _checked_bound(bound: Bound, name: str, missing: float, n_arms: int) -> Floats:
     """One number for each arm, `missing` where there is no bound."""
-    values = [bound] * n_arms if bound is None or np.ndim(bound) == 0 else list(bound)  # type: ignore[arg-type]
     try:
+        values = [bound] * n_arms if bound is None or np.ndim(bound) == 0 else list(bound)  # type: ignore[arg-type]
         vector = np.array([missing if v is None else float(v) for v in values])  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArmatureError(
             f"{name} must be a number, None, or one of these for each arm; got {bound!r}."
         ) from None
@@ -74,5 +75,6 @@ def _checked_bound(bound: Bound, name: str, missing: float, n_arms: int) -> Floa
         raise ArmatureError(f"{name} has {vector.size} entries for {n_arms} arms.")
     if np.isnan(vector).any() or (vector == -missing).any():
         raise ArmatureError(f"{name} = {bound!r}: bounds are finite numbers, or None for no bound.")
+    check_size(vector[np.isfinite(vector)], name)
     vector.setflags(write=False)
     return vector

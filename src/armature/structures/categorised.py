@@ -55,12 +55,14 @@ def best_separation(problem: Problem, j: int, lam: Floats) -> float:
         costs[option] = math.inf
         if option < C:
             if j < 0 or category[j] != option:
-                costs[option] = screened_cost(problem, option, -1, -1, r, room)
+                costs[option], lost = screened_cost(problem, option, -1, -1, r, room)
+                scale = max(scale, lost)
         elif j >= 0:
             k = option - C
             if k != j and category[k] == category[j]:
                 merge = -1 if mu[k] >= mu[j] else k
-                costs[option] = screened_cost(problem, category[j], j, merge, r, room)
+                costs[option], lost = screened_cost(problem, category[j], j, merge, r, room)
+                scale = max(scale, lost)
         if first < 0 or costs[option] < costs[first]:
             first = option
     best_cost = math.inf
@@ -193,12 +195,12 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
     tops = room.costs  # what it costs that c is on top
     base = math.inf
     for c in range(problem.shape.integer[0]):
-        tops[c] = screened_cost(problem, c, -1, -1, r, room)
+        tops[c], _ = screened_cost(problem, c, -1, -1, r, room)
         base = min(base, tops[c])
     for k in range(K):
         costs[k] = tops[category[k]]
         if category[k] == category[j] and mu[k] < mu[j]:
-            costs[k] = screened_cost(problem, category[j], j, k, r, room)
+            costs[k], _ = screened_cost(problem, category[j], j, k, r, room)
     costs[j] = base
     return float(base)
 
@@ -261,6 +263,8 @@ class Categorised(Structure):
         return cls("ab"), cls("abbb"), cls([1, 2, 2, 1, 3]), cls("aaaa")
 
     def __init__(self, categories: Sequence[Hashable]) -> None:
+        if not isinstance(categories, Iterable):
+            raise ArmatureError(f"categories must be a list, one for each arm; got {categories!r}.")
         labels = tuple(_plain(label) for label in categories)
         for i, label in enumerate(labels):
             if label is None or label != label:

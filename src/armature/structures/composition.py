@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armature.errors import ArmatureError
-from armature.structures._checks import checked_order
+from armature.structures._checks import checked_list, checked_order
 from armature.structures._structure import Structure
 from armature.structures.piece import Piece
 
 
 def _checked_parts(parts: Sequence[Structure], word: str) -> tuple[Structure, ...]:
     """At least two structures over the same arms, those of the same kind of composition opened."""
+    parts = checked_list(parts, "parts")
     for part in parts:
         if not isinstance(part, Structure):
             raise ArmatureError(f"{word} is of structures, such as Unimodal(5); got {part!r}.")

@@ -16,7 +16,7 @@ from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families.kernels import total_divergence
 from armature.structures._checks import checked_array, checked_n_arms, checked_order
-from armature.structures._convex import fail, minimise, nearest_of
+from armature.structures._convex import fail, minimise, nearest_of, nearest_scratch_size
 from armature.structures._least_squares import (
     back_substitute,
     difference,
@@ -150,7 +150,7 @@ def scratch_of(work: Work, K: int, r: int) -> Scratch:
         work.real[a : a + K],
         work.real[a + K : a + 2 * K],
         work.real[a + 2 * K : a + 3 * K],
-        work.real[a + 3 * K : a + 9 * K + r + r * r],
+        work.real[a + 3 * K : a + 3 * K + nearest_scratch_size(r, K)],
         work.integer[b : b + K],
         work.integer[b + K : b + K + 1],
     )
@@ -227,10 +227,9 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
         problem.mu,
         problem.w,
         no_rows(room),
+        Limits(room.low, room.high, -1, -1, -1, -1),
         j,
         room.can_beat,
-        room.low,
-        room.high,
         frame_of(shape, K).basis,
         lam,
         room.state,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armature.errors import ArmatureError
-from armature.structures._checks import checked_integer, checked_n_arms, checked_order
+from armature.structures._checks import checked_integer, checked_list, checked_n_arms, checked_order
 from armature.structures._structure import Structure
 from armature.structures.piece import Piece
 
@@ -32,8 +32,8 @@ class UnimodalTree(Structure):
 
     def __init__(self, edges: Sequence[Sequence[int]]) -> None:
         pairs = []
-        for number, edge in enumerate(edges):
-            if len(tuple(edge)) != 2:
+        for number, edge in enumerate(checked_list(edges, "edges")):
+            if len(checked_list(edge, f"edges[{number}]")) != 2:
                 raise ArmatureError(f"edges[{number}] = {edge!r} must be a pair of arms.")
             i, k = (checked_integer(arm, f"edges[{number}]") for arm in edge)
             pairs.append((i, k))

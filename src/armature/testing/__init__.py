@@ -9,6 +9,7 @@ nothing but the public interface; the library's own classes are found by themsel
 
 from armature.testing._discovery import discover
 from armature.testing._families import check_family
+from armature.testing._fuzz import Finding, fuzz_bandits
 from armature.testing._policies import POLICY_PROPERTIES, Trial, check_policy
 from armature.testing._structures import (
     STRUCTURE_PROPERTIES,
@@ -23,12 +24,14 @@ __all__ = [
     "POLICY_PROPERTIES",
     "STRUCTURE_PROPERTIES",
     "Declared",
+    "Finding",
     "Problem",
     "Trial",
     "check_family",
     "check_policy",
     "check_structure",
     "discover",
+    "fuzz_bandits",
     "random_problem",
     "supported_families",
 ]

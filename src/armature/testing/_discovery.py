@@ -32,6 +32,6 @@ def discover(base: type[T], package: ModuleType) -> list[type[T]]:
 
 def _is_concrete(member: Any, base: type[Any]) -> bool:
     """Whether a class is there to be used: a public subclass that can say what an example is."""
-    if not issubclass(member, base) or member.__name__.startswith("_"):
+    if member is base or not issubclass(member, base) or member.__name__.startswith("_"):
         return False
     return not inspect.isabstract(member) and bool(member.examples())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,12 @@ def check_family(family: Family, seed: int = 0) -> None:
         check(family, rng)
 
 
+def _require(condition: Any, complaint: str) -> None:
+    """An assertion that `python -O` does not leave out."""
+    if not condition:
+        raise AssertionError(complaint)
+
+
 def _means(family: Family, rng: np.random.Generator) -> np.ndarray:
     """Means well inside of the domain."""
     low, high = family.domain.low, family.domain.high
@@ -39,41 +46,49 @@ def _means(family: Family, rng: np.random.Generator) -> np.ndarray:
 def _check_divergence(family: Family, rng: np.random.Generator) -> None:
     x = _means(family, rng)
     table = np.asarray(family.divergence(x[:, None], x[None, :]))
-    assert table.shape == (GRID, GRID), f"{family}.divergence does not broadcast"
-    assert (np.diag(table) == 0.0).all(), f"{family}.divergence(x, x) is not 0"
+    _require(table.shape == (GRID, GRID), f"{family}.divergence does not broadcast")
+    _require((np.diag(table) == 0.0).all(), f"{family}.divergence(x, x) is not 0")
     off_diagonal = table[~np.eye(GRID, dtype=bool)]
-    assert (off_diagonal > 0.0).all(), f"{family}.divergence is not positive for different means"
+    _require((off_diagonal > 0.0).all(), f"{family}.divergence is not positive for different means")
     order = np.argsort(x)
     for i, row in enumerate(table[np.ix_(order, order)]):
-        assert (np.diff(row[i:]) > 0.0).all(), f"{family}.divergence(x, .) does not grow above x"
-        assert (np.diff(row[: i + 1]) < 0.0).all(), f"{family}.divergence(x, .) rises below x"
+        _require((np.diff(row[i:]) > 0.0).all(), f"{family}.divergence(x, .) does not grow above x")
+        _require((np.diff(row[: i + 1]) < 0.0).all(), f"{family}.divergence(x, .) rises below x")
     single = family.divergence(float(x[0]), float(x[1]))
-    assert isinstance(single, float), f"{family}.divergence of numbers is not a number"
-    assert single == table[0, 1], f"{family}.divergence differs between numbers and arrays"
+    _require(isinstance(single, float), f"{family}.divergence of numbers is not a number")
+    _require(single == table[0, 1], f"{family}.divergence differs between numbers and arrays")
 
 
 def _check_boundary(family: Family, rng: np.random.Generator) -> None:
     inside = float(_means(family, rng)[0])
     for end in (family.domain.low, family.domain.high):
         if end in family.domain:
-            assert family.divergence(end, end) == 0.0, f"{family}.divergence({end}, {end}) is not 0"
+            _require(
+                family.divergence(end, end) == 0.0, f"{family}.divergence({end}, {end}) is not 0"
+            )
             value = family.divergence(inside, end)
-            assert value == math.inf, f"{family}.divergence({inside:g}, {end}) = {value}, not inf"
+            _require(
+                value == math.inf, f"{family}.divergence({inside:g}, {end}) = {value}, not inf"
+            )
             back = family.divergence(end, inside)
-            assert 0.0 < back < math.inf, f"{family}.divergence({end}, {inside:g}) = {back}"
+            _require(0.0 < back < math.inf, f"{family}.divergence({end}, {inside:g}) = {back}")
             for bound in (family.upper, family.lower):
-                assert not math.isnan(bound(end, 1.0)), (
-                    f"{family}.{bound.__name__}({end}, 1) is nan"
+                _require(
+                    not math.isnan(bound(end, 1.0)), f"{family}.{bound.__name__}({end}, 1) is nan"
                 )
 
 
 def _check_inverses(family: Family, rng: np.random.Generator) -> None:
     for x in map(float, _means(family, rng)):
-        assert family.upper(x, 0.0) == x == family.lower(x, 0.0), f"{family}: level 0 moves {x:g}"
+        _require(
+            family.upper(x, 0.0) == x == family.lower(x, 0.0), f"{family}: level 0 moves {x:g}"
+        )
         for level in (1e-12, 1e-6, 1e-2, 0.5, 3.0):
             for bound, sign in ((family.upper, 1.0), (family.lower, -1.0)):
                 y = bound(x, level)
-                assert sign * (y - x) > 0.0, f"{family}.{bound.__name__}({x:g}, {level:g}) = {y:g}"
+                _require(
+                    sign * (y - x) > 0.0, f"{family}.{bound.__name__}({x:g}, {level:g}) = {y:g}"
+                )
                 if y == np.nextafter(family.domain.high, 0.0):
                     continue  # the solution is nearer to the end than any other number
                 # One rounding of y moves the divergence by the slope times the rounding.
@@ -81,8 +96,9 @@ def _check_inverses(family: Family, rng: np.random.Generator) -> None:
                 ulp = 8.0 * np.spacing(max(abs(x), abs(y)))
                 beside = family.divergence(x, y - sign * min(ulp, abs(y - x)))
                 slope = abs(family.divergence(x, y) - beside)
-                assert off <= 4.0 * slope + 1e-14 * level, (
-                    f"{family}.{bound.__name__}({x:g}, {level:g}) = {y!r} is off by {off:g}"
+                _require(
+                    off <= 4.0 * slope + 1e-14 * level,
+                    f"{family}.{bound.__name__}({x:g}, {level:g}) = {y!r} is off by {off:g}",
                 )
 
 
@@ -94,20 +110,26 @@ def _check_bregman(family: Family, rng: np.random.Generator) -> None:
     for y in map(float, _means(family, rng)):
         whole = float(w @ np.asarray(family.divergence(x, y)))
         parts = float(w @ np.asarray(family.divergence(x, m))) + w.sum() * family.divergence(m, y)
-        assert math.isclose(whole, parts, rel_tol=1e-10), f"{family}: pooling at {m:g} costs more"
+        _require(
+            math.isclose(whole, parts, rel_tol=1e-10), f"{family}: pooling at {m:g} costs more"
+        )
 
 
 def _check_samples(family: Family, rng: np.random.Generator) -> None:
     mean = float(_means(family, rng)[0])
     rewards = np.asarray(family.sample(mean, rng, 4000))
-    assert rewards.shape == (4000,), f"{family}.sample ignores its size"
-    assert all(reward in family.support for reward in rewards[:50]), f"{family}: outside of support"
+    _require(rewards.shape == (4000,), f"{family}.sample ignores its size")
+    _require(
+        all(reward in family.support for reward in rewards[:50]), f"{family}: outside of support"
+    )
     # 5 standard errors: a false alarm once in two million.
     error = abs(rewards.mean() - mean) / (rewards.std() / math.sqrt(rewards.size))
-    assert error < 5.0, f"{family}.sample has mean {rewards.mean():g} instead of {mean:g}"
+    _require(error < 5.0, f"{family}.sample has mean {rewards.mean():g} instead of {mean:g}")
     again = [np.asarray(family.sample(mean, np.random.default_rng(7), 5)) for _ in range(2)]
-    assert (again[0] == again[1]).all(), f"{family}.sample is not a function of its generator"
-    assert isinstance(family.sample(mean, rng), float), f"{family}.sample: one reward is a number"
+    _require((again[0] == again[1]).all(), f"{family}.sample is not a function of its generator")
+    _require(
+        isinstance(family.sample(mean, rng), float), f"{family}.sample: one reward is a number"
+    )
 
 
 def _check_refusals(family: Family, rng: np.random.Generator) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ import numpy.typing as npt
 
 from armature.bandit import Bandit
 from armature.errors import ArmatureError
-from armature.families import Exponential, Family, Gaussian, Poisson
+from armature.families import Family, Gaussian
 from armature.policies import Policy
 from armature.structures import Structure
 
@@ -45,10 +48,13 @@ class Trial:
     def rewards(self, rounds: int) -> Floats:
         """(arms, rounds): rewards of means in M, or near it."""
         rng, K = self.rng, self.structure.n_arms
-        target = rng.uniform(0.1, 0.9, K)
+        low, high, *_ = self.family.domain
+        size = high - low if math.isfinite(high - low) else 1.0
+        start = low if math.isfinite(low) else 0.0
+        target = start + size * rng.uniform(0.1, 0.9, K)
         means = np.asarray(self.structure.project(target, np.ones(K), self.family).means)
-        if not isinstance(self.family, Gaussian):
-            means = np.clip(means, 0.05, 0.95)
+        if math.isfinite(low):
+            means = np.clip(means, start + 0.05 * size, start + 0.95 * size)
         return np.array([self.family.sample(float(mean), rng, rounds) for mean in means])
 
 
@@ -96,37 +102,67 @@ def saving_changes_nothing(trial: Trial) -> None:
     moment = int(trial.rng.integers(1, trial.rounds))
     steady = trial.bandit()
     play(steady, rewards, moment)
-    resumed = Bandit.from_json(
-        steady.to_json(), policy=steady.policy, structure=trial.structure, family=trial.family
-    )
+    resumed = resumed_from(steady, steady.to_json())
     rest = trial.rounds - moment
     same = play(steady, rewards, rest) == play(resumed, rewards, rest)
     _require(same, trial, f"a bandit that was saved after {moment} rounds goes on differently")
     _require(steady.to_json() == resumed.to_json(), trial, "the two end in different states")
 
 
+def resumed_from(bandit: Bandit, text: str) -> Bandit:
+    """The bandit of a text, from the text alone where its classes can be imported."""
+    objects = {"policy": bandit.policy, "structure": bandit.structure, "family": bandit.family}
+    content = json.loads(text)
+    named = {section: _own_classes(content[section]) for section in objects}
+    given: dict[str, Any] = {
+        section: value
+        for section, value in objects.items()
+        if not all(map(_is_importable, named[section]))
+    }
+    modules = [name.partition(":")[0] for names in named.values() for name in names]
+    return Bandit.from_json(text, allow=modules, **given)
+
+
+def _own_classes(description: Any) -> list[str]:
+    """All that a description names as "module:Class"."""
+    if isinstance(description, list):
+        return [name for item in description for name in _own_classes(item)]
+    if not isinstance(description, dict):
+        return []
+    kind = str(description.get("kind", ""))
+    inside = [name for value in description.values() for name in _own_classes(value)]
+    return [kind, *inside] if ":" in kind else inside
+
+
+def _is_importable(reference: str) -> bool:
+    module, _, path = reference.partition(":")
+    try:
+        return isinstance(getattr(importlib.import_module(module), path, None), type)
+    except ImportError:
+        return False
+
+
 def ties_are_survived(trial: Trial) -> None:
     """All rewards equal: no variance, and every comparison a tie."""
     for value in (0.0, 1.0):
-        if value in trial.family.support and not (
-            isinstance(trial.family, Exponential) and value == 0.0
-        ):
+        if value in trial.family.support and value in trial.family.domain:
             constant = np.full((trial.structure.n_arms, 1), value)
             _run(trial, constant, "equal rewards")
 
 
 def extremes_are_survived(trial: Trial) -> None:
-    """Huge and tiny rewards, where the family has any."""
+    """Huge and tiny rewards, where the family has any; else the two ends of what it has."""
     K, rng = trial.structure.n_arms, trial.rng
-    if isinstance(trial.family, Gaussian):
+    low, high, *_ = trial.family.support
+    if not math.isfinite(low):
         _run(trial, 1e6 * rng.normal(size=(K, 50)), "huge rewards")
         _run(trial, 1e-9 * rng.normal(size=(K, 50)), "tiny rewards")
-    elif isinstance(trial.family, (Poisson, Exponential)):
-        _run(trial, rng.poisson(1e5, (K, 50)).astype(np.float64), "huge rewards")
+    elif not math.isfinite(high):
+        _run(trial, low + rng.poisson(1e5, (K, 50)).astype(np.float64), "huge rewards")
     else:
-        one = np.zeros((K, 1))
-        one[-1] = 1.0
-        _run(trial, one, "rewards that are always 0 or always 1")
+        one = np.full((K, 1), low)
+        one[-1] = high
+        _run(trial, one, f"rewards that are always {low:g} or always {high:g}")
 
 
 def rewards_may_come_in_any_order(trial: Trial) -> None:
@@ -173,9 +209,10 @@ def numbering_does_not_matter(trial: Trial) -> None:
 
 
 def _run(trial: Trial, rewards: Floats, what: str) -> None:
-    K = trial.structure.n_arms
-    arms = play(trial.bandit(), rewards, trial.rounds)
+    K, bandit = trial.structure.n_arms, trial.bandit()
+    arms = play(bandit, rewards, trial.rounds)
     _require(all(0 <= arm < K for arm in arms), trial, f"with {what} it chose {arms}")
+    _require(str(bandit.explain()), trial, f"with {what} it has nothing to say")
 
 
 def _require(condition: Any, trial: Trial, complaint: str) -> None:

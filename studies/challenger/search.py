@@ -9,22 +9,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.progress import Progress
 
+from armature import (
+    IMED,
+    UCB,
+    Challenger,
+    Gaussian,
+    Instance,
+    Linear,
+    Policy,
+    ProjectedThompson,
+    Results,
+    SPk,
+    Structure,
+    simulate,
+)
 from armature.arrays import Floats
-from armature.experiments.study.cases import G, Make, categorised, linear, sparse, unconstrained
-from armature.experiments.study.cases import unimodal as unimodal_means
-from armature.families import Gaussian
-from armature.instance import Instance
-from armature.policies import IMED, UCB, Challenger, Policy, ProjectedThompson, SPk
-from armature.simulation import Results, simulate
-from armature.structures import Linear, Structure
-
-if TYPE_CHECKING:
-    from armature.experiments.study.run import Size
+from studies.challenger.cases import G, Make, categorised, linear, sparse, unconstrained
+from studies.challenger.cases import unimodal as unimodal_means
+from studies.challenger.size import Size
 
 STARTS: dict[str, Make] = {
     "unconstrained": unconstrained(5, 1.0, G),
@@ -51,7 +58,9 @@ class Failure:
     rival: str
 
 
-def search(out: Path, size: Size, progress: Progress) -> list[tuple[Failure, Results]]:
+def search(
+    out: Path, size: Size, workers: int | None, progress: Progress
+) -> list[tuple[Failure, Results]]:
     """The worst instances of each structure; what an earlier run has found is read from disk."""
     out.mkdir(parents=True, exist_ok=True)
     kinds = list(STARTS)[:: size.every]
@@ -63,7 +72,7 @@ def search(out: Path, size: Size, progress: Progress) -> list[tuple[Failure, Res
             path = out / f"{kind}-{against.replace(' ', '-')}.parquet"
             if not path.is_file() or not Results.load(path).is_current:
                 rng = np.random.default_rng([place, against == "UCB"])
-                worst(kind, against, size, rng).save(path)
+                worst(kind, against, size, workers, rng).save(path)
             results = Results.load(path)
             found.append((describe_failure(kind, against, results), results))
             progress.advance(bar)
@@ -71,13 +80,16 @@ def search(out: Path, size: Size, progress: Progress) -> list[tuple[Failure, Res
     return found
 
 
-def worst(kind: str, against: str, size: Size, rng: np.random.Generator) -> Results:
+def worst(
+    kind: str, against: str, size: Size, workers: int | None, rng: np.random.Generator
+) -> Results:
     """Evolve instances of one structure towards the highest ratio; the last one's new runs."""
     horizon, R = min(3000, size.horizon), min(40, size.panel_repetitions)
     rivals = RIVALS[:1] if against == "UCB" else RIVALS
 
     def measure(instance: Instance) -> float:
-        return ratio_of(simulate(instance, [Challenger(), *rivals], horizon, R))[0]
+        results = simulate(instance, [Challenger(), *rivals], horizon, R, workers=workers)
+        return ratio_of(results)[0]
 
     crowd = [STARTS[kind](rng) for _ in range(POPULATION)]
     ranked = sorted(((measure(x), n, x) for n, x in enumerate(crowd)), reverse=True)
@@ -87,9 +99,8 @@ def worst(kind: str, against: str, size: Size, rng: np.random.Generator) -> Resu
         fresh = [(measure(x), POPULATION * (generation + 1) + n, x) for n, x in enumerate(children)]
         ranked = sorted(ranked[:KEPT] + fresh, reverse=True)
     instance = ranked[0][2]
-    return simulate(
-        instance, [Challenger(), *rivals], size.horizon, 2 * size.panel_repetitions, seed=1
-    )
+    more = 2 * size.panel_repetitions
+    return simulate(instance, [Challenger(), *rivals], size.horizon, more, seed=1, workers=workers)
 
 
 def describe_failure(kind: str, against: str, results: Results) -> Failure:

@@ -9,11 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from armature import (
+    Categorised,
+    Cell,
+    Challenger,
+    Family,
+    Gaussian,
+    History,
+    Linear,
+    Policy,
+    Problem,
+    PythonPolicy,
+    Structure,
+    Unconstrained,
+    Unimodal,
+)
 from armature.arrays import Floats
-from armature.experiments.study.cases import GROUPS, Case, panel_cases
-from armature.families import Family, Gaussian
-from armature.policies import Challenger, History, Policy, Problem, PythonPolicy
-from armature.structures import Categorised, Cell, Linear, Structure, Unconstrained, Unimodal
+from studies.challenger.cases import GROUPS, Case, panel_cases
 
 VARIANTS: tuple[Policy, ...] = (
     Challenger(),

@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from armature import UCB, Challenger, Results
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import claim_folder
 from armature.experiments.run import run_experiment
-from armature.experiments.study.ablations import ablation_cases, posterior_cases
-from armature.experiments.study.cases import Case, mints_cases, panel_cases, random_cases
-from armature.experiments.study.search import search
-from armature.experiments.study.tables import Study, write_tables
-from armature.policies import UCB, Challenger
-from armature.simulation import Results
+from studies.challenger.ablations import ablation_cases, posterior_cases
+from studies.challenger.cases import Case, mints_cases, panel_cases, random_cases
+from studies.challenger.search import search
+from studies.challenger.size import Size
+from studies.challenger.tables import Study, write_tables
 
 SEED = 0
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much of everything."""
-
-    horizon: int
-    panel_repetitions: int
-    few_repetitions: int  # of what is slow
-    per_group: int
-    repetitions: int  # of each instance of a group
-    long_horizon: int
-    long_repetitions: int
-    generations: int  # of the search
-    every: int  # n: only each nth problem
-
-
-FULL = Size(10_000, 200, 50, 8, 25, 1_000_000, 20, 6, 1)
-QUICK = Size(150, 3, 2, 1, 2, 300, 2, 1, 5)
+ALLOWED = "studies.challenger"  # where the files of results may find our own policy
 LONG = (Challenger(), UCB())
 
 
@@ -64,7 +45,14 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
             for case in chosen:
                 progress.update(bar, now=case.name)
                 experiment = Experiment(
-                    case.name, case.instance, case.policies, horizon, R, SEED, {}
+                    case.name,
+                    case.instance,
+                    case.policies,
+                    horizon,
+                    R,
+                    SEED,
+                    {},
+                    allow="studies.challenger",
                 )
                 folder = out / name / case.name
                 found[case.name] = run_experiment(
@@ -81,7 +69,7 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
             ablations=run("ablations", ablation_cases(), size.horizon, size.panel_repetitions // 2),
             posterior=run("posterior", posterior_cases(), size.horizon, size.few_repetitions),
             long=run("longer horizons", long, size.long_horizon, size.long_repetitions),
-            failures=search(out / "search", size, progress),
+            failures=search(out / "search", size, workers, progress),
             groups={case.name: case.group for case in randoms},
         )
     write_tables(study, out)

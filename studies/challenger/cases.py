@@ -8,38 +8,50 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armature.arrays import Floats
-from armature.experiments.figure import PANELS, SPECIALISED
-from armature.experiments.spec import load_instance
-from armature.families import Bernoulli, Family, Gaussian, Poisson
-from armature.instance import Instance
-from armature.policies import (
+from armature import (
+    CATSE,
     IMED,
     KLUCB,
     MINTS,
     OSSB,
+    OSUB,
     UCB,
+    Bernoulli,
+    Categorised,
     Challenger,
+    Concave,
+    EndOfOptimism,
+    Family,
+    Gaussian,
+    Instance,
+    Linear,
+    LinUCB,
+    Lipschitz,
+    Poisson,
     Policy,
     ProjectedThompson,
-    SPk,
-    SPLambda,
-    StructuredUCB,
-    ThompsonSampling,
-)
-from armature.structures import (
-    Categorised,
-    Concave,
-    Linear,
-    Lipschitz,
     Simplex,
     Sparse,
+    SparseUCB,
+    SPk,
+    SPLambda,
     Structure,
+    StructuredUCB,
+    ThompsonSampling,
     Unconstrained,
     Unimodal,
 )
+from armature.arrays import Floats
+from armature.experiments import load_instance
+from armature.experiments.figure import PANELS
 
 LARGE = 12  # arms, beyond which SPLambda and OSSB are left out: they would take most of the time
+SPECIALISED: dict[str, tuple[Policy, ...]] = {  # what was made for one structure
+    "categorised": (CATSE(),),
+    "linear": (EndOfOptimism(), LinUCB()),
+    "unimodal": (OSUB(),),
+    "sparse": (SparseUCB(),),
+}
 FAST = ("unconstrained", "unimodal", "categorised", "sparse", "linear")  # and elsewhere, too
 Make = Callable[[np.random.Generator], Instance]
 

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from armature import Results
 from armature.bounds import bound_or_none
 from armature.experiments.markdown import markdown_table
-from armature.experiments.study.search import Failure, share_stuck
 from armature.files import write_text
-from armature.plotting import Panel, plot_panels, plot_ratios
-from armature.simulation import Results
+from armature.plotting import Panel, plot_panels
+from studies.challenger.picture import plot_ratios
+from studies.challenger.search import Failure, share_stuck
 
 MINE = "Challenger"
 

@@ -1,1 +1,0 @@
-"""A study of one policy against all others: problems, runs, ablations, a search for failures."""

@@ -1,0 +1,490 @@
+"""The dual active-set method of `_quadratic` once more, with numbers of 32 digits.
+
+It is some thirty times slower and solves what 16 digits do not: weights of any two sizes side by
+side, arms without weight, rows that nearly depend on each other. The leading parts of all numbers
+are those of the state; a second state over its `tail` has the trailing parts.
+"""
+
+from __future__ import annotations
+
+import math
+
+from armature._compile import kernel
+from armature.arrays import Floats
+from armature.structures._double_double import (
+    add,
+    add_multiple,
+    divide,
+    dot,
+    exact_product,
+    multiply,
+    rotate,
+    square_root,
+)
+from armature.structures._proof import REACH
+from armature.structures._quadratic import (
+    INFEASIBLE,
+    SOLVED,
+    STUCK,
+    Limits,
+    Rows,
+    State,
+    entry,
+    most_violated,
+    n_entries,
+    reset,
+)
+from armature.structures.vectors import copy, diagonal, fill, largest
+
+PRECISELY_FEASIBLE = 1e-13  # how far a constraint may be violated, relative to the size of means
+SOLVED_ENOUGH = 1e-9  # the same for those that were given up because they contradict the others
+SUSPECT = 1e-10  # a normal's free part that is so small asks whether it depends on the active ones
+DEPENDS = 2e-15  # it does if so little remains of it: its entries are rounded themselves
+NO_CHANGE = 1e-20  # what counts as no effect of a multiplier on another
+GIVEN_UP = 2  # the status of a constraint that neither can be met nor is proved to contradict
+
+
+@kernel
+def tail_of(state: State) -> State:
+    """The trailing parts of a state's numbers."""
+    n = state.y.size
+    K = state.lam.size
+    real = state.tail
+    a = 2 * n * n
+    b = a + n
+    c = b + K
+    d = c + n + 1
+    return State(
+        real[: n * n].reshape(n, n),
+        real[n * n : a].reshape(n, n),
+        real[a:b],
+        real[b:c],
+        real[c:d],
+        state.active,
+        state.status,
+        state.length,
+        real[d : d + 4 * n].reshape(4, n),
+        real[:0],
+    )
+
+
+@kernel
+def right_side(rows: Rows, limits: Limits, K: int, constraint: int) -> float:
+    """What the sum of a constraint's entries must reach."""
+    m = rows.right.size
+    if constraint < m:
+        return float(rows.right[constraint])
+    if constraint < m + K:
+        return float(limits.low[constraint - m])
+    if constraint < m + 2 * K:
+        return -float(limits.high[constraint - m - K])
+    return 0.0
+
+
+@kernel
+def precise_slack(
+    rows: Rows, limits: Limits, state: State, tail: State, constraint: int
+) -> tuple[float, float]:
+    """How much room a constraint leaves."""
+    K = state.lam.size
+    total = -right_side(rows, limits, K, constraint)
+    total_tail = 0.0
+    for number in range(n_entries(rows, K, constraint)):
+        arm, value = entry(rows, limits, K, constraint, number)
+        p, p_tail = multiply(value, 0.0, state.lam[arm], tail.lam[arm])
+        total, total_tail = add(total, total_tail, p, p_tail)
+    return total, total_tail
+
+
+@kernel
+def add_normal(
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    K: int,
+    constraint: int,
+    factor: float,
+    factor_tail: float,
+    normal: Floats,
+    normal_tail: Floats,
+) -> float:
+    """normal += factor * (the gradient of a constraint in y); the largest entry that was added."""
+    size = 0.0
+    for number in range(n_entries(rows, K, constraint)):
+        arm, value = entry(rows, limits, K, constraint, number)
+        f, f_tail = multiply(factor, factor_tail, value, 0.0)
+        if basis.shape[0] == 0:
+            size = max(size, abs(f))
+            normal[arm], normal_tail[arm] = add(normal[arm], normal_tail[arm], f, f_tail)
+        else:
+            for a in range(normal.size):
+                p, p_tail = multiply(f, f_tail, basis[arm, a], 0.0)
+                size = max(size, abs(p))
+                normal[a], normal_tail[a] = add(normal[a], normal_tail[a], p, p_tail)
+    return size
+
+
+@kernel
+def precise_means(basis: Floats, state: State, tail: State) -> None:
+    """lam = B y."""
+    if basis.shape[0] == 0:
+        copy(state.y, state.lam)
+        copy(tail.y, tail.lam)
+        return
+    for i in range(state.lam.size):
+        total = 0.0
+        total_tail = 0.0
+        for a in range(state.y.size):
+            p, p_tail = multiply(basis[i, a], 0.0, state.y[a], tail.y[a])
+            total, total_tail = add(total, total_tail, p, p_tail)
+        state.lam[i] = total
+        tail.lam[i] = total_tail
+
+
+@kernel
+def precise_model(
+    basis: Floats, y: Floats, lam: Floats, g: Floats, h: Floats, state: State, tail: State
+) -> None:
+    """The program of sum_i g_i p_i + h_i p_i^2 / 2 with p = B (its y) - lam and lam = B y."""
+    n = y.size
+    reset(state)
+    diagonal(state.columns, 0.0)
+    diagonal(tail.columns, 0.0)
+    if basis.shape[0] == 0:
+        for i in range(n):
+            q, q_tail = divide(-g[i], 0.0, h[i], 0.0)
+            state.y[i], tail.y[i] = add(lam[i], 0.0, q, q_tail)
+            q, q_tail = divide(1.0, 0.0, h[i], 0.0)
+            state.columns[i, i], tail.columns[i, i] = square_root(q, q_tail)
+        return
+    precise_cholesky(basis, h, state, tail)
+    low = state.triangle
+    low_tail = tail.triangle
+    # Column c of J = inverse of L' solves L' x = unit vector c.
+    for c in range(n):
+        x = state.columns[c]
+        x_tail = tail.columns[c]
+        x[c] = 1.0
+        for a in range(c, -1, -1):
+            x[a], x_tail[a] = divide(x[a], x_tail[a], low[a, a], low_tail[a, a])
+            add_multiple(-x[a], -x_tail[a], low[a], low_tail[a], x, x_tail, a)
+    # The model's minimum is y - J J' B' g.
+    gradient = state.vectors[0]
+    gradient_tail = tail.vectors[0]
+    fill(gradient, 0.0)
+    fill(gradient_tail, 0.0)
+    for i in range(g.size):
+        for a in range(n):
+            p, p_tail = exact_product(g[i], basis[i, a])
+            gradient[a], gradient_tail[a] = add(gradient[a], gradient_tail[a], p, p_tail)
+    copy(y, state.y)
+    fill(tail.y, 0.0)
+    for c in range(n):
+        x = state.columns[c]
+        x_tail = tail.columns[c]
+        p, p_tail = dot(x, x_tail, gradient, gradient_tail, 0, n)
+        add_multiple(-p, -p_tail, x, x_tail, state.y, tail.y, n)
+
+
+@kernel
+def precise_cholesky(basis: Floats, h: Floats, state: State, tail: State) -> None:
+    """B' diag(h) B = L L'; L goes where the triangle will be."""
+    low = state.triangle
+    low_tail = tail.triangle
+    for a in range(basis.shape[1]):
+        for b in range(a + 1):
+            total, total_tail = dot(low[a], low_tail[a], low[b], low_tail[b], 0, b)
+            total = -total
+            total_tail = -total_tail
+            for i in range(h.size):
+                p, p_tail = exact_product(h[i], basis[i, a])
+                p, p_tail = multiply(p, p_tail, basis[i, b], 0.0)
+                total, total_tail = add(total, total_tail, p, p_tail)
+            if a == b:
+                low[a, a], low_tail[a, a] = square_root(total, total_tail)
+            else:
+                low[a, b], low_tail[a, b] = divide(total, total_tail, low[b, b], low_tail[b, b])
+
+
+@kernel
+def precise_add(
+    state: State, tail: State, constraint: int, sign: int, multiplier: float, rest: float
+) -> None:
+    """Activate the constraint whose image J' normal is in `vectors[1]`, as `add_constraint`."""
+    n = state.y.size
+    q = state.length[0]
+    image = state.vectors[1]
+    image_tail = tail.vectors[1]
+    direction = state.vectors[2]
+    direction_tail = tail.vectors[2]
+    length, length_tail = dot(image, image_tail, image, image_tail, q, n)
+    length, length_tail = square_root(length, length_tail)
+    if image[q] > 0.0:
+        length = -length
+        length_tail = -length_tail
+    image[q], image_tail[q] = add(image[q], image_tail[q], -length, -length_tail)
+    norm, norm_tail = multiply(-length, -length_tail, image[q], image_tail[q])
+    if norm > 0.0:
+        fill(direction, 0.0)
+        fill(direction_tail, 0.0)
+        for c in range(q, n):
+            x = state.columns[c]
+            x_tail = tail.columns[c]
+            add_multiple(image[c], image_tail[c], x, x_tail, direction, direction_tail, n)
+        for c in range(q, n):
+            x = state.columns[c]
+            x_tail = tail.columns[c]
+            f, f_tail = divide(-image[c], -image_tail[c], norm, norm_tail)
+            add_multiple(f, f_tail, direction, direction_tail, x, x_tail, n)
+    for c in range(q):
+        state.triangle[q, c] = image[c]
+        tail.triangle[q, c] = image_tail[c]
+    state.triangle[q, q] = length
+    tail.triangle[q, q] = length_tail
+    state.active[q] = constraint
+    state.status[constraint] = sign
+    state.multipliers[q] = multiplier
+    tail.multipliers[q] = rest
+    state.length[0] = q + 1
+
+
+@kernel
+def precise_drop(state: State, tail: State, position: int) -> None:
+    """Deactivate the constraint at a position of the active set, as `drop_constraint`."""
+    n = state.y.size
+    q = state.length[0]
+    state.status[state.active[position]] = 0
+    for c in range(position, q - 1):
+        state.active[c] = state.active[c + 1]
+        state.multipliers[c] = state.multipliers[c + 1]
+        tail.multipliers[c] = tail.multipliers[c + 1]
+        for r in range(c + 2):
+            state.triangle[c, r] = state.triangle[c + 1, r]
+            tail.triangle[c, r] = tail.triangle[c + 1, r]
+    state.length[0] = q - 1
+    for r in range(position, q - 1):
+        length, length_tail = dot(
+            state.triangle[r], tail.triangle[r], state.triangle[r], tail.triangle[r], r, r + 2
+        )
+        length, length_tail = square_root(length, length_tail)
+        if length == 0.0:
+            continue
+        cosine = divide(state.triangle[r, r], tail.triangle[r, r], length, length_tail)
+        sine = divide(state.triangle[r, r + 1], tail.triangle[r, r + 1], length, length_tail)
+        for c in range(r, q - 1):
+            x = state.triangle[c]
+            x_tail = tail.triangle[c]
+            rotate(cosine, sine, x, x_tail, x, x_tail, r, r + 1)
+        x = state.columns[r]
+        x_tail = tail.columns[r]
+        y = state.columns[r + 1]
+        y_tail = tail.columns[r + 1]
+        for a in range(n):
+            rotate(cosine, sine, x, x_tail, y, y_tail, a, a)
+
+
+@kernel
+def write_changes(state: State, tail: State) -> None:
+    """How the active multipliers fall as the new one grows: R change = image, into `vectors[3]`."""
+    change = state.vectors[3]
+    change_tail = tail.vectors[3]
+    copy(state.vectors[1], change)
+    copy(tail.vectors[1], change_tail)
+    for c in range(state.length[0] - 1, -1, -1):
+        x = state.triangle[c]
+        x_tail = tail.triangle[c]
+        change[c], change_tail[c] = divide(change[c], change_tail[c], x[c], x_tail[c])
+        add_multiple(-change[c], -change_tail[c], x, x_tail, change, change_tail, c)
+
+
+@kernel
+def remainder(
+    rows: Rows, limits: Limits, basis: Floats, state: State, tail: State, constraint: int, sign: int
+) -> float:
+    """What a constraint's normal has that the active ones with their changes have not.
+
+    Into `vectors[2]`; the largest of the terms is returned.
+    """
+    K = state.lam.size
+    z = state.vectors[2]
+    z_tail = tail.vectors[2]
+    fill(z, 0.0)
+    fill(z_tail, 0.0)
+    size = add_normal(rows, limits, basis, K, constraint, float(sign), 0.0, z, z_tail)
+    for c in range(state.length[0]):
+        other = state.active[c]
+        f = -state.status[other] * state.vectors[3, c]
+        f_tail = -state.status[other] * tail.vectors[3, c]
+        size = max(size, add_normal(rows, limits, basis, K, other, f, f_tail, z, z_tail))
+    return size
+
+
+@kernel
+def is_proved(
+    rows: Rows, limits: Limits, basis: Floats, state: State, tail: State, size: float
+) -> bool:
+    """`_proof.is_infeasible` with 32 digits."""
+    q = state.length[0]
+    constraint = state.active[q]
+    sign = int(state.multipliers[q])
+    for c in range(q):
+        if state.active[c] >= rows.equalities and state.vectors[3, c] > 0.0:
+            state.vectors[3, c] = 0.0
+            tail.vectors[3, c] = 0.0
+    remainder(rows, limits, basis, state, tail, constraint, sign)
+    total, total_tail = precise_slack(rows, limits, state, tail, constraint)
+    total *= sign
+    total_tail *= sign
+    whole = 1.0
+    for c in range(q):
+        other = state.active[c]
+        room, room_tail = precise_slack(rows, limits, state, tail, other)
+        f = -state.status[other] * state.vectors[3, c]
+        f_tail = -state.status[other] * tail.vectors[3, c]
+        p, p_tail = multiply(f, f_tail, room, room_tail)
+        total, total_tail = add(total, total_tail, p, p_tail)
+        whole += abs(f)
+    drift = 0.0
+    for a in range(state.y.size):
+        drift += abs(state.vectors[2, a])
+    return -total > PRECISELY_FEASIBLE * size * whole and -total > 2.0 * drift * REACH * size
+
+
+@kernel
+def precise_take_up(
+    rows: Rows, limits: Limits, basis: Floats, state: State, constraint: int, size: float
+) -> int:
+    """Move to the minimum with one more constraint, dropping others that are in the way."""
+    tail = tail_of(state)
+    n = state.y.size
+    K = state.lam.size
+    room, room_tail = precise_slack(rows, limits, state, tail, constraint)
+    sign = -1 if constraint < rows.equalities and room > 0.0 else 1
+    normal = state.vectors[0]
+    normal_tail = tail.vectors[0]
+    fill(normal, 0.0)
+    fill(normal_tail, 0.0)
+    add_normal(rows, limits, basis, K, constraint, float(sign), 0.0, normal, normal_tail)
+    image = state.vectors[1]
+    image_tail = tail.vectors[1]
+    change = state.vectors[3]
+    change_tail = tail.vectors[3]
+    multiplier = 0.0
+    multiplier_tail = 0.0
+    for _ in range(n + state.status.size + 2):
+        q = state.length[0]
+        for c in range(n):
+            image[c], image_tail[c] = dot(
+                state.columns[c], tail.columns[c], normal, normal_tail, 0, n
+            )
+        whole, _rest = dot(image, image_tail, image, image_tail, 0, n)
+        free, free_tail = dot(image, image_tail, image, image_tail, q, n)
+        write_changes(state, tail)
+        depends = free <= 0.0
+        if not depends and free < SUSPECT * whole:
+            terms = remainder(rows, limits, basis, state, tail, constraint, sign)
+            depends = largest(state.vectors[2]) <= DEPENDS * terms
+        least = 1.0
+        for c in range(q):
+            least = max(least, abs(change[c]))
+        least *= NO_CHANGE
+        blocked = math.inf
+        blocking = -1
+        for c in range(q):
+            if state.active[c] >= rows.equalities and change[c] > least:
+                limit = state.multipliers[c] / change[c]
+                if limit < blocked:
+                    blocked = limit
+                    blocking = c
+        room, room_tail = precise_slack(rows, limits, state, tail, constraint)
+        room *= sign
+        room_tail *= sign
+        if depends and abs(room) <= PRECISELY_FEASIBLE * size:
+            return SOLVED  # it follows from the active ones
+        if depends and blocking < 0:
+            state.active[q] = constraint
+            state.multipliers[q] = sign
+            return INFEASIBLE
+        step = math.inf
+        step_tail = 0.0
+        if not depends:
+            step, step_tail = divide(-room, -room_tail, free, free_tail)
+        is_full = step <= blocked
+        if not is_full:
+            step, step_tail = divide(
+                state.multipliers[blocking],
+                tail.multipliers[blocking],
+                change[blocking],
+                change_tail[blocking],
+            )
+        add_multiple(-step, -step_tail, change, change_tail, state.multipliers, tail.multipliers, q)
+        multiplier, multiplier_tail = add(multiplier, multiplier_tail, step, step_tail)
+        if not depends:
+            for c in range(q, n):
+                f, f_tail = multiply(step, step_tail, image[c], image_tail[c])
+                add_multiple(f, f_tail, state.columns[c], tail.columns[c], state.y, tail.y, n)
+            precise_means(basis, state, tail)
+        if is_full:
+            precise_add(state, tail, constraint, sign, multiplier, multiplier_tail)
+            return SOLVED
+        precise_drop(state, tail, blocking)
+    return STUCK
+
+
+@kernel
+def precise_solve(rows: Rows, limits: Limits, basis: Floats, state: State, size: float) -> int:
+    """The minimum of a `precise_model` under all constraints; says whether there is one.
+
+    INFEASIBLE is proved. A constraint that contradicts others without proof (by less than
+    rounding errors in the constraints themselves) is given up; the result may violate it a little.
+    """
+    tail = tail_of(state)
+    precise_means(basis, state, tail)
+    size = max(size, largest(rows.right))
+    constraint = 0
+    for _ in range(20 * (state.status.size + 5)):
+        scale = max(size, largest(state.lam))
+        if constraint >= rows.equalities:
+            constraint = most_violated(rows, limits, state, 2.0 * PRECISELY_FEASIBLE * scale)
+            if constraint < 0:
+                return SOLVED if gave_up_little(rows, limits, state, scale) else STUCK
+        outcome = precise_take_up(rows, limits, basis, state, constraint, scale)
+        if outcome == INFEASIBLE:
+            if is_proved(rows, limits, basis, state, tail, scale):
+                return INFEASIBLE
+            state.status[constraint] = GIVEN_UP
+        elif outcome != SOLVED:
+            return outcome
+        constraint = constraint + 1 if constraint < rows.equalities else rows.equalities
+    return STUCK
+
+
+@kernel
+def precise_program(
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    y: Floats,
+    lam: Floats,
+    g: Floats,
+    h: Floats,
+    state: State,
+    size: float,
+) -> int:
+    """`precise_model` and `precise_solve`."""
+    precise_model(basis, y, lam, g, h, state, tail_of(state))
+    return precise_solve(rows, limits, basis, state, size)
+
+
+@kernel
+def gave_up_little(rows: Rows, limits: Limits, state: State, size: float) -> bool:
+    """Whether what was given up nearly holds."""
+    tail = tail_of(state)
+    for constraint in range(state.status.size):
+        if state.status[constraint] == GIVEN_UP:
+            room, _ = precise_slack(rows, limits, state, tail, constraint)
+            if constraint < rows.equalities:
+                room = -abs(room)
+            if not room >= -SOLVED_ENOUGH * size:
+                return False
+    return True

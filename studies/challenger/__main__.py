@@ -1,0 +1,47 @@
+"""`python -m studies.challenger`: run the study, or go on where it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from armature.terminal import complaints, failing, output, speak_utf8, visible
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def study(
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder, where finished runs are kept.  [default: out-study]", file_okay=False
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="A few short runs, to try it, into out-study-quick."),
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Threads; all cores unless given.", min=1)
+    ] = None,
+) -> None:
+    """Challenger against all other policies: panels, random instances, ablations, failures.
+
+    Takes about an hour on two cores. Interrupted, it goes on where it was when it is run again.
+    """
+    from studies.challenger.run import run_study
+    from studies.challenger.size import FULL, QUICK
+
+    folder = out or Path("out-study-quick" if quick else "out-study")
+    with failing(f"what is finished is kept in {folder}"):
+        run_study(folder, QUICK if quick else FULL, workers, complaints())
+    for what, name in (("tables", "tables.md"), ("picture", "ratios.png")):
+        output().print(f"the {what}: {visible(str(folder / name))}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    speak_utf8()
+    app(prog_name="python -m studies.challenger")

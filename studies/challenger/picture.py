@@ -1,0 +1,52 @@
+"""The study's own picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from armature.plotting import BLACK, STYLES, Picture, checked_picture, new_picture, save, style_of
+
+MARKS = "osD^v<>PX*hpd8"
+TICKS = (0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50)
+
+
+def group_ratios(cases: pd.DataFrame, policy: str) -> pd.DataFrame:
+    """For each group of problems, other policies' mean regret over that of one: geometric means."""
+    means = cases.pivot(index="case", columns="policy", values="mean")
+    ratios = np.log(means.div(means[policy], axis=0).drop(columns=policy))
+    group = cases.drop_duplicates("case").set_index("case")["group"]
+    names = [name for name in STYLES if name in ratios.columns]
+    return pd.DataFrame(np.exp(ratios[names].groupby(group).mean().reindex(group.unique())))
+
+
+def draw_ratios(ratios: pd.DataFrame, policy: str) -> Picture:
+    """A row for each group, a mark for each other policy."""
+    groups = list(ratios.index)
+    picture = new_picture(9.0, 1.6 + 0.3 * len(groups))
+    axis = picture.subplots()
+    for n, name in enumerate(ratios.columns):
+        colour, mark = style_of(name, n)["color"], MARKS[n % len(MARKS)]
+        axis.plot(
+            ratios[name], range(len(groups)), mark, color=colour, label=name,
+            markersize=5.5, alpha=0.9, linestyle="none",
+        )  # fmt: skip
+    axis.axvline(1.0, color=BLACK, linewidth=1.0)
+    axis.set_xscale("log")
+    axis.set_xticks(TICKS, [f"{x:g}" for x in TICKS])
+    axis.minorticks_off()
+    axis.set_xlim(0.6, min(60.0, max(1.2, 1.1 * float(np.nanmax(ratios.to_numpy())))))
+    axis.set_yticks(range(len(groups)), groups, fontsize=8)
+    axis.invert_yaxis()
+    axis.set_xlabel(f"mean regret over {policy}'s: to the right of 1, {policy} does better")
+    axis.grid(alpha=0.25)
+    axis.spines[["top", "right"]].set_visible(False)
+    picture.legend(loc="outside right center", frameon=False, fontsize=8)
+    return picture
+
+
+def plot_ratios(cases: pd.DataFrame, policy: str, path: Path) -> None:
+    """Draw, for each group of problems, other policies' mean regret over that of one policy."""
+    save(draw_ratios(group_ratios(cases, policy), policy), [checked_picture(path)])

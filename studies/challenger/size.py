@@ -1,0 +1,24 @@
+"""How much of everything a study runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Size:
+    """Horizons, repetitions and numbers of problems."""
+
+    horizon: int
+    panel_repetitions: int
+    few_repetitions: int  # of what is slow
+    per_group: int
+    repetitions: int  # of each instance of a group
+    long_horizon: int
+    long_repetitions: int
+    generations: int  # of the search
+    every: int  # n: only each nth problem
+
+
+FULL = Size(10_000, 200, 50, 8, 25, 1_000_000, 20, 6, 1)
+QUICK = Size(150, 3, 2, 1, 2, 300, 2, 1, 5)
