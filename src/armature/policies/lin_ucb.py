@@ -52,8 +52,8 @@ class LinUCB(CompiledPolicy):
     width
         The scale of the bounds. The default, 1, is UCB where the features are orthogonal. The
         radius of Abbasi-Yadkori et al., which covers all directions at once, is about `width=2.0`
-        for d = 2 and T = 10,000, and loses twice as much on the paper's panel; 0.5 loses half as
-        much in the mean there, and many times as much in single runs.
+        for d = 2 and T = 10,000, and loses nearly twice as much on the paper's panel; 0.5 loses
+        half as much there, and several times as much in the worst runs of other problems.
     ridge
         The weight of the prior at 0; 1 unless given, as is usual. From 0.01 to 1 it makes no
         difference that can be told from noise there.
