@@ -1,6 +1,7 @@
 """Measure what the paper claims in its experiments, and write the tables of docs/reproduction.md.
 
     python benchmarks/claims.py            # half an hour on two cores; can be interrupted
+    python benchmarks/claims.py sparse-arms    # some parts only
 
 It runs Figure 1 at two horizons (into the folders that `armature reproduce` would use) and fills
 in the parts of the document between `<!-- name -->` and `<!-- end -->`: no number there is typed.
@@ -10,6 +11,9 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +28,8 @@ from armature.experiments.reproduce import default_folder, reproduce
 ROOT = Path(__file__).parent.parent
 RUNS = {10**4: 200, 10**5: 200}  # repetitions at each horizon
 RAW = {10**4: 200, 10**5: 100}  # the same for the paper's own exploit test
+ARMS = (5, 10, 20, 40)  # of sparse-2
+CONSOLE = Console(stderr=True)
 
 Runs = dict[int, dict[str, am.Results]]
 
@@ -201,22 +207,69 @@ def raw_test(runs: Runs) -> str:
     )
 
 
+def sparse_arms(runs: Runs) -> str:
+    """Sparse-2 with the paper's exploit test and other numbers of arms: medians beside means."""
+    rows = []
+    policies = (am.UCB(), am.SPk(), am.SPk(test="raw"), am.SPLambda(test="raw"))
+    for n_arms in ARMS:
+        means = np.zeros(n_arms)
+        means[:2] = 3.0, 2.0
+        instance = am.Instance(am.Sparse(n_arms, 2, 0.0), means)
+        results = am.simulate(instance, policies, 10**4, RAW[10**4])
+        bar = 2.0 * results.regret("UCB")[:, -1].mean()
+        for name in results.names:
+            final = results.regret(name)[:, -1]
+            error = final.std(ddof=1) / np.sqrt(final.size)
+            rows.append(
+                [
+                    str(n_arms),
+                    f"`{name}`",
+                    f"{np.median(final):.0f}",
+                    f"{final.mean():.0f} ± {error:.0f}",
+                    f"{np.quantile(final, 0.9):.0f}",
+                    f"{final.max():.0f}",
+                    f"{(final > bar).mean():.1%}",
+                    f"{growth(results, name, median=True):.1f}",
+                ]
+            )
+    titles = ["arms", "policy", "median", "mean", "90 %", "largest", "above 2 UCB", "growth"]
+    return table(titles, rows)
+
+
 def settings(runs: Runs) -> str:
     """How often each horizon was run."""
     rows = [[power(T), str(next(iter(r.values())).repetitions)] for T, r in runs.items()]
     return table(["T", "repetitions"], rows)
 
 
-SECTIONS = {
-    "settings": settings,
-    "comparable-to-ucb": comparable_to_ucb,
-    "adaptation": adaptation,
-    "exploration": exploration,
-    "ossb-slope": ossb_slope,
-    "ossb-start": ossb_start,
-    "follow-the-leader": follow_the_leader,
-    "pulls-like-ucb": pulls_like_ucb,
-    "raw-test": raw_test,
+@cache
+def figure_runs() -> Runs:
+    """Figure 1 at each horizon, with its pictures."""
+    runs = {}
+    for horizon, repetitions in RUNS.items():
+        out = ROOT / default_folder(PANELS, horizon, repetitions, False)
+        runs[horizon] = reproduce(PANELS, horizon, repetitions, False, None, out, CONSOLE)
+        name = f"figure-1-T{horizon}.png"
+        shutil.copyfile(out / "figure-1.png", ROOT / "docs" / "figures" / name)
+    return runs
+
+
+def no_runs() -> Runs:
+    """For what is simulated on its own."""
+    return {}
+
+
+SECTIONS: dict[str, tuple[Callable[[Runs], str], Callable[[], Runs]]] = {
+    "settings": (settings, figure_runs),
+    "comparable-to-ucb": (comparable_to_ucb, figure_runs),
+    "adaptation": (adaptation, figure_runs),
+    "exploration": (exploration, figure_runs),
+    "pulls-like-ucb": (pulls_like_ucb, figure_runs),
+    "ossb-slope": (ossb_slope, figure_runs),
+    "ossb-start": (ossb_start, figure_runs),
+    "follow-the-leader": (follow_the_leader, figure_runs),
+    "raw-test": (raw_test, no_runs),
+    "sparse-arms": (sparse_arms, no_runs),
 }
 
 
@@ -230,21 +283,16 @@ def fill_in(document: str, sections: dict[str, str]) -> str:
     return document
 
 
-def main() -> None:
-    """Run what is missing, then write the document and its figures."""
-    console = Console(stderr=True)
-    runs: Runs = {}
-    for horizon, repetitions in RUNS.items():
-        out = ROOT / default_folder(PANELS, horizon, repetitions, False)
-        runs[horizon] = reproduce(PANELS, horizon, repetitions, False, None, out, console)
+def main(names: list[str]) -> None:
+    """Run what is missing, then write the parts that were asked for, or all."""
+    unknown = set(names) - set(SECTIONS)
+    if unknown:
+        raise SystemExit(f"there is no part {sorted(unknown)}: one of {', '.join(SECTIONS)}")
     path = ROOT / "docs" / "reproduction.md"
-    sections = {name: section(runs) for name, section in SECTIONS.items()}
-    path.write_text(fill_in(path.read_text(), sections))
-    for horizon, repetitions in RUNS.items():
-        out = ROOT / default_folder(PANELS, horizon, repetitions, False)
-        name = f"figure-1-T{horizon}.png"
-        shutil.copyfile(out / "figure-1.png", ROOT / "docs" / "figures" / name)
+    for name in names or SECTIONS:
+        section, runs = SECTIONS[name]
+        path.write_text(fill_in(path.read_text(), {name: section(runs())}))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -248,26 +248,46 @@ def test_catse() -> None:
     assert needed > 7 > needed / math.sqrt(2)
     structure, rewards = am.Categorised("aab"), [[7], [7], [0]]
     expected = [0, 1, 2, 0, 1, 2, 0, 1, 0, 1]
+    assert pulled(am.CATSE(delta=1 / 1000), structure, rewards, 10) == expected
+    # The default is 1 / sqrt(horizon): one turn is enough.
+    e_1, e_2 = (math.sqrt(2 * (m * ln(2) + ln(2 * math.sqrt(1000)))) for m in (1, 2))
+    assert e_1 + e_2 / math.sqrt(2) < 7  # 5.46
+    expected = [0, 1, 2, 0, 1, 0, 1, 0, 1, 0]
     assert pulled(am.CATSE(), structure, rewards, 10, horizon=1000) == expected
 
 
 def test_end_of_optimism() -> None:
     """Means 2 and 0, orthogonal features, horizon 1000.
 
-    The warm-up is ceil(sqrt(ln 1000)) = 3 pulls of each. Arm 1 then needs f / gap^2 = 5.3 pulls.
+    With the authors' constants, the warm-up is ceil(sqrt(ln 1000)) = 3 pulls of each. Arm 1 then
+    needs f / gap^2 = 5.3 pulls.
     """
+    authors = am.EndOfOptimism(c=1.0, warm_up=1.0)
     log = ln(1000)
     f = 2 * (log + 1) + 2 * ln(2 * log)  # 21.07
     assert math.ceil(math.sqrt(log)) == 3
     assert 5 < f / 2**2 < 6
     structure = am.Linear(np.eye(2))
     expected = [0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0]
-    assert pulled(am.EndOfOptimism(), structure, [[2], [0]], 12, horizon=1000) == expected
+    assert pulled(authors, structure, [[2], [0]], 12, horizon=1000) == expected
     # If the estimate of arm 1 moves by more than 2 sqrt(f / 3) = 5.3, UCB takes over.
     assert 2 * math.sqrt(f / 3) < 30 / 4
     rewards = [[2], [0, 0, 0, -30]]
     expected = [0, 0, 0, 1, 1, 1, 1, 0, 0, 0]
-    assert pulled(am.EndOfOptimism(), structure, rewards, 10, horizon=1000) == expected
+    assert pulled(authors, structure, rewards, 10, horizon=1000) == expected
+
+
+def test_end_of_optimism_by_default() -> None:
+    """A longer warm-up, and no term of lower order."""
+    structure = am.Linear(np.eye(2))
+    f = 2 * (ln(1000) + 1)
+    assert 3 < f / 2**2 < 4  # 3.95
+    short = am.EndOfOptimism(warm_up=1.0)
+    expected = [0, 0, 0, 1, 1, 1, 1, 0, 0, 0]
+    assert pulled(short, structure, [[2], [0]], 10, horizon=1000) == expected
+    assert math.ceil(8 * math.sqrt(ln(1000))) == 22
+    expected = [0] * 22 + [1] * 22 + [0] * 6
+    assert pulled(am.EndOfOptimism(), structure, [[2], [0]], 50, horizon=1000) == expected
 
 
 def test_osub() -> None:
@@ -285,7 +305,7 @@ def test_osub() -> None:
 
 
 def test_sparse_ucb() -> None:
-    """Two of three arms are above 0; sigma = 1 makes the terms sqrt(16 ln(.) / N)."""
+    """Two of three arms are above 0; a = 4 and sigma = 1 make the terms sqrt(16 ln(.) / N)."""
 
     def term(x: float, pulls: float) -> float:
         return math.sqrt(16 * ln(x) / pulls)
@@ -302,7 +322,18 @@ def test_sparse_ucb() -> None:
     assert term(8, 2) < 5
     assert 6 + term(8, 4) < 5 + term(8, 2)  # 8.88 < 9.08
     rewards = [[5], [2, 2, 14, 6], [-1]]
-    assert pulled(am.SparseUCB(), am.Sparse(3, 2, 0.0), rewards, 8) == [0, 1, 2, 1, 0, 1, 1, 0]
+    arms = pulled(am.SparseUCB(a=4.0), am.Sparse(3, 2, 0.0), rewards, 8)
+    assert arms == [0, 1, 2, 1, 0, 1, 1, 0]
+
+
+def test_sparse_ucb_is_ucb_in_the_end() -> None:
+    """By default the terms are sqrt(2 ln(.) / N): means 5 and 4 are sure at once, then UCB."""
+    assert end(0, 1, ln(20)) < 4  # 2.45
+    assert end(-1, 1, ln(20)) < 4  # the third arm has no chance under UCB, either
+    structure, rewards = am.Sparse(3, 2, 0.0), [[5], [4], [-1]]
+    arms = pulled(am.SparseUCB(), structure, rewards, 20)
+    assert arms == pulled(am.UCB(), structure, rewards, 20)
+    assert 3 <= arms.count(1) <= 10
 
 
 def assert_frequency(

@@ -132,7 +132,40 @@ def choose(state: CATSEState, model: Model, history: History, stream: Stream) ->
 class CATSE(CompiledPolicy):
     """Successive elimination of categories, then UCB: for one category that dominates.
 
-    delta: how likely a wrong elimination may be; 1 / horizon unless given.
+    Every mean of one category is at least every mean of the others (strong dominance). The arms of
+    all categories that are still in take turns. With n pulls each, e = sigma sqrt(2 / n (m ln 2 +
+    ln(C / delta))) bounds the errors of a category of m arms in all directions at once; its best
+    convex combination is then at least max <x, mean> - e |x| and its worst at most
+    min <x, mean> + e |x|, over x in the simplex. A category is out once another's lower bound is
+    above its upper one; in the last one, UCB.
+
+    Parameters
+    ----------
+    delta
+        How likely the bounds of a turn may fail; 1 / sqrt(horizon) unless given. A wrong
+        elimination takes two categories whose bounds fail at once: the difference of two means has
+        twice the variance, not four times, so that this makes it as unlikely as 1 / horizon. The
+        authors have 1 / horizon itself, as in `CATSE(delta=1e-4)` for 10,000 rounds, which loses
+        more than one and a half times as much on the paper's panels. With 0.1, single runs drop the
+        best category.
+    horizon
+        The number of rounds, for delta; a simulation tells it.
+
+    Guarantee
+    ---------
+    In a given turn, all bounds hold with probability at least 1 - delta. Regret of order ln T with
+    delta = 1 / T. There is always a category left. O(K) a round, but for the turns' ends.
+
+    >>> import armature as am
+    >>> instance = am.Instance(am.Categorised("aab"), [2.0, 1.5, 0.0])
+    >>> results = am.simulate(instance, [am.CATSE(), am.CATSE(delta=1e-3)], 1000, 20)
+    >>> ours, authors = (results.regret(name)[:, -1].mean() for name in results.names)
+    >>> bool(ours < authors)
+    True
+
+    References
+    ----------
+    Jedor, Louëdec and Perchet (2019), "Categorized Bandits".
     """
 
     delta: float | None = None
@@ -158,7 +191,9 @@ class CATSE(CompiledPolicy):
     def init(self, structure: Structure, family: Family) -> CATSEState:
         assert isinstance(structure, Categorised)
         C = len(structure.labels)
-        delta = 1.0 / max(self.horizon or 2, 2) if self.delta is None else self.delta
+        delta = self.delta
+        if delta is None:
+            delta = 1.0 / math.sqrt(max(self.horizon or 2, 2))
         return CATSEState(
             np.ones(C, dtype=np.int64),
             np.array([structure.labels.index(c) for c in structure.categories]),

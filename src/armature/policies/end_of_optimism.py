@@ -105,12 +105,45 @@ def choose(state: EndOfOptimismState, model: Model, history: History, stream: St
 class EndOfOptimism(CompiledPolicy):
     """A short warm-up, the allocation that it asks for, and UCB if the estimates move.
 
-    Asymptotically optimal for linear structures. The warm-up pulls each arm of a barycentric
-    spanner ceil(sqrt(ln n)) times; the confidence level is
-    f = 2 (1 + 1 / ln n) ln n + c d ln(d ln n), where n is the horizon.
+    The arms of a barycentric spanner are pulled ceil(warm_up sqrt(ln n)) times each, where n is the
+    horizon. The lower bound's allocation for the estimated means, times f / 2, is then pulled, and
+    after it the best arm, with f = 2 (1 + 1 / ln n) ln n + c d ln(d ln n). If an estimate ever
+    leaves its interval about that of the warm-up, of half-width 2 max |x| sigma sqrt(f) in the norm
+    of the warm-up's inverse Gram matrix, UCB takes over.
+
+    Parameters
+    ----------
+    c
+        The weight of the lower-order term of f. The authors' proof has one that it does not name.
+        The default, 0, makes the allocation that of ln n + 1, next to what OSSB asks for.
+    warm_up
+        The length of the warm-up in multiples of the authors' sqrt(ln n); the proof holds for every
+        constant. With theirs, `EndOfOptimism(c=1.0, warm_up=1.0)`, the plan rests on four pulls of
+        each arm at n = 10,000, and the regret is more than twice that of the default, 8.
+    horizon
+        The number of rounds; a simulation tells it.
+
+    Guarantee
+    ---------
+    Asymptotically optimal for linear structures with Gaussian rewards (the authors' theorem, for a
+    large enough c). The allocation is within 1e-4 of the bound's value. O(K d^2 + d^3) a round.
+
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.EndOfOptimism(horizon=1000), am.Linear(np.eye(2)))
+    >>> for _ in range(100):
+    ...     arm = bandit.ask()
+    ...     bandit.tell(arm, [1.0, 0.0][arm])
+    >>> bandit.pulls.tolist()  # the warm-up is 22 pulls of each
+    [78, 22]
+
+    References
+    ----------
+    Lattimore and Szepesvári (2017), "The End of Optimism? An Asymptotic Analysis of Finite-Armed
+    Linear Bandits".
     """
 
-    c: float = 1.0
+    c: float = 0.0
+    warm_up: float = 8.0
     horizon: int | None = None
 
     structures: ClassVar = (Linear,)
@@ -124,6 +157,7 @@ class EndOfOptimism(CompiledPolicy):
 
     def __post_init__(self) -> None:
         check_number(self, "c")
+        check_number(self, "warm_up", 0.0, 1e6, above=True)
         check_horizon(self)
 
     @classmethod
@@ -146,7 +180,7 @@ class EndOfOptimism(CompiledPolicy):
             make_tableau(K),
             barycentric_spanner(structure.features),
             make_ridge(structure.features),
-            math.ceil(math.sqrt(log)),
+            math.ceil(self.warm_up * math.sqrt(log)),
             2.0 * (1.0 + 1.0 / log) * log + self.c * d * math.log(max(math.e, d * log)),
         )
 

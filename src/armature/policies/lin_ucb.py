@@ -43,7 +43,40 @@ def choose(state: LinUCBState, model: Model, history: History, stream: Stream) -
 class LinUCB(CompiledPolicy):
     """Ridge regression, and the arm with the highest upper confidence bound under it.
 
-    The bound is x'theta + width sigma sqrt(2 ln t) |x|, in the norm of (ridge I + sum x x')^-1.
+    With the features x_k of the arms, G = ridge I + sum of x x' over the pulls and theta =
+    G^-1 (sum of x times reward), the bound of an arm is
+    x'theta + width sigma sqrt(2 ln t) |x|, in the norm of G^-1.
+
+    Parameters
+    ----------
+    width
+        The scale of the bounds. The default, 1, is UCB where the features are orthogonal. The
+        radius of Abbasi-Yadkori et al., which covers all directions at once, is about `width=2.0`
+        for d = 2 and T = 10,000, and loses nearly twice as much on the paper's panel; 0.5 loses
+        half as much there, and several times as much in the worst runs of other problems.
+    ridge
+        The weight of the prior at 0; 1 unless given, as is usual. From 0.01 to 1 it makes no
+        difference that can be told from noise there.
+
+    Guarantee
+    ---------
+    With the larger radius, regret of order d sqrt(T) ln T for all instances; it is not
+    asymptotically optimal for one. O(K d^2 + d^3) a round.
+
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.LinUCB(), am.Linear([[1.0], [-1.0]]))
+    >>> bandit.ask()
+    0
+    >>> bandit.tell(0, -1.0)
+    >>> bandit.ask()  # a bad reward of one is a good one of the other
+    1
+
+    References
+    ----------
+    Auer (2002), "Using Confidence Bounds for Exploitation-Exploration Trade-offs".
+    Li, Chu, Langford and Schapire (2010), "A Contextual-Bandit Approach to Personalized News
+    Article Recommendation".
+    Abbasi-Yadkori, Pál and Szepesvári (2011), "Improved Algorithms for Linear Stochastic Bandits".
     """
 
     width: float = 1.0

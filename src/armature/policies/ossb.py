@@ -102,13 +102,42 @@ def choose(state: OSSBState, model: Model, history: History, stream: Stream) -> 
 class OSSB(CompiledPolicy):
     """Solve the lower bound for the estimated means, and pull what its allocation lacks.
 
-    Asymptotically optimal. Known weaknesses: the first estimates are trusted, so that the initial
-    regret is high; the leader itself is not sampled while exploring, so that one that is
-    underestimated stays so; and where the bound is 0 (sparse with one good arm) it follows the
-    leader, with linear regret.
+    c is the lower bound's allocation, in pulls per ln T, for the projected means. If the pulls are
+    enough for (1 + gamma) ln(1 + t) by that bound, the best arm. Else the round is one of
+    exploration: the least pulled arm if it has at most epsilon times as many pulls as there were
+    such rounds, otherwise the arm with the least N / c.
 
-    epsilon: how much exploration is forced; 0.02 / sqrt(ln horizon) unless given, as in the paper.
-    gamma: exploit once the pulls are enough for (1 + gamma) ln(1 + t).
+    Parameters
+    ----------
+    epsilon
+        How much exploration is forced; 0.02 / sqrt(ln horizon) unless given, as in the paper. The
+        authors ask for less than 1 / K. Five times as much mends many of the runs that are misled
+        by their first estimates, and costs more than it mends on other problems of ten arms.
+    gamma
+        How much more than the bound asks for is enough; 0, the least, does best. The authors'
+        theorem has gamma > 0, their experiments and the paper 0.
+    horizon
+        The number of rounds, for epsilon; a simulation tells it.
+
+    Guarantee
+    ---------
+    Asymptotically within a factor 1 + gamma of the bound, as epsilon goes to 0 (the authors'
+    theorem). Known weaknesses: the first estimates are trusted, so that the initial regret is
+    high; the leader itself is not sampled while exploring, so that one that is underestimated stays
+    so; and where the bound is 0 (sparse with one good arm) it follows the leader, with linear
+    regret. The allocation is solved anew, to 1e-4, in each round of exploration that is not forced.
+
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.OSSB(horizon=1000), am.Unconstrained(2))
+    >>> for _ in range(100):
+    ...     arm = bandit.ask()
+    ...     bandit.tell(arm, [2.0, 0.0][arm])
+    >>> bandit.pulls.tolist()  # 2 N >= ln(101): three pulls of arm 1 are enough
+    [97, 3]
+
+    References
+    ----------
+    Combes, Magureanu and Proutiere (2017), "Minimal Exploration in Structured Stochastic Bandits".
     """
 
     epsilon: float | None = None

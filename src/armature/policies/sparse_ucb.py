@@ -36,7 +36,7 @@ def choose(state: SparseUCBState, model: Model, history: History, stream: Stream
     level = state.level
     support = state.support
     variance = model.family.proxy
-    # The paper's constants are for rewards of variance 1/4.
+    # The authors' constants are for rewards of variance 1/4.
     scale = state.a * 4.0 * variance
     log_t = math.log(history.clock[0] + 1.0)
     good = 0  # J: above the level by their own clock
@@ -73,11 +73,39 @@ def choose(state: SparseUCBState, model: Model, history: History, stream: Stream
 class SparseUCB(CompiledPolicy):
     """Find as many arms above the level as there are, then UCB on these.
 
-    a: the scale of its confidence terms sqrt(a ln(.) / N), for rewards of variance 1/4 (it is
-    rescaled for others). The authors' 4 is cautious: 1/2 would make its last stage UCB.
+    At most s arms are above a level that is known. All arms take turns until s of them look good
+    (their mean is above the level by sqrt(4 a sigma^2 ln N / N)); those that look good take turns
+    until s of them are sure to be (above it by sqrt(4 a sigma^2 ln t / N)); then the sure arm with
+    the highest mean + sqrt(4 a sigma^2 ln t / N).
+
+    Parameters
+    ----------
+    a
+        The scale of its confidence terms: sqrt(a ln(.) / N) for rewards of variance 1/4, which is
+        rescaled for others. The default, 1/2, makes the last stage the UCB that everything is
+        compared with, and every test one that errs with probability 1 / t. The authors' analysis
+        has 4: `SparseUCB(a=4.0)`, which loses six to eleven times as much on the paper's panels.
+
+    Guarantee
+    ---------
+    With a = 4, regret of order ln T that grows with the number of good arms, not with that of all
+    arms. With any a, an arm that is not above the level passes a test for being sure with
+    probability at most t^(-2a). O(K) a round. Where a good arm is hardly above the level, the
+    search for it is long, with any a.
+
+    >>> import armature as am
+    >>> instance = am.Instance(am.Sparse(5, 1, 0.0), [1.0, 0.0, 0.0, 0.0, 0.0])
+    >>> results = am.simulate(instance, [am.SparseUCB(), am.SparseUCB(a=4.0)], 1000, 20)
+    >>> ours, authors = (results.regret(name)[:, -1].mean() for name in results.names)
+    >>> bool(3.0 * ours < authors)
+    True
+
+    References
+    ----------
+    Kwon, Perchet and Vernade (2017), "Sparse Stochastic Bandits".
     """
 
-    a: float = 4.0
+    a: float = 0.5
 
     structures: ClassVar = (Sparse,)
     needs_sub_gaussian: ClassVar[bool] = True
