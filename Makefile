@@ -1,13 +1,16 @@
 # make reproduce        Figure 1 of the paper, into out/
 # make test             everything: lint, format, types, import contract, doctests, tests
 # make test-exhaustive  the same with ten times as many random problems
+# make fuzz             a million random cases of solver, oracles, bandits and bounds (FUZZ=1000: fewer)
 # make docs             the documentation as a site, into site/
 # make study            Challenger against all other policies, into out-study/: an hour on two cores
 # make benchmarks       how fast oracles, bounds, policies and the engine are
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install reproduce study test test-exhaustive check docs benchmarks clean
+FUZZ ?= 1000000
+
+.PHONY: install reproduce study test test-exhaustive fuzz check docs benchmarks clean
 
 install: .venv/installed-test
 
@@ -41,6 +44,9 @@ test: check
 
 test-exhaustive: check
 	$(BIN)/python -m pytest -n 2 --exhaustive
+
+fuzz: .venv/installed-test
+	$(BIN)/python tests/fuzz.py --cases $(FUZZ)
 
 docs: .venv/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
