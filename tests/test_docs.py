@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shlex
@@ -17,6 +18,7 @@ import typer
 import armature as am
 from armature.cli import app
 from armature.experiments.experiment import ALL_KEYS
+from armature.testing import discover
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -81,6 +83,23 @@ def test_a_wrong_command_is_noticed(line: str, what: str) -> None:
 def test_what_is_linked_is_there(document: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", document.read_text()):
         assert (document.parent / target).exists(), target
+
+
+KINDS = (am.Structure, am.Policy, am.Family)
+CLASSES = [am.Piece, *(cls for kind in KINDS for cls in discover(kind, am))]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_docstrings_say_what_is_given_and_what_is_promised(cls: type) -> None:
+    text = inspect.getdoc(cls) or ""
+    summary, *sections = re.split(r"^(\w+)\n-+\n", text, flags=re.MULTILINE)
+    titles, contents = sections[::2], sections[1::2]
+    given = list(inspect.signature(cls).parameters)
+    assert titles == [*(["Parameters"] if given else []), "Guarantee", "References"]
+    if given:
+        assert re.findall(r"^(\w+)(?: : .+)?$", contents[0], re.MULTILINE) == given
+    assert ">>> " in text
+    assert summary.strip()
 
 
 def test_every_public_name_is_in_the_reference() -> None:
