@@ -25,9 +25,11 @@ def as_markdown(docstring: str) -> str:
 
 
 class Rendering(griffe.Extension):
-    """Marks up every docstring that is read."""
+    """Marks up every docstring that is read; takes a class's own constants for no parameters."""
 
     def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
         """Called for each module, class, function and attribute."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(obj.docstring.value)
+        if isinstance(obj, griffe.Attribute) and str(obj.annotation) == "ClassVar":
+            obj.annotation = None  # of a dataclass, it would be taken for a field
