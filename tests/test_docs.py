@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import shlex
@@ -14,8 +15,10 @@ from typing import Any
 import pytest
 import typer
 
+import armature as am
 from armature.cli import app
 from armature.experiments.experiment import ALL_KEYS
+from armature.testing import discover
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -82,6 +85,31 @@ def test_what_is_linked_is_there(document: Path) -> None:
         assert (document.parent / target).exists(), target
 
 
+KINDS = (am.Structure, am.Policy, am.Family)
+CLASSES = [am.Piece, *(cls for kind in KINDS for cls in discover(kind, am))]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_docstrings_say_what_is_given_and_what_is_promised(cls: type) -> None:
+    text = inspect.getdoc(cls) or ""
+    summary, *sections = re.split(r"^(\w+)\n-+\n", text, flags=re.MULTILINE)
+    titles, contents = sections[::2], sections[1::2]
+    given = list(inspect.signature(cls).parameters)
+    assert titles == [*(["Parameters"] if given else []), "Guarantee", "References"]
+    if given:
+        assert re.findall(r"^(\w+)(?: : .+)?$", contents[0], re.MULTILINE) == given
+    assert ">>> " in text
+    assert summary.strip()
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    pages = sorted((ROOT / "docs" / "reference").glob("*.md"))
+    shown = re.findall(
+        r"^::: armature\.(\w+)$", "".join(p.read_text() for p in pages), re.MULTILINE
+    )
+    assert sorted(shown) == sorted(set(am.__all__) - {"__version__"})
+
+
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     arguments = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # an announcement of the theme's
@@ -92,6 +120,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert "WARNING" not in build.stderr
     pages = {path.parent.name for path in tmp_path.glob("*/index.html")}
     assert {"choosing", "extending", "reproduction", "paper-map", "status"} <= pages
+    structures = (tmp_path / "reference" / "structures" / "index.html").read_text()
+    assert "At most <code>support</code> arms lie above" in structures  # of a docstring
     for page in tmp_path.rglob("index.html"):  # a page asks no other host for anything
         text = page.read_text()
         assert not re.findall(r'<(?:script|link rel="stylesheet|img)[^>]*(?:src|href)="http', text)

@@ -130,10 +130,24 @@ def posterior(
 class Bernoulli(Family):
     """Rewards that are 1 with probability `mean` and otherwise 0.
 
+    Clicks, sales, cures; d(x, y) = x ln(x / y) + (1 - x) ln((1 - x) / (1 - y)), which is infinite
+    where y is 0 or 1 and x is not.
+
+    It has no parameters. Means lie in [0, 1], both ends included.
+
+    Guarantee
+    ---------
+    It is sub-Gaussian, so that the paper's theorems cover it. Divergences and their inverses are
+    compared in tests with arithmetic in sixty digits, rewards with their frequencies.
+
     >>> Bernoulli().divergence(0.0, 1.0), Bernoulli().divergence(0.0, 0.0)
     (inf, 0.0)
     >>> round(Bernoulli().upper(0.5, 0.1), 6)
     0.712879
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
     domain: ClassVar[Interval] = Interval(0.0, 1.0)

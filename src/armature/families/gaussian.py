@@ -90,10 +90,28 @@ def variance(p: float, x: float) -> float:
 class Gaussian(Family):
     """Normal rewards: any mean, standard deviation `sigma`.
 
+    Measurements with noise of a known size; d(x, y) = (x - y)^2 / (2 sigma^2).
+
+    Parameters
+    ----------
+    sigma : float
+        The standard deviation of a reward, the same for all arms: from 1e-30 to 1e30. It must be
+        known; one that is too large explores too much, one that is too small too little.
+
+    Guarantee
+    ---------
+    The paper's theorems cover it. Divergences and their inverses are compared in tests with
+    arithmetic in sixty digits, rewards with SciPy's distribution. Every policy and every structure
+    takes it.
+
     >>> Gaussian(sigma=2.0).divergence(0.0, 2.0)
     0.5
     >>> Gaussian().upper(1.0, 2.0)
     3.0
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
     sigma: float = 1.0

@@ -213,16 +213,39 @@ class Challenger(CompiledPolicy):
     "i beats j" reads lam_i >= lam_j, but in the unimodal structure "the peak is at i", and in the
     categorised one "i's category is on top", besides.
 
-    The options are there to see what each part is worth:
+    The options are there to see what each part is worth.
 
-    draw: "tail" as above; "exp" has weights exp(-G_i).
-    share: how often a drawn challenger is pulled itself.
-    patience: how long a challenger may wait; a large number leaves all to the draw.
-    floor: False leaves out the least regret sd / sqrt(N_j + 1).
-    leader: True lets the leader be the best response.
-    projected: False measures information from the empirical means instead of pr.
+    Parameters
+    ----------
+    draw : {"tail", "exp"}
+        "tail" as above; "exp" has weights exp(-G_i).
+    share : float
+        How often a drawn challenger is pulled itself, from 0 to 1.
+    patience : float
+        How long a challenger may wait, at least 0; a large number leaves all to the draw.
+    floor : bool
+        False leaves out the least regret sd / sqrt(N_j + 1).
+    leader : bool
+        True lets the leader be the best response.
+    projected : bool
+        False measures information from the empirical means instead of pr.
 
-    There is no proof of a regret bound.
+    Guarantee
+    ---------
+    There is no proof of a regret bound. Its regret is heavy-tailed on hard instances;
+    `docs/challenger.md` has what was measured. All challengers' costs are asked for at once where
+    the structure knows how, else one oracle call for each that may be drawn.
+
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.Challenger(), am.Unimodal(3))
+    >>> bandit.tell([0, 1, 2], [0.0, 50.0, 100.0])
+    >>> bandit.ask()  # at these means, no challenger is drawn
+    2
+
+    References
+    ----------
+    None: this docstring defines it. The game is that of Degenne, Shao and Koolen (2020), "Structure
+    Adaptive Algorithms for Stochastic Bandits".
     """
 
     draw: str = "tail"

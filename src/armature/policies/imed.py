@@ -43,7 +43,29 @@ def choose(state: IMEDState, model: Model, history: History, stream: Stream) -> 
 
 @dataclass(frozen=True)
 class IMED(CompiledPolicy):
-    """The arm with the least N d(mean, best mean) + ln N: asymptotically optimal, no structure."""
+    """The arm with the least N d(mean, best mean) + ln N: no structure is used.
+
+    An arm is pulled when the evidence against it is less than what its age allows: a rule without
+    confidence bounds and without chance.
+
+    It has no parameters.
+
+    Guarantee
+    ---------
+    Asymptotically optimal without structure (the authors' theorem, for rewards that are bounded
+    above, such as Bernoulli ones). O(K) a round.
+
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.IMED(), am.Unconstrained(2))
+    >>> bandit.tell([0, 1, 1], [0.0, 1.0, 1.0])
+    >>> bandit.ask()  # 1/2 + ln 1 for arm 0, 0 + ln 2 for arm 1
+    0
+
+    References
+    ----------
+    Honda and Takemura (2015), "Non-asymptotic Analysis of a New Bandit Algorithm for Semi-bounded
+    Rewards".
+    """
 
     ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose

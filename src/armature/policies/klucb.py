@@ -57,7 +57,31 @@ def choose(state: KLUCBState, model: Model, history: History, stream: Stream) ->
 class KLUCB(CompiledPolicy):
     """The arm with the highest q such that N d(mean, q) <= ln t + c ln ln t: no structure is used.
 
-    c = 0 is what its authors recommend; their proof asks for c = 3.
+    UCB with the family's own divergence: next to the ends of the domain its bounds are much
+    tighter.
+
+    Parameters
+    ----------
+    c : float
+        The weight of the lower-order term, at least 0. The default, 0, is what its authors
+        recommend; their proof asks for 3.
+
+    Guarantee
+    ---------
+    With c = 3, asymptotically optimal without structure, with a bound at every horizon (the
+    authors' theorems, for bounded rewards and one-parameter exponential families). O(K) a round.
+
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.KLUCB(), am.Unconstrained(2), am.Bernoulli())
+    >>> bandit.tell([0, 0, 1], [1.0, 0.0, 0.0])
+    >>> bandit.ask()
+    0
+
+    References
+    ----------
+    Garivier and Cappé (2011), "The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond".
+    Cappé, Garivier, Maillard, Munos and Stoltz (2013), "Kullback-Leibler Upper Confidence Bounds
+    for Optimal Sequential Allocation".
     """
 
     c: float = 0.0

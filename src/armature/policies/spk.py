@@ -104,17 +104,47 @@ def choose(state: SPkState, model: Model, history: History, stream: Stream) -> i
 class SPk(SaddlePointPolicy):
     """An online learner picks shares of regret, the nearest alternative answers, pulls follow.
 
+    The lower bound is the value of a game between pulls and mean vectors with another best arm, and
+    playing it is exploring. As long as the data do not tell the best arm apart, AdaHedge weighs the
+    arms by the information per regret that they gave, the nearest alternative answers, and the arm
+    that is furthest behind its share is pulled, in turns with the best arm; else the best arm.
+
+    Parameters
+    ----------
+    test : {"glr", "raw"}
+        "glr" exploits once the data are better explained with the leader than without it; "raw" is
+        the paper's test, which counts the misfit of the data to the structure as evidence as well.
+        On random instances of 16 to 20 arms it can exploit too early.
+    threshold : {"practical", "theory"}
+        How much evidence is enough: "practical" is ln(1 + t), as in the paper's experiments;
+        "theory" is the proof's, which explores for longer.
+    confidence : {"practical", "theory"}
+        The level of the confidence bounds in the game: "practical" is ln n, likewise; "theory" is
+        the proof's.
+    epsilon : float
+        The least gap is epsilon / n**decay in the n-th exploration round; positive.
+    decay : float
+        See there; positive, at most 10. `docs/defaults.md` has what these were measured to be
+        worth.
+
+    Guarantee
+    ---------
     Asymptotically it explores no more than the instance-dependent lower bound asks for, whatever
-    the structure (the paper's Theorem 3); at small horizons it is close to UCB.
+    the structure (the paper's Theorem 3, for sub-Gaussian rewards and its own options). At small
+    horizons it is close to UCB, and may lose more. One projection and at most two nearest
+    alternatives a round.
 
-    test: "glr" exploits once the data are better explained with the leader than without it;
-        "raw" is the paper's test, which counts the misfit of the data to the structure as evidence
-        as well. On random instances of 16 to 20 arms it can exploit too early.
-    threshold: "practical" is ln(1 + t), as in the paper's experiments; "theory" is the proof's.
-    confidence: "practical" is ln n, likewise; "theory" is the proof's.
-    epsilon, decay: the least gap is epsilon / n**decay in the n-th exploration round.
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.SPk(), am.Unimodal(3))
+    >>> for _ in range(50):
+    ...     arm = bandit.ask()
+    ...     bandit.tell(arm, [0.0, 1.0, 9.0][arm])
+    >>> bandit.pulls.tolist()  # arm 1 is the only neighbour of the peak, and much worse
+    [1, 1, 48]
 
-    `docs/defaults.md` has what these were measured to be worth.
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
     oracles: ClassVar = ("project", "nearest")

@@ -130,8 +130,39 @@ def choose(state: SPLambdaState, model: Model, history: History, stream: Stream)
 class SPLambda(SaddlePointPolicy):
     """A leader in each convex cell of the alternatives, AdaHedge over the cells, best response.
 
-    Options and guarantee are those of `SPk`. A round costs one oracle call for each cell: K - 1 for
-    most structures, up to K s for the sparse one, whose cells follow the best support so far.
+    The game of `SPk` with the learner on the other side: it is the alternatives that are learnt,
+    and the pull is the arm with the most information per regret against them.
+
+    Parameters
+    ----------
+    test : {"glr", "raw"}
+        When to exploit: as in `SPk`, and so are the others.
+    threshold : {"practical", "theory"}
+        How much evidence is enough.
+    confidence : {"practical", "theory"}
+        The level of the confidence bounds in the game.
+    epsilon : float
+        The least gap is epsilon / n**decay in the n-th exploration round; positive.
+    decay : float
+        See there; positive, at most 10.
+
+    Guarantee
+    ---------
+    That of `SPk` (the paper's Theorem 3), but for the sparse structure, for which the paper has no
+    such algorithm. A round of exploration costs one oracle call for each cell: K - 1 for most
+    structures, up to K s for the sparse one, whose cells follow the best support so far.
+
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.SPLambda(), am.Unimodal(3))
+    >>> for _ in range(50):
+    ...     arm = bandit.ask()
+    ...     bandit.tell(arm, [0.0, 1.0, 9.0][arm])
+    >>> bandit.pulls.tolist()
+    [1, 1, 48]
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
     oracles: ClassVar = ("project", "nearest", "cells", "cell_min")

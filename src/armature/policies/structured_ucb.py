@@ -46,9 +46,29 @@ def choose(state: StructuredUCBState, model: Model, history: History, stream: St
 class StructuredUCB(CompiledPolicy):
     """The arm with the highest mean that some vector of M has inside all intervals N d <= ln t.
 
-    The paper calls it M-UCB. A structure can know better what is plausible than a box of intervals:
-    on a linear one this is `LinUCB`. Closed forms for most structures; a linear program for each
-    piece, arm and round where there is none.
+    Optimism inside the structure; the paper calls it M-UCB. A structure can know better what is
+    plausible than a box of intervals: on a linear one this is `LinUCB`, where rewards are
+    sub-Gaussian.
+
+    It has no parameters.
+
+    Guarantee
+    ---------
+    None is proved here. Optimism can't be asymptotically optimal in general: on linear structures
+    it can lose more than the lower bound by any factor (Lattimore and Szepesvári). Closed forms for
+    most structures; a linear program for each piece, arm and round where there is none.
+
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.StructuredUCB(), am.Unimodal(3))
+    >>> bandit.tell([0, 1, 2], [0.0, 1.0, 3.0])
+    >>> bandit.ask()
+    2
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
+    Lattimore and Szepesvári (2017), "The End of Optimism? An Asymptotic Analysis of Finite-Armed
+    Linear Bandits".
     """
 
     oracles: ClassVar = ("highest", "optimistic")

@@ -21,13 +21,33 @@ Bound = float | Sequence[float | None] | npt.NDArray[np.float64] | None
 
 @dataclass(frozen=True, init=False, eq=False)
 class Box(Structure):
-    """low <= means <= high: a number for all arms, or one for each; None is no bound.
+    """Each mean lies between bounds: low <= means <= high.
 
     By itself it says little; it is there to be combined, as in `Unimodal(5) & Box(5, high=0.2)`.
+
+    Parameters
+    ----------
+    n_arms : int
+        The number of arms, at least 2.
+    low : float or sequence of float, optional
+        A number for all arms, or one for each; None, for all or for one, is no bound.
+    high : float or sequence of float, optional
+        Likewise. Not below `low`; where they are equal, the mean is known.
+
+    Guarantee
+    ---------
+    Each answer of the quadratic programs behind it is proved by its multipliers, to 1e-10 of its
+    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver,
+    for every reward family.
 
     >>> from armature.families import Gaussian
     >>> Box(3, low=0.0, high=[0.5, None, 1.0]).project([0.7, 1.2, -0.3], [1] * 3, Gaussian()).means
     array([0.5, 1.2, 0. ])
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
+    what a structure is asked.
     """
 
     n_arms: int

@@ -230,10 +230,23 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
 class Categorised(Structure):
     """Each arm has a category; all arms of one category are at least as good as all other arms.
 
-    `categories` is one label for each arm, of any hashable kind; which category is the good one is
-    not known. `nearest_alternative` sorts the arms once: O(K log K) for any number of categories.
-
+    Which category is the good one is not known, nor any order within it or among the others.
     Another category on top, or another arm of the best arm's own category: these are the cells.
+
+    Parameters
+    ----------
+    categories : sequence of hashable
+        One label for each arm: strings, numbers or tuples; a string is a label for each letter. At
+        least 2 arms; a missing label (None, nan) is refused. With one category for all arms, or one
+        for each, nothing is known.
+
+    Guarantee
+    ---------
+    Exact up to rounding, for every reward family. `nearest_alternative` sorts the arms once: O(K
+    log K) for any number of categories. Where the best arm is alone in its category, `alt_min` is
+    over the closure of the alternatives. Compared in tests with a convex solver, cases worked by
+    hand, and the closed form of the lower bound. It is the authors' strong dominance; the weaker
+    kinds are not there.
 
     >>> from armature.families import Gaussian
     >>> shop = Categorised(["shoes", "hats", "hats", "hats"])
@@ -241,6 +254,10 @@ class Categorised(Structure):
     (('shoes', 'hats'), True, False)
     >>> shop.nearest_alternative([2.0, 1.0, 0.96, 0.0], [0.0, 0.0, 0.0, 1.0], 0, Gaussian()).cost
     0.0
+
+    References
+    ----------
+    Jedor, Louëdec and Perchet (2019), "Categorized Bandits".
     """
 
     categories: tuple[Hashable, ...]

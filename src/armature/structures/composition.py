@@ -33,8 +33,19 @@ def _checked_parts(parts: Sequence[Structure], word: str) -> tuple[Structure, ..
 class Intersection(Structure):
     """All of its parts hold: `a & b`.
 
-    Its pieces are those of the parts, intersected; empty ones are left out. If none is left, the
-    parts contradict each other, and that is refused.
+    Its pieces are those of the parts, intersected; empty ones are left out.
+
+    Parameters
+    ----------
+    parts : sequence of Structure
+        Structures for the same number of arms, each made of pieces. If no piece is left, the parts
+        contradict each other, and that is refused.
+
+    Guarantee
+    ---------
+    A quadratic program for each piece, whose answer is proved by its multipliers, to 1e-10 of its
+    cost or to rounding. The pieces of two parts multiply: for tens of arms where they are few.
+    Compared in tests with a convex solver; its lower bound is at most that of any part.
 
     >>> from armature.structures import Lipschitz, Unimodal
     >>> smooth_peak = Unimodal(4) & Lipschitz(4, 0.2)
@@ -42,6 +53,11 @@ class Intersection(Structure):
     (True, False)
     >>> smooth_peak.violation_of([0.3, 0.5, 0.4, 0.45])
     'means[3] = 0.45 should be at most means[2] = 0.4'
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
+    what a structure is asked.
     """
 
     parts: tuple[Structure, ...]
@@ -82,12 +98,30 @@ class Intersection(Structure):
 
 @dataclass(frozen=True, init=False, eq=False)
 class Union(Structure):
-    """At least one of its parts holds: `a | b`. Its pieces are those of the parts.
+    """At least one of its parts holds: `a | b`.
+
+    Its pieces are those of the parts: which of them holds is left to the data.
+
+    Parameters
+    ----------
+    parts : sequence of Structure
+        Structures for the same number of arms, each made of pieces.
+
+    Guarantee
+    ---------
+    A quadratic program for each piece, whose answer is proved by its multipliers, to 1e-10 of its
+    cost or to rounding: for tens of arms. Compared in tests with a convex solver; its lower bound
+    is at least that of any part that holds.
 
     >>> from armature.structures import Categorised, Unimodal
     >>> either = Unimodal(4) | Categorised("aabb")
     >>> either.contains([0.9, 0.8, 0.1, 0.3]), either.contains([0.9, 0.2, 0.4, 0.3])
     (True, False)
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
+    what a structure is asked.
     """
 
     parts: tuple[Structure, ...]
@@ -118,10 +152,30 @@ class Union(Structure):
 class Relabelled(Structure):
     """A structure whose arms are in another order: arm i is what was arm order[i].
 
+    `structure.relabelled(order)` gives one, or the structure's own kind where that can say it.
+
+    Parameters
+    ----------
+    structure : Structure
+        What is relabelled; it must be made of pieces.
+    order : sequence of int
+        Each arm once.
+
+    Guarantee
+    ---------
+    A quadratic program for each piece, whose answer is proved by its multipliers, to 1e-10 of its
+    cost or to rounding; the kernels of what it relabels are not used. Compared in tests with a
+    convex solver, and with the structure that it relabels.
+
     >>> from armature.structures import Unimodal
     >>> shuffled = Unimodal(3).relabelled([1, 0, 2])
     >>> shuffled.contains([0.9, 0.1, 0.5]), shuffled.contains([0.1, 0.9, 0.5])
     (True, False)
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
+    what a structure is asked.
     """
 
     structure: Structure

@@ -18,8 +18,21 @@ from armature.structures.piece import Piece
 class Concave(Structure):
     """Along the positions, each step up is at most as steep as the one before it.
 
-    By default the arms lie at 0, 1, 2, ...; positions may come in any order but must differ. Two
-    arms are always concave.
+    Diminishing returns: more effort helps, but ever less, and may do harm in the end. Two arms are
+    always concave.
+
+    Parameters
+    ----------
+    n_arms : int
+        The number of arms, at least 2.
+    positions : array_like of shape (n_arms,), optional
+        Where the arms lie: 0, 1, 2, ... unless given. In any order, but no two at the same place.
+
+    Guarantee
+    ---------
+    Each answer of the quadratic programs behind it is proved by its multipliers, to 1e-10 of its
+    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
+    Exponential rewards are refused.
 
     >>> from armature.families import Gaussian
     >>> yields = Concave(4)
@@ -27,6 +40,10 @@ class Concave(Structure):
     (True, False)
     >>> yields.project([0.0, 0.0, 1.0, 0.0], [1.0] * 4, Gaussian()).means.round(3)
     array([-0.167,  0.333,  0.833,  0.   ])
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
     n_arms: int

@@ -298,6 +298,20 @@ class Linear(Structure):
     challenger to the other. For Bernoulli and Poisson rewards all means must also be means of the
     family: features @ theta in [0, 1], or non-negative.
 
+    Parameters
+    ----------
+    features : array_like of shape (n_arms, d)
+        A row for each arm, at least 2, and a column for each feature, at least 1. They are not all
+        equal: no arm could be best.
+
+    Guarantee
+    ---------
+    For Gaussian rewards weighted least squares, one factorisation for all challengers: O(K r^2),
+    where r is the features' rank. For Bernoulli and Poisson rewards Newton's method, whose every
+    answer is proved by its multipliers. Compared in tests with a convex solver, cases worked by
+    hand, badly scaled features, and the known bound of the paper's panel. Exponential rewards are
+    refused.
+
     >>> from armature.families import Gaussian
     >>> ads = Linear([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     >>> ads.contains([0.3, 0.4, 0.7]), ads.contains([0.3, 0.4, 0.8])
@@ -305,6 +319,12 @@ class Linear(Structure):
     >>> fit = ads.nearest_alternative([0.3, 0.4, 0.7], [1.0, 1.0, 1.0], 2, Gaussian())
     >>> abs(fit.means).round(9)
     array([0.  , 0.55, 0.55])
+
+    References
+    ----------
+    Auer (2002), "Using Confidence Bounds for Exploitation-Exploration Trade-offs".
+    Dani, Hayes and Kakade (2008), "Stochastic Linear Optimization under Bandit Feedback".
+    Abbasi-Yadkori, Pál and Szepesvári (2011), "Improved Algorithms for Linear Stochastic Bandits".
     """
 
     features: Floats

@@ -42,7 +42,22 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
 class Lipschitz(Structure):
     """|means[i] - means[k]| <= constant * |positions[i] - positions[k]| for all arms i, k.
 
-    By default the arms lie at 0, 1, 2, ...; positions may come in any order but must differ.
+    Arms that lie close together are alike, and what one says bounds its neighbours.
+
+    Parameters
+    ----------
+    n_arms : int
+        The number of arms, at least 2.
+    constant : float
+        How fast the means may change: positive. A large one says nothing.
+    positions : array_like of shape (n_arms,), optional
+        Where the arms lie: 0, 1, 2, ... unless given. In any order, but no two at the same place.
+
+    Guarantee
+    ---------
+    Each answer of the quadratic programs behind it is proved by its multipliers, to 1e-10 of its
+    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
+    Exponential rewards are refused.
 
     >>> from armature.families import Gaussian
     >>> smooth = Lipschitz(4, constant=0.5)
@@ -50,6 +65,11 @@ class Lipschitz(Structure):
     (True, False)
     >>> smooth.nearest_alternative([0.0, 0.4, 0.9, 0.5], [1.0] * 4, 2, Gaussian()).means
     array([0. , 0.4, 0.7, 0.7])
+
+    References
+    ----------
+    Magureanu, Combes and Proutiere (2014), "Lipschitz Bandits: Regret Lower Bound and Optimal
+    Algorithms".
     """
 
     n_arms: int

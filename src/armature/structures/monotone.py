@@ -12,16 +12,32 @@ from armature.structures.piece import Piece
 
 @dataclass(frozen=True, eq=False)
 class Monotone(Structure):
-    """means[0] <= means[1] <= ... <= means[-1].
+    """The means do not fall along the arms: means[0] <= means[1] <= ... <= means[-1].
 
     The last arm is then best, whatever the rest; combined with other structures it says more. For
     means that do not rise, number the arms the other way: `Monotone(3).relabelled([2, 1, 0])`.
+
+    Parameters
+    ----------
+    n_arms : int
+        The number of arms, at least 2.
+
+    Guarantee
+    ---------
+    Each answer of the quadratic programs behind it is proved by its multipliers, to 1e-10 of its
+    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver,
+    for every reward family.
 
     >>> from armature.families import Gaussian
     >>> Monotone(3).project([0.1, 0.5, 0.3], [1.0, 1.0, 1.0], Gaussian()).means.round(9)
     array([0.1, 0.4, 0.4])
     >>> Monotone(3).violation_of([0.1, 0.5, 0.3])
     'means[1] = 0.5 should be at most means[2] = 0.3'
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
+    what a structure is asked.
     """
 
     n_arms: int

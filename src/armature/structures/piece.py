@@ -19,15 +19,37 @@ STRICT = 1e-9  # how much better an arm must be able to be, relative to the mean
 
 @dataclass(frozen=True, init=False, eq=False)
 class Piece:
-    """The mean vectors with A @ means <= b and C @ means = d.
+    """A convex piece of a structure: the mean vectors with A @ means <= b and C @ means = d.
 
-    A and C have a column for each arm; C and d may be left out. A structure is a union of pieces.
+    A structure is a union of pieces, and all that it is asked can be derived from them.
+
+    Parameters
+    ----------
+    A : array_like of shape (m, n_arms)
+        A row for each inequality, a column for each arm.
+    b : array_like of shape (m,)
+        The right sides of the inequalities.
+    C : array_like of shape (p, n_arms), optional
+        A row for each equation.
+    d : array_like of shape (p,), optional
+        The right sides of the equations; with C or not at all.
+
+    Guarantee
+    ---------
+    The solver behind a piece proves each answer: a minimum by its multipliers, to 1e-10 of its cost
+    or to rounding, and that there is none by Farkas' lemma. What it can't prove is solved again
+    with 32 digits. It is dense, for tens of arms, and fuzzed by itself in tests.
 
     >>> rising = Piece([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]], [0.0, 0.0])
     >>> rising.broken([0.1, 0.4, 0.3], 1e-9)
     'means[1] = 0.4 should be at most means[2] = 0.3'
     >>> rising.beats[0].tolist()  # which arms can be better than arm 0
     [False, True, True]
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
+    what a structure is asked.
     """
 
     A: Floats

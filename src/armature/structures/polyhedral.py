@@ -19,14 +19,35 @@ from armature.structures.piece import Piece
 class Polyhedral(Structure):
     """The means satisfy A @ means <= b and, if given, C @ means = d.
 
-    A has one row for each inequality and one column for each arm. An arm that is nowhere better
-    than another (as in a known order of two arms) is no challenger to it. An empty polyhedron
-    is refused.
+    Any linear knowledge about the means that has no name of its own here. An arm that is nowhere
+    better than another (as in a known order of two arms) is no challenger to it.
+
+    Parameters
+    ----------
+    A : array_like of shape (m, n_arms)
+        A row for each inequality, a column for each arm, of which there are at least 2.
+    b : array_like of shape (m,)
+        The right sides of the inequalities.
+    C : array_like of shape (p, n_arms), optional
+        A row for each equation.
+    d : array_like of shape (p,), optional
+        The right sides of the equations; with C or not at all. An empty polyhedron is refused.
+
+    Guarantee
+    ---------
+    Each answer of the quadratic programs behind it is proved by its multipliers, to 1e-10 of its
+    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
+    Exponential rewards are refused unless all that is said is an order of arms.
 
     >>> from armature.families import Gaussian
     >>> close = Polyhedral([[1.0, -1.0], [-1.0, 1.0]], [0.5, 0.5])
     >>> close.project([1.0, 0.0], [1.0, 1.0], Gaussian()).means
     array([0.75, 0.25])
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
+    what a structure is asked.
     """
 
     A: Floats

@@ -340,12 +340,28 @@ def scratch_of(work: Work, K: int) -> Scratch:
 class Simplex(Structure):
     """The means are non-negative and add up to one.
 
-    A single price clears the sum; `nearest_alternative` ties the best arm to one other, after
-    bounds at a few prices have ruled out the rest: O(K) for each price.
+    Shares of a whole: what one arm has, the others lack. A single price clears the sum;
+    `nearest_alternative` ties the best arm to one other, after bounds at a few prices have ruled
+    out the rest.
+
+    Parameters
+    ----------
+    n_arms : int
+        The number of arms, at least 2.
+
+    Guarantee
+    ---------
+    The price is found by Newton's method in a bracket, O(K) for each price that is tried. Compared
+    in tests with a convex solver and with cases worked by hand (arms without weight, means of
+    zero). Exponential rewards are refused.
 
     >>> from armature.families import Gaussian
     >>> Simplex(3).project([0.9, 0.3, -0.5], [1.0, 1.0, 1.0], Gaussian()).means
     array([0.8, 0.2, 0. ])
+
+    References
+    ----------
+    Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
     n_arms: int

@@ -336,11 +336,28 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
 class Sparse(Structure):
     """At most `support` arms lie above `level`; all others have exactly that mean, none is below.
 
-    `nearest_alternative` ranks the arms by what their place in the support is worth: O(K).
+    Few arms are worth anything, and what the others are worth is known. `nearest_alternative` ranks
+    the arms by what their place in the support is worth.
 
     The cells depend on the means: with S the best support that contains the best arm, each cell
     lets one arm leave S and another enter it (the same arm twice: S stays), which is then at least
     as good as the best arm. There are at most `support * n_arms` of them. `Cell.marks` is S.
+
+    Parameters
+    ----------
+    n_arms : int
+        The number of arms, at least 2.
+    support : int
+        How many arms may be above the level: from 1 to n_arms - 1. With 1, the lower bound is 0:
+        the pulls of the best arm, which cost nothing, tell it from all others.
+    level : float
+        The mean of all other arms.
+
+    Guarantee
+    ---------
+    Exact up to rounding, for every reward family; `nearest_alternative` is O(K). Compared in tests
+    with a convex solver, with all supports one by one, cases worked by hand, and the closed form of
+    the lower bound.
 
     >>> from armature.families import Gaussian
     >>> few = Sparse(4, support=2, level=0.0)
@@ -348,6 +365,10 @@ class Sparse(Structure):
     array([3., 0., 2., 0.])
     >>> len(few.cells(0, [3.0, 0.5, 2.0, -1.0], [1.0] * 4, Gaussian()))
     5
+
+    References
+    ----------
+    Kwon, Perchet and Vernade (2017), "Sparse Stochastic Bandits".
     """
 
     n_arms: int

@@ -342,8 +342,21 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
 class Unimodal(Structure):
     """One peak, arms in order: means[0] <= ... <= means[peak] >= ... >= means[-1]. Plateaus count.
 
-    `nearest_alternative` fits every prefix and every suffix by isotonic regression, in one pass
-    each: O(K). A cell is a place where another peak can be: its number is the peak's arm.
+    Prices, doses and positions often are like that: up to some arm, then down, with the place of
+    the peak unknown. `nearest_alternative` fits every prefix and every suffix by isotonic
+    regression, in one pass each. A cell is a place where another peak can be: its number is the
+    peak's arm.
+
+    Parameters
+    ----------
+    n_arms : int
+        The number of arms, at least 2. Two arms are always unimodal.
+
+    Guarantee
+    ---------
+    Exact up to rounding, for every reward family. `nearest_alternative` is O(K), a single `alt_min`
+    O(K^2). Compared in tests with a convex solver, with scikit-learn's isotonic regression, cases
+    worked by hand, and the closed form of the lower bound.
 
     >>> from armature.families import Gaussian
     >>> curve = Unimodal(5)
@@ -351,6 +364,10 @@ class Unimodal(Structure):
     (True, False)
     >>> curve.nearest_alternative([0.2, 0.4, 0.9, 0.7, 0.1], [1.0] * 5, 2, Gaussian()).means
     array([0.2, 0.4, 0.8, 0.8, 0.1])
+
+    References
+    ----------
+    Combes and Proutiere (2014), "Unimodal Bandits: Regret Lower Bounds and Optimal Algorithms".
     """
 
     n_arms: int

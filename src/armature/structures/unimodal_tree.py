@@ -15,12 +15,28 @@ from armature.structures.piece import Piece
 class UnimodalTree(Structure):
     """Arms are the nodes of a tree; away from the best arm, means do not rise along any path.
 
-    `edges` are pairs of arms: one fewer than there are arms, connecting all of them. On a path
-    this is `Unimodal`.
+    On a path this is `Unimodal`. There is a piece for each place of the peak.
+
+    Parameters
+    ----------
+    edges : sequence of pairs of int
+        Pairs of arms: one fewer than there are arms, connecting all of them. A circle, or an arm
+        that is left out, is refused.
+
+    Guarantee
+    ---------
+    Each answer of the quadratic programs behind it is proved by its multipliers, to 1e-10 of its
+    cost or to rounding; they are dense, one for each place of the peak, for tens of arms. Compared
+    in tests with a convex solver, and with `Unimodal` on a path.
 
     >>> star = UnimodalTree([(0, 1), (0, 2), (0, 3)])
     >>> star.contains([0.5, 0.9, 0.2, 0.4]), star.contains([0.5, 0.9, 0.6, 0.4])
     (True, False)
+
+    References
+    ----------
+    Combes and Proutiere (2014), "Unimodal Bandits: Regret Lower Bounds and Optimal Algorithms",
+    where the arms are the nodes of a graph.
     """
 
     edges: tuple[tuple[int, int], ...]
