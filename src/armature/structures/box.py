@@ -36,7 +36,7 @@ class Box(Structure):
 
     Guarantee
     ---------
-    Each answer of the quadratic programs behind it is proved by its multipliers, to 1e-10 of its
+    Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
     cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver,
     for every reward family.
 

@@ -43,7 +43,7 @@ class Intersection(Structure):
 
     Guarantee
     ---------
-    A quadratic program for each piece, whose answer is proved by its multipliers, to 1e-10 of its
+    A quadratic program for each piece, whose answer is checked by its multipliers, to 1e-10 of its
     cost or to rounding. The pieces of two parts multiply: for tens of arms where they are few.
     Compared in tests with a convex solver; its lower bound is at most that of any part.
 
@@ -109,7 +109,7 @@ class Union(Structure):
 
     Guarantee
     ---------
-    A quadratic program for each piece, whose answer is proved by its multipliers, to 1e-10 of its
+    A quadratic program for each piece, whose answer is checked by its multipliers, to 1e-10 of its
     cost or to rounding: for tens of arms. Compared in tests with a convex solver; its lower bound
     is at least that of any part that holds.
 
@@ -163,9 +163,9 @@ class Relabelled(Structure):
 
     Guarantee
     ---------
-    A quadratic program for each piece, whose answer is proved by its multipliers, to 1e-10 of its
+    A quadratic program for each piece, whose answer is checked by its multipliers, to 1e-10 of its
     cost or to rounding; the kernels of what it relabels are not used. Compared in tests with a
-    convex solver, and with the structure that it relabels.
+    convex solver.
 
     >>> from armature.structures import Unimodal
     >>> shuffled = Unimodal(3).relabelled([1, 0, 2])

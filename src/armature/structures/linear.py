@@ -308,7 +308,7 @@ class Linear(Structure):
     ---------
     For Gaussian rewards weighted least squares, one factorisation for all challengers: O(K r^2),
     where r is the features' rank. For Bernoulli and Poisson rewards Newton's method, whose every
-    answer is proved by its multipliers. Compared in tests with a convex solver, cases worked by
+    answer is checked by its multipliers. Compared in tests with a convex solver, cases worked by
     hand, badly scaled features, and the known bound of the paper's panel. Exponential rewards are
     refused.
 

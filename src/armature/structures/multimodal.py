@@ -29,7 +29,7 @@ class Multimodal(Structure):
 
     Guarantee
     ---------
-    Each quadratic program's answer is proved by its multipliers, to 1e-10 of its cost or to
+    Each quadratic program's answer is checked by its multipliers, to 1e-10 of its cost or to
     rounding. Their number makes this a structure for ten or so arms. Compared in tests with a
     convex solver, with `Unimodal` for one peak, and with `Unconstrained` for many.
 

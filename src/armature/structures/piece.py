@@ -36,8 +36,8 @@ class Piece:
 
     Guarantee
     ---------
-    The solver behind a piece proves each answer: a minimum by its multipliers, to 1e-10 of its cost
-    or to rounding, and that there is none by Farkas' lemma. What it can't prove is solved again
+    The solver behind a piece checks each answer: a minimum by its multipliers, to 1e-10 of its cost
+    or to rounding, and that there is none by Farkas' lemma. What fails the check is solved again
     with 32 digits. It is dense, for tens of arms, and fuzzed by itself in tests.
 
     >>> rising = Piece([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]], [0.0, 0.0])

@@ -35,7 +35,7 @@ class Polyhedral(Structure):
 
     Guarantee
     ---------
-    Each answer of the quadratic programs behind it is proved by its multipliers, to 1e-10 of its
+    Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
     cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
     Exponential rewards are refused unless all that is said is an order of arms.
 

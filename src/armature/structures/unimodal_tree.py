@@ -25,7 +25,7 @@ class UnimodalTree(Structure):
 
     Guarantee
     ---------
-    Each answer of the quadratic programs behind it is proved by its multipliers, to 1e-10 of its
+    Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
     cost or to rounding; they are dense, one for each place of the peak, for tens of arms. Compared
     in tests with a convex solver, and with `Unimodal` on a path.
 
