@@ -194,6 +194,7 @@ class Relabelled(Structure):
         structure.pieces()
         object.__setattr__(self, "structure", structure)
         object.__setattr__(self, "n_arms", structure.n_arms)
+        object.__setattr__(self, "challenge", "top" if structure.reads_by_top else "order")
         permutation = checked_order(order, structure.n_arms)
         object.__setattr__(self, "order", tuple(permutation.tolist()))
 
