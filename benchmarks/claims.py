@@ -20,6 +20,7 @@ import numpy as np
 from rich.console import Console
 
 import armature as am
+from armature.authoring import Floats
 from armature.experiments import load_instance
 from armature.experiments.figure import PANELS
 from armature.experiments.markdown import markdown_table
@@ -67,7 +68,7 @@ def regret_at(results: am.Results, policy: str, t: int) -> float:
     return float(results.regret(policy)[:, at].mean())
 
 
-def exploring(results: am.Results, policy: str, start: int, stop: int) -> am.structures.Floats:
+def exploring(results: am.Results, policy: str, start: int, stop: int) -> Floats:
     """How the pulls of arms that are not best were shared out between two rounds."""
     pulls = results.pulls(policy).mean(axis=0)
     first, last = np.searchsorted(results.checkpoints, [start, stop])
@@ -76,7 +77,7 @@ def exploring(results: am.Results, policy: str, start: int, stop: int) -> am.str
     return spent / max(spent.sum(), 1e-12)
 
 
-def distance(p: am.structures.Floats, q: am.structures.Floats) -> float:
+def distance(p: Floats, q: Floats) -> float:
     """Total variation."""
     return 0.5 * float(np.abs(p - q).sum())
 

@@ -37,6 +37,8 @@ def names_in(path: Path) -> frozenset[str]:
             found |= {f"{node.name}.{method}" for method in methods}
         if isinstance(node, ast.Assign):
             found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
     return frozenset(found)
 
 
