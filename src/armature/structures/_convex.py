@@ -393,6 +393,8 @@ def leave_ends(
             aim_far(lam, k, way, basis, state)
             if repeat_precisely(rows, limits, basis, state, s, size) != SOLVED:
                 continue
+            if abs(state.lam[k] - lam[k]) <= SNAP * size:
+                return  # it has to be there
             count += 1.0
             for a in range(middle.size):
                 middle[a] += (state.y[a] - middle[a]) / count
