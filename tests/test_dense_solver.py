@@ -62,6 +62,21 @@ def test_a_weightless_arm_between_uneven_positions() -> None:
     assert structure.contains(fit.means)
 
 
+@pytest.mark.parametrize("family", [am.Bernoulli(), am.Poisson()])
+def test_an_end_of_the_domain(family: am.Family) -> None:
+    """Where M leaves an arm nothing but 0, the cost is infinite; where it leaves a little, not."""
+    means, weights = [0.27, 0.55, 0.14], [0.3, 0.004, 0.02]
+    for features in ([[1.0], [2.0], [0.5]], [[0.5], [2.0], [1.0]]):
+        for challenger in (0, 2):
+            fit = am.Linear(features).alt_min(means, weights, 1, challenger, family)
+            assert fit.cost == np.inf
+    for room in (1e-3, 1e-6, 1e-9):
+        narrow = am.Polyhedral([[1.0, 0.0, 0.0]], [room])
+        fit = narrow.project(means, weights, family)
+        expected = 0.3 * float(family.divergence(0.27, room))
+        assert fit.cost == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("n_arms", [12, 30, 100])
 def test_projections_exist(n_arms: int, rng: np.random.Generator) -> None:
     for _ in range(20):

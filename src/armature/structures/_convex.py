@@ -365,12 +365,10 @@ def leave_ends(
             way = FAR * max(size, 1e-300)
             way = -way if lam[k] == family.high else way
             aim_far(lam, k, way, basis, state)
-            outcome = solve(rows, limits, basis, state, size)
-            if outcome != SOLVED:
-                aim_far(lam, k, way, basis, state)
-                outcome = repeat_precisely(rows, limits, basis, state, s, size)
-            if outcome != SOLVED:
+            if repeat_precisely(rows, limits, basis, state, s, size) != SOLVED:
                 continue
+            if abs(state.lam[k] - lam[k]) <= SNAP * size:
+                return  # it has to be there
             count += 1.0
             for a in range(middle.size):
                 middle[a] += (state.y[a] - middle[a]) / count
@@ -445,54 +443,6 @@ def promise(g: Floats, target: Floats, lam: Floats) -> float:
     return descent
 
 
-@kernel
-def newton(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
-    lam: Floats,
-    value: float,
-    state: State,
-    s: Scratch,
-    size: float,
-    precise: bool,
-) -> tuple[int, float, float]:
-    """Newton's method from the feasible lam = B y, where F is finite: whether it came to an end,
-    F there, and how much the last model promised to descend from there (about which F is convex).
-
-    In the end, the state has the multipliers of lam.
-    """
-    descent = 0.0
-    heaviest = largest(w)
-    straightest = STRAIGHTEST if precise else 1.0
-    flattest = 1e-20 if precise else FLATTEST
-    for _ in range(NEWTON_STEPS):
-        if write_model(family, mu, w, lam, straightest, flattest, s) == 0.0:
-            return SOLVED, value, 0.0
-        if precise:
-            outcome = solve_precisely(rows, limits, basis, s.y, lam, s.g, s.h, state, size)
-        else:
-            start_model(basis, s.y, lam, s.g, s.h, state, s.model)
-            outcome = solve(rows, limits, basis, state, size)
-        if precise:
-            flattest = max(0.1 * flattest, PRECISELY_FLATTEST)
-        descent = promise(s.g, state.lam, lam)
-        if outcome != SOLVED or math.isnan(descent):
-            return STUCK, value, 0.0
-        if descent <= CONVERGED * value or value <= NOTHING * heaviest:
-            return SOLVED, value, descent
-        step, value = search_line(family, mu, w, limits, lam, value, descent, state.lam, s.trial)
-        if step == 0.0:
-            return SOLVED, value, descent
-        copy(s.trial, lam)
-        for a in range(s.y.size):
-            s.y[a] += step * (state.y[a] - s.y[a])
-    return STUCK, value, descent
-
-
 @inlined
 def is_bent(w: Floats, s: Scratch, straightest: float) -> bool:
     """Whether a model had to curve where F, with gradient g and curvatures h, hardly does."""
@@ -539,7 +489,7 @@ def is_confirmed(
 
 
 @kernel
-def confirm_newton(
+def newton(
     family: FamilyRecord,
     mu: Floats,
     w: Floats,
@@ -548,28 +498,54 @@ def confirm_newton(
     basis: Floats,
     lam: Floats,
     value: float,
-    descent: float,
     state: State,
     s: Scratch,
     size: float,
-) -> bool:
-    """Whether what `newton` found is proved to be the minimum.
+    digits: int,
+) -> tuple[int, float]:
+    """Newton's method from the feasible lam = B y, where F is finite: what came of it, and F there.
 
-    Where F is straight, its last model was not, and its multipliers may prove too little: then
-    those of a model that is nearly straight as well are tried.
+    With 16 digits, SOLVED is proved. Where F is straight, its last model was not, and its
+    multipliers may prove too little: then those of a model that is nearly straight are tried.
     """
-    if value <= NOTHING * largest(w):
-        return True
-    if is_confirmed(family, mu, w, rows, limits, basis, lam, value, descent, 1.0, state, s):
-        return True
-    write_model(family, mu, w, lam, STRAIGHTEST, FLATTEST, s)
-    start_model(basis, s.y, lam, s.g, s.h, state, s.model)
-    if solve(rows, limits, basis, state, size) != SOLVED:
-        return False
-    descent = promise(s.g, state.lam, lam)
-    return is_confirmed(
-        family, mu, w, rows, limits, basis, lam, value, descent, STRAIGHTEST, state, s
-    )
+    heaviest = largest(w)
+    straightest = 1.0 if digits == 16 else STRAIGHTEST
+    flattest = FLATTEST if digits == 16 else 1e-20
+    is_over = False
+    for _ in range(NEWTON_STEPS):
+        if write_model(family, mu, w, lam, straightest, flattest, s) == 0.0:
+            return SOLVED, value
+        if digits == 16:
+            start_model(basis, s.y, lam, s.g, s.h, state, s.model)
+            outcome = solve(rows, limits, basis, state, size)
+        else:
+            outcome = solve_precisely(rows, limits, basis, s.y, lam, s.g, s.h, state, size)
+            flattest = max(0.1 * flattest, PRECISELY_FLATTEST)
+        descent = promise(s.g, state.lam, lam)
+        if outcome != SOLVED or math.isnan(descent):
+            return STUCK, value
+        is_last = is_over or descent <= CONVERGED * value or value <= NOTHING * heaviest
+        if not is_last:
+            step, value = search_line(
+                family, mu, w, limits, lam, value, descent, state.lam, s.trial
+            )
+            is_last = step == 0.0
+            if not is_last:
+                copy(s.trial, lam)
+                for a in range(s.y.size):
+                    s.y[a] += step * (state.y[a] - s.y[a])
+        if is_last:
+            if digits != 16 or value <= NOTHING * heaviest:
+                return SOLVED, value
+            if is_confirmed(
+                family, mu, w, rows, limits, basis, lam, value, descent, straightest, state, s
+            ):
+                return SOLVED, value
+            if is_over:
+                return STUCK, value
+            is_over = True
+            straightest = STRAIGHTEST
+    return STUCK, value
 
 
 @kernel
@@ -615,14 +591,13 @@ def minimise(
             value = total_divergence(family, w, mu, lam)
             if value == math.inf:
                 return value
-        outcome, value, descent = newton(
-            family, mu, w, rows, limits, basis, lam, value, state, s, size, False
+    for digits in range(32 if is_near else 16, 33, 16):
+        outcome, value = newton(
+            family, mu, w, rows, limits, basis, lam, value, state, s, size, digits
         )
-        if outcome == SOLVED and confirm_newton(
-            family, mu, w, rows, limits, basis, lam, value, descent, state, s, size
-        ):
-            return value
-    return newton(family, mu, w, rows, limits, basis, lam, value, state, s, size, True)[1]
+        if outcome == SOLVED:
+            break
+    return value
 
 
 @kernel
