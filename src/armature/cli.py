@@ -86,7 +86,7 @@ def bound(
 
     With the optimal pulls of each arm and the instances that they tell apart.
     """
-    working = complaints().status("working (a first run compiles, for up to half a minute)")
+    working = complaints().status("working (a first run compiles)")
     with failing(""):
         from armature.bounds import lower_bound
         from armature.experiments import load_instance

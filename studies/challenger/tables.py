@@ -213,7 +213,10 @@ def verdicts(study: Study) -> str:
         )
         tails.append(mine <= spk)
     rows = [
-        ["panels on which it is at or below every other policy", f"{sum(panels)} of {len(panels)}"],
+        [
+            "panels on which no other policy is clearly below it (paired, 95 %)",
+            f"{sum(panels)} of {len(panels)}",
+        ],
         [
             "geometric mean of its regret over the best other policy's",
             f"{np.exp(np.mean(np.log(ratios))):.3f}",
