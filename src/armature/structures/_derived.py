@@ -71,14 +71,8 @@ def table_of(shape: Shape, K: int) -> Table:
     )
 
 
-# The entries that ask which arms can be better than which: that can take many linear programs.
-COMPARING = frozenset({"alt_min", "nearest", "cells", "challenger_min", "best_min"})
-
-
-def make_table(
-    pieces: Iterable[Piece], n_arms: int, by_top: bool, comparing: bool, owner: str
-) -> Shape:
-    """The arrays that `table_of` reads; `beats` and `leads` are 0 unless comparing."""
+def listed(pieces: Iterable[Piece], owner: str) -> list[Piece]:
+    """All pieces, unless they are too many or none."""
     found = list(itertools.islice(pieces, MOST_PIECES + 1))
     if len(found) > MOST_PIECES:
         raise ArmatureError(
@@ -87,6 +81,18 @@ def make_table(
         )
     if not found:
         raise ArmatureError(f"{owner} has no pieces: it would be empty.")
+    return found
+
+
+# The entries that ask which arms can be better than which: that can take many linear programs.
+COMPARING = frozenset({"alt_min", "nearest", "cells", "challenger_min", "best_min"})
+
+
+def make_table(
+    pieces: Iterable[Piece], n_arms: int, by_top: bool, comparing: bool, owner: str
+) -> Shape:
+    """The arrays that `table_of` reads; `beats` and `leads` are 0 unless comparing."""
+    found = listed(pieces, owner)
     systems = [_normalised(piece, n_arms, owner) for piece in found]
     first_row = np.cumsum([0, *(len(right) for _, right in systems)])
     starts, indices, values = [], [], []

@@ -305,7 +305,7 @@ class Structure:
         """Whether minimisers are the same for every family."""
         if self.order_only is not None or not declares_pieces(self):
             return bool(self.order_only)
-        return all(piece.orders_only for piece in self.pieces())
+        return all(piece.orders_only for piece in self._listed())
 
     @functools.cached_property
     def reads_by_top(self) -> bool:
@@ -322,6 +322,9 @@ class Structure:
         """How many floats and integers of scratch space the kernels in `oracle` need."""
         return 0, 0
 
+    def _listed(self) -> list[Piece]:
+        return _derived.listed(self.pieces(), type(self).__name__)
+
     def table(self, comparing: bool) -> Shape:
         """What the kernels read that are derived from the pieces."""
         known: dict[bool, Shape] = self.__dict__.setdefault("_tables", {})
@@ -334,7 +337,7 @@ class Structure:
     @functools.cached_property
     def table_work(self) -> tuple[int, int]:
         """How much scratch space these need."""
-        rows = max(len(piece.b) + len(piece.d) for piece in self.pieces())
+        rows = max(len(piece.b) + len(piece.d) for piece in self._listed())
         return measure(_derived.scratch_of, self.n_arms, rows)
 
     @property
@@ -342,7 +345,7 @@ class Structure:
         """How many cells there can be for an arm."""
         if self.oracle.cells is not None or not declares_pieces(self):
             return self.n_arms
-        return sum(1 for _ in self.pieces()) * self.n_arms
+        return len(self._listed()) * self.n_arms
 
     def accelerates(self, family: Family) -> bool:
         """Whether the kernels in `oracle` know a family; else what follows from the pieces does."""
