@@ -231,7 +231,10 @@ def compile_kernels(
         list[str] | None, typer.Argument(help="Names such as `unimodal`; all unless given.")
     ] = None,
 ) -> None:
-    """Fill the kernel cache, for an image or a node: later processes compile nothing."""
+    """Fill the kernel cache.
+
+    For an image or a node of a cluster: later processes compile nothing.
+    """
     from rich.markup import escape
     from rich.progress import Progress
 
