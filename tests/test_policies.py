@@ -107,7 +107,9 @@ def test_generic_policies_take_a_structure_in_plain_python(policy: am.Policy) ->
 def test_a_policy_that_does_not_go_with_a_structure_is_refused() -> None:
     with pytest.raises(am.ArmatureError, match="CATSE is for Categorised structures, not for Lin"):
         am.Bandit(am.CATSE(delta=0.1), am.Linear(np.eye(3)))
-    with pytest.raises(am.ArmatureError, match="UCB is for sub-Gaussian rewards, such as Gaussian or Bernoulli"):
+    with pytest.raises(
+        am.ArmatureError, match="UCB is for sub-Gaussian rewards, such as Gaussian or Bernoulli"
+    ):
         am.Bandit(am.UCB(), am.Unconstrained(3), am.Poisson())
     with pytest.raises(am.ArmatureError, match="OSSB needs to know the number of rounds"):
         am.Bandit(am.OSSB(), am.Unconstrained(3))
