@@ -48,6 +48,7 @@ from armature.structures._vectors import copy, diagonal, fill
 from armature.structures.unconstrained import pair_cost
 
 FLATTEST = 1e-12  # the least curvature in a model, relative to the greatest
+UNEVEN = 1e-10  # curvatures, likewise, that the factor of a Hessian has digits for
 FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic program may do
 CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
@@ -471,12 +472,14 @@ def promise(g: Floats, target: Floats, lam: Floats) -> float:
 
 @inlined
 def is_bent(w: Floats, s: Scratch, straightest: float) -> bool:
-    """Whether a model had to curve where F, with gradient g and curvatures h, hardly does."""
+    """Whether a model had to curve where F, with gradient g and curvatures h, hardly does, or
+    could hardly see that it does.
+    """
     steepest = 0.0
     for i in range(w.size):
         steepest = max(steepest, max(s.h[i], straightest * abs(s.g[i])))
     for i in range(w.size):
-        if w[i] > 0.0 and max(straightest * abs(s.g[i]), FLATTEST * steepest) > 2.0 * s.h[i]:
+        if w[i] > 0.0 and max(straightest * abs(s.g[i]), UNEVEN * steepest) > 2.0 * s.h[i]:
             return True
     return False
 
