@@ -389,12 +389,16 @@ def leave_ends(
     count = 1.0
     for k in range(mu.size):
         if w[k] > 0.0 and divergence(family, mu[k], lam[k]) == math.inf:
-            way = FAR * max(size, 1e-300)
-            way = -way if lam[k] == domain_high(family) else way
-            aim_far(lam, k, way, basis, state)
-            if repeat_precisely(rows, limits, basis, state, s, size) != SOLVED:
-                continue
-            if abs(state.lam[k] - lam[k]) <= SNAP * size:
+            way = FAR * size if lam[k] < domain_high(family) else -FAR * size
+            for attempt in range(4):
+                aim_far(lam, k, way, basis, state)
+                outcome = repeat_precisely(rows, limits, basis, state, s, size)
+                scale = max(size, largest(state.lam))
+                is_away = outcome == SOLVED and abs(state.lam[k] - lam[k]) > SNAP * scale
+                if is_away or attempt == 3:
+                    break
+                way *= FAR
+            if not is_away:
                 return  # it has to be there
             count += 1.0
             for a in range(middle.size):

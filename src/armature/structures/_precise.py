@@ -39,11 +39,12 @@ from armature.structures._records import Floats
 from armature.structures._vectors import copy, diagonal, fill
 
 PRECISELY_FEASIBLE = 1e-13  # how far a constraint may be violated, relative to the size of means
+NOTHING_LEFT = 1e-20  # what is nothing beside the means that the method started from
 SUSPECT = 1e-10  # a normal's free part that is so small asks whether it depends on the active ones
 NOTHING_FREE = 1e-50  # one that is nothing but rounding
 DEPENDS = 1e-12  # it seems to if so little remains of it: its entries are rounded themselves
 FARTHEST = 1e12  # how far away, relative to the size of the means, there are digits to work with
-NO_CHANGE = 1e-20  # what counts as no effect of a multiplier on another
+NO_CHANGE = 1e-27  # what counts as no effect of a multiplier on another
 
 
 @kernel
@@ -368,9 +369,15 @@ def precise_take_up(
     state: State,
     constraint: int,
     size: float,
+    tolerance: float,
     ease: float,
+    is_bold: bool,
 ) -> int:
-    """Move to the minimum with one more constraint, dropping others that are in the way."""
+    """Move to the minimum with one more constraint, dropping others that are in the way.
+
+    STUCK where it seems to contradict the active ones and that can't be proved: only the bold then
+    trust the last digits and move on.
+    """
     tail = tail_of(state)
     n = state.y.size
     K = state.lam.size
@@ -405,8 +412,7 @@ def precise_take_up(
         room *= sign
         room_tail *= sign
         if depends:
-            scale = max(size, largest(state.lam))
-            if abs(room) <= PRECISELY_FEASIBLE * scale + ease:
+            if abs(room) <= tolerance:
                 return SOLVED  # it follows from the active ones
             state.active[q] = constraint
             state.multipliers[q] = sign
@@ -416,7 +422,8 @@ def precise_take_up(
         least = 1.0
         for c in range(q):
             least = max(least, abs(change[c]))
-        least *= NO_CHANGE
+        is_doubtful = depends and not is_bold
+        least *= DEPENDS if is_doubtful else NO_CHANGE
         blocked = math.inf
         blocking = -1
         for c in range(q):
@@ -425,13 +432,13 @@ def precise_take_up(
                 if limit < blocked:
                     blocked = limit
                     blocking = c
-        if is_nothing and blocking < 0:
-            return STUCK
         step = math.inf
         step_tail = 0.0
         if not is_nothing:
             step, step_tail = divide(-room, -room_tail, free, free_tail)
         is_full = step <= blocked
+        if is_full and (is_nothing or is_doubtful):
+            return STUCK
         if not is_full:
             step, step_tail = divide(
                 state.multipliers[blocking],
@@ -455,7 +462,13 @@ def precise_take_up(
 
 @kernel
 def precise_solve(
-    rows: Rows, limits: Limits, basis: Floats, state: State, size: float, ease: float
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    state: State,
+    size: float,
+    ease: float,
+    is_bold: bool,
 ) -> int:
     """The minimum of a `precise_model` under all constraints; says whether there is one.
 
@@ -467,15 +480,17 @@ def precise_solve(
     start = max(size, largest(state.lam))
     constraint = 0
     for _ in range(20 * (state.status.size + 5)):
-        scale = max(size, largest(state.lam))
-        if not scale <= FARTHEST * start:
+        scale = max(max(size, NOTHING_LEFT * start), largest(state.lam))
+        if not scale <= FARTHEST * start and start > 0.0:
             return STUCK
+        tolerance = PRECISELY_FEASIBLE * scale + ease
         if constraint >= rows.equalities:
-            tolerance = 2.0 * PRECISELY_FEASIBLE * scale + ease
-            constraint = most_violated(rows, limits, state, tolerance)
+            constraint = most_violated(rows, limits, state, tolerance + PRECISELY_FEASIBLE * scale)
             if constraint < 0:
                 return SOLVED
-        outcome = precise_take_up(rows, limits, basis, state, constraint, start, ease)
+        outcome = precise_take_up(
+            rows, limits, basis, state, constraint, start, tolerance, ease, is_bold
+        )
         if outcome != SOLVED:
             return outcome
         constraint = constraint + 1 if constraint < rows.equalities else rows.equalities
@@ -501,10 +516,12 @@ def precise_program(
     """
     size = max(size, largest(rows.right))
     ease = 0.0
-    for attempt in range(5):
+    outcome = STUCK
+    for attempt in range(6):
+        is_bold = attempt == 5
         precise_model(basis, y, lam, g, h, state, tail_of(state))
-        outcome = precise_solve(rows, limits, basis, state, size, ease)
+        outcome = precise_solve(rows, limits, basis, state, size, 0.0 if is_bold else ease, is_bold)
         if outcome != STUCK:
-            return outcome
+            break
         ease = PRECISELY_FEASIBLE * size * 10.0**attempt
-    return STUCK
+    return outcome
