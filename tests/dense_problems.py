@@ -154,9 +154,11 @@ def gap_of(problem: DenseProblem, answer: Answer, size: float) -> tuple[float, f
         slack = np.abs(matrix @ z - right)
         reach = 10.0 * np.maximum(np.maximum(np.abs(z), np.abs(problem.mu)), problem.scale)
         if problem.basis.size:
+            steep = h
             h, axes = np.linalg.eigh(problem.basis.T @ (h[:, None] * problem.basis))
             h[h < 1e-14 * h.max()] = 0.0
             reach = np.full(h.size, np.linalg.norm(reach))
+            shifts = max(shifts, 1e-15 * float(reach[0] * np.abs(steep * z).sum()))
         for attempt in range(4):
             kept = u
             if attempt in (1, 2):
@@ -278,7 +280,9 @@ def random_rows(inside: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarra
         for _ in range(3):
             a, b = rng.integers(0, len(rows), 2)
             rows[a] = rows[b] * rng.choice([1.0, 3.0, -1.0])
-            rows[a] += rows[b - 1] * rng.choice([0.0, 0.0, 1.0, 1e-7])
+            # (Equations that nearly repeat each other say nothing once they are rounded.)
+            nearly = 0.0 if a < equalities else 1e-7
+            rows[a] += rows[b - 1] * rng.choice([0.0, 0.0, 1.0, nearly])
     rows[np.abs(rows).sum(axis=1) == 0.0, 0] = 1.0
     rows /= np.linalg.norm(rows, axis=1)[:, None]
     room = np.where(rng.random(len(rows)) < 0.4, 0.0, rng.exponential(0.3, len(rows)))

@@ -44,6 +44,7 @@ from armature.structures._quadratic import (
 from armature.structures.vectors import copy, diagonal, fill, largest
 
 FLATTEST = 1e-12  # the least curvature in a model, relative to the greatest
+UNEVEN = 1e-10  # curvatures, likewise, that the factor of a Hessian has digits for
 FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic program may do
 CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
@@ -362,12 +363,16 @@ def leave_ends(
     count = 1.0
     for k in range(mu.size):
         if w[k] > 0.0 and divergence(family, mu[k], lam[k]) == math.inf:
-            way = FAR * max(size, 1e-300)
-            way = -way if lam[k] == family.high else way
-            aim_far(lam, k, way, basis, state)
-            if repeat_precisely(rows, limits, basis, state, s, size) != SOLVED:
-                continue
-            if abs(state.lam[k] - lam[k]) <= SNAP * size:
+            way = FAR * size if lam[k] < family.high else -FAR * size
+            for attempt in range(4):
+                aim_far(lam, k, way, basis, state)
+                outcome = repeat_precisely(rows, limits, basis, state, s, size)
+                scale = max(size, largest(state.lam))
+                is_away = outcome == SOLVED and abs(state.lam[k] - lam[k]) > SNAP * scale
+                if is_away or attempt == 3:
+                    break
+                way *= FAR
+            if not is_away:
                 return  # it has to be there
             count += 1.0
             for a in range(middle.size):
@@ -445,12 +450,14 @@ def promise(g: Floats, target: Floats, lam: Floats) -> float:
 
 @inlined
 def is_bent(w: Floats, s: Scratch, straightest: float) -> bool:
-    """Whether a model had to curve where F, with gradient g and curvatures h, hardly does."""
+    """Whether a model had to curve where F, with gradient g and curvatures h, hardly does, or
+    could hardly see that it does.
+    """
     steepest = 0.0
     for i in range(w.size):
         steepest = max(steepest, max(s.h[i], straightest * abs(s.g[i])))
     for i in range(w.size):
-        if w[i] > 0.0 and max(straightest * abs(s.g[i]), FLATTEST * steepest) > 2.0 * s.h[i]:
+        if w[i] > 0.0 and max(straightest * abs(s.g[i]), UNEVEN * steepest) > 2.0 * s.h[i]:
             return True
     return False
 

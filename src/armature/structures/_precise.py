@@ -17,6 +17,7 @@ from armature.structures._double_double import (
     divide,
     dot,
     exact_product,
+    exact_sum,
     multiply,
     rotate,
     square_root,
@@ -37,12 +38,12 @@ from armature.structures._quadratic import (
 from armature.structures.vectors import copy, diagonal, fill, largest
 
 PRECISELY_FEASIBLE = 1e-13  # how far a constraint may be violated, relative to the size of means
-SOLVED_ENOUGH = 1e-9  # the same for those that were given up because they contradict the others
+NOTHING_LEFT = 1e-20  # what is nothing beside the means that the method started from
 SUSPECT = 1e-10  # a normal's free part that is so small asks whether it depends on the active ones
 NOTHING_FREE = 1e-50  # one that is nothing but rounding
-DEPENDS = 2e-15  # it does if so little remains of it: its entries are rounded themselves
-NO_CHANGE = 1e-20  # what counts as no effect of a multiplier on another
-GIVEN_UP = 2  # the status of a constraint that neither can be met nor is proved to contradict
+DEPENDS = 1e-12  # it seems to if so little remains of it: its entries are rounded themselves
+FARTHEST = 1e12  # how far away, relative to the size of the means, there are digits to work with
+NO_CHANGE = 1e-27  # what counts as no effect of a multiplier on another
 
 
 @kernel
@@ -84,12 +85,13 @@ def right_side(rows: Rows, limits: Limits, K: int, constraint: int) -> float:
 
 @kernel
 def precise_slack(
-    rows: Rows, limits: Limits, state: State, tail: State, constraint: int
+    rows: Rows, limits: Limits, state: State, tail: State, constraint: int, ease: float
 ) -> tuple[float, float]:
-    """How much room a constraint leaves."""
+    """How much room a constraint leaves, which if it is an inequality is eased a little."""
     K = state.lam.size
     total = -right_side(rows, limits, K, constraint)
-    total_tail = 0.0
+    total_tail = ease if constraint >= rows.equalities else 0.0
+    total, total_tail = exact_sum(total, total_tail)
     for number in range(n_entries(rows, K, constraint)):
         arm, value = entry(rows, limits, K, constraint, number)
         p, p_tail = multiply(value, 0.0, state.lam[arm], tail.lam[arm])
@@ -322,7 +324,13 @@ def remainder(
 
 @kernel
 def is_proved(
-    rows: Rows, limits: Limits, basis: Floats, state: State, tail: State, size: float
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    state: State,
+    tail: State,
+    size: float,
+    ease: float,
 ) -> bool:
     """`_proof.is_infeasible` with 32 digits."""
     q = state.length[0]
@@ -333,13 +341,13 @@ def is_proved(
             state.vectors[3, c] = 0.0
             tail.vectors[3, c] = 0.0
     remainder(rows, limits, basis, state, tail, constraint, sign)
-    total, total_tail = precise_slack(rows, limits, state, tail, constraint)
+    total, total_tail = precise_slack(rows, limits, state, tail, constraint, ease)
     total *= sign
     total_tail *= sign
     whole = 1.0
     for c in range(q):
         other = state.active[c]
-        room, room_tail = precise_slack(rows, limits, state, tail, other)
+        room, room_tail = precise_slack(rows, limits, state, tail, other, ease)
         f = -state.status[other] * state.vectors[3, c]
         f_tail = -state.status[other] * tail.vectors[3, c]
         p, p_tail = multiply(f, f_tail, room, room_tail)
@@ -348,18 +356,31 @@ def is_proved(
     drift = 0.0
     for a in range(state.y.size):
         drift += abs(state.vectors[2, a])
-    return -total > PRECISELY_FEASIBLE * size * whole and -total > 2.0 * drift * REACH * size
+    way = REACH * size + largest(state.y)
+    return -total > PRECISELY_FEASIBLE * size * whole and -total > 2.0 * drift * way
 
 
 @kernel
 def precise_take_up(
-    rows: Rows, limits: Limits, basis: Floats, state: State, constraint: int, size: float
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    state: State,
+    constraint: int,
+    size: float,
+    tolerance: float,
+    ease: float,
+    is_bold: bool,
 ) -> int:
-    """Move to the minimum with one more constraint, dropping others that are in the way."""
+    """Move to the minimum with one more constraint, dropping others that are in the way.
+
+    STUCK where it seems to contradict the active ones and that can't be proved: only the bold then
+    trust the last digits and move on.
+    """
     tail = tail_of(state)
     n = state.y.size
     K = state.lam.size
-    room, room_tail = precise_slack(rows, limits, state, tail, constraint)
+    room, room_tail = precise_slack(rows, limits, state, tail, constraint, ease)
     sign = -1 if constraint < rows.equalities and room > 0.0 else 1
     normal = state.vectors[0]
     normal_tail = tail.vectors[0]
@@ -386,10 +407,22 @@ def precise_take_up(
         if not depends and free < SUSPECT * whole:
             terms = remainder(rows, limits, basis, state, tail, constraint, sign)
             depends = largest(state.vectors[2]) <= DEPENDS * terms
+        room, room_tail = precise_slack(rows, limits, state, tail, constraint, ease)
+        room *= sign
+        room_tail *= sign
+        if depends:
+            if abs(room) <= tolerance:
+                return SOLVED  # it follows from the active ones
+            state.active[q] = constraint
+            state.multipliers[q] = sign
+            if is_proved(rows, limits, basis, state, tail, size, ease):
+                return INFEASIBLE
+            write_changes(state, tail)
         least = 1.0
         for c in range(q):
             least = max(least, abs(change[c]))
-        least *= NO_CHANGE
+        is_doubtful = depends and not is_bold
+        least *= DEPENDS if is_doubtful else NO_CHANGE
         blocked = math.inf
         blocking = -1
         for c in range(q):
@@ -398,21 +431,13 @@ def precise_take_up(
                 if limit < blocked:
                     blocked = limit
                     blocking = c
-        room, room_tail = precise_slack(rows, limits, state, tail, constraint)
-        room *= sign
-        room_tail *= sign
-        if depends and abs(room) <= PRECISELY_FEASIBLE * size:
-            return SOLVED  # it follows from the active ones
-        if depends and blocking < 0:
-            state.active[q] = constraint
-            state.multipliers[q] = sign
-            if is_nothing or is_proved(rows, limits, basis, state, tail, size):
-                return INFEASIBLE
         step = math.inf
         step_tail = 0.0
         if not is_nothing:
             step, step_tail = divide(-room, -room_tail, free, free_tail)
         is_full = step <= blocked
+        if is_full and (is_nothing or is_doubtful):
+            return STUCK
         if not is_full:
             step, step_tail = divide(
                 state.multipliers[blocking],
@@ -435,28 +460,37 @@ def precise_take_up(
 
 
 @kernel
-def precise_solve(rows: Rows, limits: Limits, basis: Floats, state: State, size: float) -> int:
+def precise_solve(
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    state: State,
+    size: float,
+    ease: float,
+    is_bold: bool,
+) -> int:
     """The minimum of a `precise_model` under all constraints; says whether there is one.
 
-    INFEASIBLE is proved. A constraint that contradicts others without proof (by less than
-    rounding errors in the constraints themselves) is given up; the result may violate it a little.
+    INFEASIBLE is proved. STUCK means that constraints contradict each other by so little that it
+    is no proof.
     """
     tail = tail_of(state)
     precise_means(basis, state, tail)
-    size = max(size, largest(rows.right))
+    start = max(size, largest(state.lam))
     constraint = 0
     for _ in range(20 * (state.status.size + 5)):
-        scale = max(size, largest(state.lam))
+        scale = max(max(size, NOTHING_LEFT * start), largest(state.lam))
+        if not scale <= FARTHEST * start and start > 0.0:
+            return STUCK
+        tolerance = PRECISELY_FEASIBLE * scale + ease
         if constraint >= rows.equalities:
-            constraint = most_violated(rows, limits, state, 2.0 * PRECISELY_FEASIBLE * scale)
+            constraint = most_violated(rows, limits, state, tolerance + PRECISELY_FEASIBLE * scale)
             if constraint < 0:
-                return SOLVED if gave_up_little(rows, limits, state, scale) else STUCK
-        outcome = precise_take_up(rows, limits, basis, state, constraint, scale)
-        if outcome == INFEASIBLE:
-            if is_proved(rows, limits, basis, state, tail, scale):
-                return INFEASIBLE
-            state.status[constraint] = GIVEN_UP
-        elif outcome != SOLVED:
+                return SOLVED
+        outcome = precise_take_up(
+            rows, limits, basis, state, constraint, start, tolerance, ease, is_bold
+        )
+        if outcome != SOLVED:
             return outcome
         constraint = constraint + 1 if constraint < rows.equalities else rows.equalities
     return STUCK
@@ -474,20 +508,19 @@ def precise_program(
     state: State,
     size: float,
 ) -> int:
-    """`precise_model` and `precise_solve`."""
-    precise_model(basis, y, lam, g, h, state, tail_of(state))
-    return precise_solve(rows, limits, basis, state, size)
+    """`precise_model` and `precise_solve`.
 
-
-@kernel
-def gave_up_little(rows: Rows, limits: Limits, state: State, size: float) -> bool:
-    """Whether what was given up nearly holds."""
-    tail = tail_of(state)
-    for constraint in range(state.status.size):
-        if state.status[constraint] == GIVEN_UP:
-            room, _ = precise_slack(rows, limits, state, tail, constraint)
-            if constraint < rows.equalities:
-                room = -abs(room)
-            if not room >= -SOLVED_ENOUGH * size:
-                return False
-    return True
+    Where constraints contradict each other by rounding errors in their own numbers, they are eased,
+    more and more, by less than what counts as feasible.
+    """
+    size = max(size, largest(rows.right))
+    ease = 0.0
+    outcome = STUCK
+    for attempt in range(6):
+        is_bold = attempt == 5
+        precise_model(basis, y, lam, g, h, state, tail_of(state))
+        outcome = precise_solve(rows, limits, basis, state, size, 0.0 if is_bold else ease, is_bold)
+        if outcome != STUCK:
+            break
+        ease = PRECISELY_FEASIBLE * size * 10.0**attempt
+    return outcome
