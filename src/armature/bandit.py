@@ -170,7 +170,7 @@ class Bandit:
         means = np.where(told, history.means, typical)
         pulls = history.pulls + self._pending
         clock = history.clock + np.array([self._outstanding, 0])
-        return History(pulls, means * pulls, means, clock)
+        return History(pulls, means * pulls, means, history.squares, clock)
 
     def _is_label(self, arm: Arm) -> bool:
         try:
@@ -230,6 +230,7 @@ class Bandit:
                 "labels": encoded(self._labels),
                 "pulls": decisions.history.pulls.tolist(),
                 "sums": decisions.history.sums.tolist(),
+                "squares": decisions.history.squares.tolist(),
                 "clock": decisions.history.clock.tolist(),
                 "pending": self._pending.tolist(),
                 "random": decisions.random_state(),
@@ -277,6 +278,7 @@ class Bandit:
             raise ArmatureError(f"the file is for {len(content['pulls'])} arms, not for {K}.")
         history.pulls[:] = content["pulls"]
         history.sums[:] = content["sums"]
+        history.squares[:] = content["squares"]
         history.clock[:] = content["clock"]
         told = history.pulls > 0.0
         history.means[told] = history.sums[told] / history.pulls[told]

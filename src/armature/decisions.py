@@ -55,9 +55,11 @@ class Decisions(abc.ABC):
     def take_in(self, arm: int, reward: float) -> None:
         """Count a reward, with the same arithmetic as the kernel `play`."""
         history = self.history
+        before = history.means[arm] if history.pulls[arm] > 0.0 else reward
         history.pulls[arm] += 1.0
         history.sums[arm] += reward
         history.means[arm] = history.sums[arm] / history.pulls[arm]
+        history.squares[arm] += (reward - before) * (reward - history.means[arm])
         history.clock[0] += 1
         self._update(arm, reward)
 

@@ -12,8 +12,8 @@ from armature.errors import ArmatureError
 FORMAT = "armature bandit"
 VERSION = 2  # since 2, what JSON does not have is written as `armature.plain` says
 KEYS = (
-    "policy", "structure", "family", "seed", "horizon", "labels", "pulls", "sums", "clock",
-    "pending", "random", "state",
+    "policy", "structure", "family", "seed", "horizon", "labels", "pulls", "sums", "squares",
+    "clock", "pending", "random", "state",
 )  # fmt: skip
 
 
@@ -53,11 +53,12 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def _migrated(content: dict[str, Any]) -> dict[str, Any]:
-    """Version 1 had no horizon of its own, and wrote tuples as lists."""
+    """Version 1 had no horizon of its own, no squares, and wrote tuples as lists."""
     labels = content.get("labels")
     return {
         **content,
         "horizon": None,
+        "squares": [0.0] * len(content.get("pulls", ())),
         "structure": from_version_1(content.get("structure")),
         "labels": None if labels is None else [tuple_of(label) for label in labels],
     }

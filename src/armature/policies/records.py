@@ -16,13 +16,19 @@ class History(NamedTuple):
     pulls: Floats  # N: how often each arm was pulled
     sums: Floats  # of each arm's rewards
     means: Floats  # mu_hat = sums / pulls; 0 for an arm without pulls
+    squares: Floats  # of each arm's rewards about their mean, summed up
     clock: Ints  # [rounds so far, how many of them were exploration]
 
 
 def make_history(n_arms: int) -> History:
     """Before the first round."""
-    zeros = np.zeros((3, n_arms))
-    return History(zeros[0].copy(), zeros[1].copy(), zeros[2].copy(), np.zeros(2, dtype=np.int64))
+    return History(
+        pulls=np.zeros(n_arms),
+        sums=np.zeros(n_arms),
+        means=np.zeros(n_arms),
+        squares=np.zeros(n_arms),
+        clock=np.zeros(2, dtype=np.int64),
+    )
 
 
 @kernel
