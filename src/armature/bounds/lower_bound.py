@@ -103,9 +103,19 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
     bound = _solve(instance.structure, instance, gaps)
     if isinstance(instance.structure, Unconstrained):
         unconstrained = bound.value
+    elif epsilon is None:
+        unconstrained = without_structure(instance)
     else:
         unconstrained = _solve(Unconstrained(instance.n_arms), instance, gaps).value
     return LowerBound(bound.value, bound.pulls, bound.alternatives, bound.gap, unconstrained)
+
+
+def without_structure(instance: Instance) -> float:
+    """V where nothing is known: sum_k gap_k / d(mu_k, mu_best), as Lai and Robbins have it."""
+    gaps, best = instance.gaps, instance.best_arm
+    d = np.asarray(instance.family.divergence(instance.means, instance.means[best]))
+    others = np.arange(gaps.size) != best
+    return float(np.sum(gaps[others] / d[others]))
 
 
 def bound_or_none(instance: Instance) -> LowerBound | None:

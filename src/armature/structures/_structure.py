@@ -144,7 +144,9 @@ class Structure:
     ) -> Floats:
         """For each arm what it costs that it beats `best`; at `best`, what the projection costs."""
         j = self.checked_arm(best, "best")
-        if self.oracle.challenger_costs is None or overrides(self, "alt_min", "project"):
+        if self.oracle_for(family).challenger_costs is None or overrides(
+            self, "alt_min", "project"
+        ):
             costs = np.empty(self.n_arms)
             costs[j] = self.project(means, weights, family).cost
             for k in self._others(j):
@@ -347,13 +349,13 @@ class Structure:
             return self.n_arms
         return len(self._listed()) * self.n_arms
 
-    def accelerates(self, family: Family) -> bool:
-        """Whether the kernels in `oracle` know a family; else what follows from the pieces does."""
-        return True
+    def oracle_for(self, family: Family) -> Oracle:
+        """The kernels for a family, where they are not the same for all."""
+        return self.oracle
 
     def entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any] | None, bool]:
         """The kernel that answers a question, and whether it is derived from the pieces."""
-        quick = self.oracle if family is None or self.accelerates(family) else Oracle()
+        quick = self.oracle if family is None else self.oracle_for(family)
         own = getattr(quick, name)
         if own is None and name == "challenger_min" and not self.reads_by_top:
             own = quick.alt_min

@@ -393,8 +393,8 @@ class Simplex(Structure):
             -np.eye(self.n_arms), np.zeros(self.n_arms), np.ones((1, self.n_arms)), np.ones(1)
         )
 
-    def accelerates(self, family: Family) -> bool:
-        return isinstance(family, (Gaussian, Bernoulli, Poisson))
+    def oracle_for(self, family: Family) -> Oracle:
+        return self.oracle if isinstance(family, (Gaussian, Bernoulli, Poisson)) else Oracle()
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         lowest = int(means.argmin())
