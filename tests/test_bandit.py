@@ -116,7 +116,7 @@ def test_online_and_simulated_decisions_are_the_same(kind: type[am.Policy]) -> N
     regret, seen = 0.0, {}
     for t in range(1, 501):
         arm = bandit.ask()
-        bandit.tell(arm, next_reward(instance.family.record, rewards, arm))
+        bandit.tell(arm, next_reward(instance.family.record_for(instance.n_arms), rewards, arm))
         regret += instance.gaps[arm]
         seen[t] = (regret, bandit.pulls.tolist())
     for at, t in enumerate(results.checkpoints):

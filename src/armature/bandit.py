@@ -113,7 +113,7 @@ class Bandit:
         if isinstance(self._policy, CompiledPolicy):
             for _ in range(self._structure.n_arms + 1):  # each arm once, and then a choice
                 arm = decisions.next(decisions.history)
-                decisions.take_in(arm, _middle(self._family))
+                decisions.take_in(arm, self._family.some_mean)
 
     @overload
     def ask(self) -> Arm: ...
@@ -146,11 +146,13 @@ class Bandit:
             if not several or len(arm) != len(reward):  # type: ignore[arg-type]
                 raise ArmatureError("tell needs one reward for each arm.")
             arms = [self._checked_arm(a) for a in arm]
-            rewards = [self._checked_reward(r) for r in reward]  # type: ignore[union-attr]
+            pairs = zip(arms, reward, strict=True)  # type: ignore[arg-type]
+            rewards = [self._checked_reward(a, r) for a, r in pairs]
             for one, value in zip(arms, rewards, strict=True):
                 self._take_in(one, value)
         else:
-            self._take_in(self._checked_arm(arm), self._checked_reward(reward))
+            one = self._checked_arm(arm)
+            self._take_in(one, self._checked_reward(one, reward))
 
     def _take_in(self, arm: int, reward: float) -> None:
         self._decisions.take_in(arm, reward)
@@ -166,8 +168,8 @@ class Bandit:
         """The history as if every outstanding reward had come, at its arm's mean so far."""
         history = self._decisions.history
         told = history.pulls > 0.0
-        typical = history.means[told].mean() if told.any() else _middle(self._family)
-        means = np.where(told, history.means, typical)
+        typical = history.means[told].mean() if told.any() else self._family.some_mean
+        means = np.where(told, history.means, self._family.clipped(np.full(told.size, typical)))
         pulls = history.pulls + self._pending
         clock = history.clock + np.array([self._outstanding, 0])
         return History(pulls, means * pulls, means, history.squares, clock)
@@ -191,7 +193,7 @@ class Bandit:
         last = self._structure.n_arms - 1
         raise ArmatureError(f"there is no arm {arm!r}: arms are whole numbers from 0 to {last}.")
 
-    def _checked_reward(self, reward: Any) -> float:
+    def _checked_reward(self, arm: int, reward: Any) -> float:
         try:
             if isinstance(reward, (str, bytes)) or np.ndim(reward) > 0:
                 raise TypeError
@@ -204,17 +206,18 @@ class Bandit:
             raise ArmatureError(f"a reward is a number; got {reward!r}.") from None
         if not math.isfinite(value):
             raise ArmatureError(f"a reward must be finite; got {value}.")
-        if value not in self._family.support:
+        family = self._family.for_arm(arm)
+        if value not in family.support:
             raise ArmatureError(
-                f"the reward {value:g} can't come from {self._family}: its rewards lie in "
-                f"{self._family.support}."
+                f"the reward {value:g} can't come from {family}: its rewards lie in "
+                f"{family.support}."
             )
-        if value not in self._family.domain:
+        if value not in family.domain:
             raise ArmatureError(
                 f"the reward {value:g} can't be taken in: it has probability 0, and as a mean it "
-                f"would lie outside of {self._family.domain}, the means of {self._family}."
+                f"would lie outside of {family.domain}, the means of {family}."
             )
-        check_mean(value, self._family.domain, "the reward")
+        check_mean(value, family.domain, "the reward")
         return value
 
     def to_json(self) -> str:
@@ -342,11 +345,3 @@ def _plain_label(label: Any) -> Any:
     if isinstance(label, tuple) and type(label) is tuple:
         return tuple(_plain_label(part) for part in label)
     return label.item() if isinstance(label, (np.number, np.bool_, np.str_)) else label
-
-
-def _middle(family: Family) -> float:
-    """A mean for arms of which nothing is known."""
-    low, high = family.domain.low, family.domain.high
-    if math.isfinite(low) and math.isfinite(high):
-        return 0.5 * (low + high)
-    return low + 1.0 if math.isfinite(low) else 0.0

@@ -9,12 +9,13 @@ import numpy as np
 
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family
+from armature.families.estimation import estimate_variance
 from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
 from armature.streams import DECISIONS, key_of, make_stream
 from armature.structures import Structure
-from armature.structures.model import make_model
+from armature.structures.model import Model, make_model, with_estimate
 
 
 def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
@@ -63,6 +64,11 @@ class Decisions(abc.ABC):
         history.clock[0] += 1
         self._update(arm, reward)
 
+    def estimated_variance(self) -> float:
+        """What is estimated where the family's variance is not known."""
+        history = self.history
+        return estimate_variance(history.pulls, history.means, history.squares)
+
     @abc.abstractmethod
     def _choose(self, history: History) -> int: ...
 
@@ -100,11 +106,17 @@ class CompiledDecisions(Decisions):
         self._kernel, self._updating, self._saved = policy.choose, policy.update, policy.saved
 
     def _choose(self, history: History) -> int:
-        return self._kernel(self.state, self.model, history, self.stream)
+        return self._kernel(self.state, self._informed_model(), history, self.stream)
 
     def _update(self, arm: int, reward: float) -> None:
         if self._updating is not None:
-            self._updating(self.state, self.model, self.history, arm, reward)
+            self._updating(self.state, self._informed_model(), self.history, arm, reward)
+
+    def _informed_model(self) -> Model:
+        """The model, with what the rewards so far say of a variance that is not known."""
+        if not self.model.family.estimated:
+            return self.model
+        return with_estimate.py_func(self.model, self.estimated_variance())
 
     def saved_state(self) -> dict[str, Any]:
         return {name: _as_lists(getattr(self.state, name)) for name in self._saved}
@@ -135,16 +147,23 @@ class PythonDecisions(Decisions):
         repetition: int,
     ) -> None:
         super().__init__(policy, structure)
-        self._policy, self._problem = policy, Problem(structure, family)
+        self._policy, self._structure, self._family = policy, structure, family
         self.state = policy.init(structure, family)
         self._generator = np.random.Philox(key=[seed, repetition])
         self._rng = np.random.Generator(self._generator)
 
     def _choose(self, history: History) -> int:
-        return self._policy.choose(self.state, self._problem, history, self._rng)
+        return self._policy.choose(self.state, self._problem(), history, self._rng)
 
     def _update(self, arm: int, reward: float) -> None:
-        self._policy.update(self.state, self._problem, self.history, arm, reward)
+        self._policy.update(self.state, self._problem(), self.history, arm, reward)
+
+    def _problem(self) -> Problem:
+        """The problem, with what the rewards so far say of a variance that is not known."""
+        family = self._family
+        if family.estimated:
+            family = family.estimate(self.estimated_variance())
+        return Problem(self._structure, family)
 
     def saved_state(self) -> dict[str, Any]:
         return encoded(self.state)  # type: ignore[no-any-return]
@@ -193,6 +212,7 @@ def make_decisions(
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     check_kind(family, Family, "family", "Gaussian()")
     policy.check(structure, family)
+    family = family.as_told
     if isinstance(policy, CompiledPolicy):
         return CompiledDecisions(policy, structure, family, seed, repetition)
     if isinstance(policy, PythonPolicy):
