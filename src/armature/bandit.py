@@ -285,6 +285,7 @@ class Bandit:
         history.clock[:] = content["clock"]
         told = history.pulls > 0.0
         history.means[told] = history.sums[told] / history.pulls[told]
+        history.means[:] = np.where(told, self._family.clipped(history.means), 0.0)
         self._pending[:] = content["pending"]
         counts = np.concatenate((history.pulls, self._pending))
         if (

@@ -15,7 +15,7 @@ from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPo
 from armature.policies.records import make_history
 from armature.streams import DECISIONS, key_of, make_stream
 from armature.structures import Structure
-from armature.structures.model import Model, make_model, with_estimate
+from armature.structures.model import Model, make_model
 
 
 def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
@@ -32,8 +32,9 @@ MOST = 2**53  # what is counted exactly
 class Decisions(abc.ABC):
     """What the online bandit and the simulation of a policy in plain Python have in common."""
 
-    def __init__(self, policy: Policy, structure: Structure) -> None:
+    def __init__(self, policy: Policy, structure: Structure, family: Family) -> None:
         self.policy = policy
+        self._domains = [family.for_arm(k).domain for k in range(structure.n_arms)]
         self.history = make_history(structure.n_arms)
         self._starting = policy.starts_with_each_arm
 
@@ -59,7 +60,9 @@ class Decisions(abc.ABC):
         before = history.means[arm] if history.pulls[arm] > 0.0 else reward
         history.pulls[arm] += 1.0
         history.sums[arm] += reward
-        history.means[arm] = history.sums[arm] / history.pulls[arm]
+        low, high, *_ = self._domains[arm]
+        mean = history.sums[arm] / history.pulls[arm]
+        history.means[arm] = min(max(mean, low), high)  # where the sum was rounded
         history.squares[arm] += (reward - before) * (reward - history.means[arm])
         history.clock[0] += 1
         self._update(arm, reward)
@@ -99,7 +102,7 @@ class CompiledDecisions(Decisions):
         seed: int,
         repetition: int,
     ) -> None:
-        super().__init__(policy, structure)
+        super().__init__(policy, structure, family)
         self.state = policy.init(structure, family)
         self.model = make_model(structure, family, policy.oracles)
         self.stream = make_stream(seed, repetition, DECISIONS)
@@ -116,7 +119,9 @@ class CompiledDecisions(Decisions):
         """The model, with what the rewards so far say of a variance that is not known."""
         if not self.model.family.estimated:
             return self.model
-        return with_estimate.py_func(self.model, self.estimated_variance())
+        variance = self.estimated_variance()
+        family = self.model.family._replace(parameter=variance, proxy=variance)
+        return self.model._replace(family=family)
 
     def saved_state(self) -> dict[str, Any]:
         return {name: _as_lists(getattr(self.state, name)) for name in self._saved}
@@ -146,7 +151,7 @@ class PythonDecisions(Decisions):
         seed: int,
         repetition: int,
     ) -> None:
-        super().__init__(policy, structure)
+        super().__init__(policy, structure, family)
         self._policy, self._structure, self._family = policy, structure, family
         self.state = policy.init(structure, family)
         self._generator = np.random.Philox(key=[seed, repetition])

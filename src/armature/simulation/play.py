@@ -13,6 +13,7 @@ from armature.arrays import Floats, Ints
 from armature.decisions import no_such_arm
 from armature.families import FamilyRecord
 from armature.families.estimation import estimate_variance
+from armature.families.kernels import of_arm
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, History
 from armature.policies.records import make_history
@@ -144,7 +145,8 @@ def play(
         before = means[arm]
         pulls[arm] += 1.0
         sums[arm] += reward
-        means[arm] = sums[arm] / pulls[arm]
+        own = of_arm(family, arm)
+        means[arm] = min(max(sums[arm] / pulls[arm], own.low), own.high)
         if estimated:
             history.squares[arm] += (reward - before) * (reward - means[arm])
         clock[0] = t + 1
