@@ -522,7 +522,7 @@ def precise_program(
         is_bold = attempt == 5
         precise_model(basis, y, lam, g, h, state, tail_of(state))
         outcome = precise_solve(rows, limits, basis, state, size, ease, is_bold)
-        if outcome != STUCK or is_bold and most_violated(rows, limits, state, ALLOWED * size) < 0:
+        if outcome != STUCK or (is_bold and most_violated(rows, limits, state, ALLOWED * size) < 0):
             break
         ease = PRECISELY_FEASIBLE * size * 10.0**attempt if attempt < 4 else 0.0
     return outcome
