@@ -216,17 +216,21 @@ class Bandit:
             raise ArmatureError(f"n must be a whole number of arms; got {n!r}.")
         return [self._ask(allowed, ids) for _ in range(n)]
 
-    def asked(self, arm: Arm, *, exclude: Sequence[Arm] = ()) -> Arm:
+    def asked(self, arm: Arm, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Arm:
         """Take note of a decision that was made before: to rebuild a bandit from a log.
 
-        All is as if `ask(exclude=exclude)` had returned `arm`, which counts as pending: the policy
-        is asked and random numbers are drawn. Returns what `ask` would have returned by itself: the
-        same, unless the log is of another version or machine.
+        All is as if `ask(exclude=exclude, ids=ids)` had returned `arm`, which counts as pending and
+        gets an id if there are ids: the policy is asked, and random numbers are drawn. Returns what
+        `ask` would have returned by itself: the same, unless the log is of another version or
+        machine.
         """
         allowed, place = self._allowed(exclude), self._setting.arms.live_place(arm)
         chosen = self._chooser.next(self._seen(), allowed)
         self._outstanding.expect(place)
-        return self._setting.arms.names[chosen]
+        names = self._setting.arms.names
+        if ids:
+            self._outstanding.tickets.issue(names[place])
+        return names[chosen]
 
     def _ask(self, allowed: Open, ids: bool) -> Any:
         history = self._seen()
