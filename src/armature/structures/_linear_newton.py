@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
+from armature.families.kernels import write_ends
 from armature.structures._convex import fail, minimise, nearest_of, nearest_scratch_size
 from armature.structures._features import frame_of, twins
 from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
 from armature.structures.records import Problem, Work
-from armature.structures.vectors import fill
 
 
 class Scratch(NamedTuple):
@@ -60,8 +60,7 @@ def constrained(problem: Problem, first: int, second: int, lam: Floats) -> float
     if k >= 0 and twins(problem.shape, K, j, k):
         return fail(lam)
     room = scratch_of(problem.work, K, problem.shape.integer[0])
-    fill(room.low, problem.family.low)
-    fill(room.high, problem.family.high)
+    write_ends(problem.family, room.low, room.high)
     limits = Limits(room.low, room.high, j, k, -1, -1)
     return minimise(
         problem.family,
@@ -83,8 +82,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     j = first
     shape = problem.shape
     room = scratch_of(problem.work, K, shape.integer[0])
-    fill(room.low, problem.family.low)
-    fill(room.high, problem.family.high)
+    write_ends(problem.family, room.low, room.high)
     for k in range(K):
         room.can_beat[k] = 0 if twins(shape, K, j, k) else 1
     return nearest_of(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
-from armature.families import Family, Gaussian
+from armature.families import Family, Gaussian, Interval
 from armature.families.kernels import total_divergence
 from armature.structures import _linear_newton as newton
 from armature.structures._checks import checked_array, checked_n_arms, checked_order
@@ -300,8 +300,8 @@ class Linear(Structure):
         nothing = np.empty((0, self.n_arms)), np.empty(0)
         yield Piece(*nothing, complement, np.zeros(len(complement)))
 
-    def _meets(self, low: float, high: float) -> bool:
-        return low <= 0.0 <= high or super()._meets(low, high)
+    def _meets(self, ends: tuple[Interval, ...]) -> bool:
+        return all(end.low <= 0.0 <= end.high for end in ends) or super()._meets(ends)
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         nearest_means = self.basis @ (self.basis.T @ means)

@@ -394,7 +394,9 @@ class Simplex(Structure):
         )
 
     def oracle_for(self, family: Family) -> Oracle:
-        return self.oracle if isinstance(family, (Gaussian, Bernoulli, Poisson)) else Oracle()
+        ones = isinstance(family, Bernoulli) and family.alike and family.parameter == 1.0
+        known = isinstance(family, (Gaussian, Poisson)) or ones
+        return self.oracle if known else Oracle()
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         lowest = int(means.argmin())
