@@ -19,6 +19,8 @@ from armature.families import (
     Poisson,
 )
 from armature.instance import Instance
+from armature.online.probabilities import Probabilities
+from armature.online.tickets import Decision
 from armature.policies import (
     CATSE,
     IMED,
@@ -66,7 +68,7 @@ from armature.structures import (
     Union,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CATSE",
@@ -87,6 +89,7 @@ __all__ = [
     "Challenger",
     "CompiledPolicy",
     "Concave",
+    "Decision",
     "EndOfOptimism",
     "Explanation",
     "Exponential",
@@ -110,6 +113,7 @@ __all__ = [
     "Poisson",
     "Policy",
     "Polyhedral",
+    "Probabilities",
     "Problem",
     "ProjectedThompson",
     "PythonPolicy",

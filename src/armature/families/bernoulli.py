@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -200,6 +200,24 @@ class Bernoulli(Family):
 
     def relabelled(self, order: Sequence[int]) -> Bernoulli:
         return Bernoulli([self.scale[i] for i in order]) if isinstance(self.scale, tuple) else self
+
+    @property
+    def mirror(self) -> float | None:
+        return self.parameter if self.alike else None
+
+    @property
+    def arm_facts(self) -> tuple[str, ...]:
+        return ("scale",) if isinstance(self.scale, tuple) else ()
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Bernoulli:
+        if not isinstance(self.scale, tuple):
+            return self
+        return Bernoulli([*self.scale[:at], facts["scale"], *self.scale[at:]])
+
+    def without_arm(self, arm: int) -> Bernoulli:
+        if not isinstance(self.scale, tuple):
+            return self
+        return Bernoulli([*self.scale[:arm], *self.scale[arm + 1 :]])
 
     @property
     def parameter(self) -> float:

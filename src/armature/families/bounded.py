@@ -117,6 +117,10 @@ class Bounded(Family):
         return Interval(self.low, self.high)
 
     @property
+    def mirror(self) -> float:
+        return self.low + self.high
+
+    @property
     def parameter(self) -> float:
         """The length of the interval."""
         return self.high - self.low

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -203,6 +203,24 @@ class Gaussian(Family):
     @property
     def sub_gaussian_variance(self) -> float:
         return self.parameter
+
+    @property
+    def mirror(self) -> float:
+        return 0.0
+
+    @property
+    def arm_facts(self) -> tuple[str, ...]:
+        return ("sigma",) if isinstance(self.sigma, tuple) else ()
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Gaussian:
+        if not isinstance(self.sigma, tuple):
+            return self
+        return Gaussian([*self.sigma[:at], facts["sigma"], *self.sigma[at:]])
+
+    def without_arm(self, arm: int) -> Gaussian:
+        if not isinstance(self.sigma, tuple):
+            return self
+        return Gaussian([*self.sigma[:arm], *self.sigma[arm + 1 :]])
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from armature.families import Family
 from armature.structures import _scaled_peaks
@@ -48,6 +50,9 @@ class Monotone(Structure):
 
     n_arms: int
 
+    arm_facts = ()
+    arms_in_order = True
+
     @classmethod
     def examples(cls) -> tuple[Monotone, ...]:
         return cls(2), cls(5)
@@ -65,3 +70,12 @@ class Monotone(Structure):
 
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [(i, i + 1) for i in range(self.n_arms - 1)])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Monotone:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Monotone:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Monotone:
+        return self
