@@ -107,7 +107,7 @@ def kept_in(path: Path) -> list[Pair]:
 def main() -> int:
     """Play what is missing and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=100)
+    parser.add_argument("--repetitions", type=int, default=40)
     parser.add_argument("--horizons", type=int, nargs="*", default=HORIZONS)
     parser.add_argument("--panels", nargs="*", default=list(PANELS))
     parser.add_argument("--workers", type=int, default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -14,6 +15,7 @@ from armature.descriptions import POLICIES
 from armature.experiments import load_instance
 from armature.families.estimation import estimate_variance, inflation
 from armature.simulation.rewards import make_rewards, next_reward
+from studies.unknown_sigma import kept_in, play, table
 
 
 def estimate(rewards: list[list[float]]) -> float:
@@ -201,3 +203,13 @@ def test_a_policy_in_plain_python_is_told_the_estimate(rng: np.random.Generator)
         bandit.tell(arm, 2.0 * rng.normal())
     sigmas = bandit._decisions.state["sigmas"]
     assert sigmas[0] > sigmas[-1] == pytest.approx(2.0, rel=0.2)
+
+
+def test_the_study(tmp_path) -> None:
+    """A pair as it is kept and read back, and its row."""
+    pair = play("unimodal-1", am.UCB(), 50, 2, 1)
+    (tmp_path / "kept.jsonl").write_text(json.dumps(pair) + "\n")
+    assert kept_in(tmp_path / "kept.jsonl") == [pair]
+    assert pair.ratio == pair.unknown / pair.known > 0.0
+    assert f"| `UCB` | 1 | {pair.ratio:.3f} |" in "\n".join(table([pair]))
+    assert f"**{pair.ratio:.3f}**" in table([pair, pair])[-1]
