@@ -534,7 +534,8 @@ def test_a_mean_stays_in_the_domain_after_rounding(family: am.Family) -> None:
     top = [family.for_arm(k).domain.high for k in range(3)]
     for _ in range(20):
         bandit.tell([0, 1, 2], top)
-    assert (bandit.means <= top).all() and bandit.means == pytest.approx(top)
+    assert (bandit.means <= top).all()
+    assert bandit.means == pytest.approx(top)
     assert np.isfinite(bandit.explain().low).all()
     again = am.Bandit(
         am.Challenger(),
