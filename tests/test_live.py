@@ -502,7 +502,7 @@ def test_a_policy_that_learns_by_itself_wants_every_reward() -> None:
     ("history", "complaint"),
     [
         ([("a", 1.0), ("z", 2.0)], "there is no arm 'z'"),
-        ([("a", 1.0), ("b", 0.5)], r"the reward 0.5 can't come from Bernoulli\(\)"),
+        ([("a", 1.0), ("b", 0.5)], "the reward 0.5 can't come from Bernoulli"),
         ([("a", 1.0, 3)], "is not a pair"),
         (["ab"], "is not a pair"),
         (7, "history must be pairs of arm and reward"),
@@ -517,7 +517,7 @@ def test_a_policy_that_learns_by_itself_wants_every_reward() -> None:
         ({"counts": [1, 1], "sums": [1, "x"]}, "must be numbers"),
         ({"counts": [1, 0], "sums": [1, 1]}, "a sum for arm 'b', but no rewards"),
         ({"counts": [1, 2], "sums": [1, 3]}, r"the past means\[1\] = 1.5 is not a mean of"),
-        ({"counts": [1, 2], "sums": [1, 1.5]}, "must be whole numbers, as rewards of Bernoulli"),
+        ({"counts": [1, 2], "sums": [1, 1.5]}, r"\[1\] = 1.5 is no sum of rewards in {0, 1}"),
         ({"counts": {"q": 1}, "sums": {}}, "there is no arm 'q'"),
         ({"counts": [1, 2], "sums": [1, 2], "squares": [1, 1.5]}, "of arm 'b' is 1.5, but 2 rew"),
     ],

@@ -10,6 +10,7 @@ from armature.errors import ArmatureError
 from armature.explanation import Explanation
 from armature.families import (
     Bernoulli,
+    Bounded,
     Exponential,
     Family,
     Formulas,
@@ -81,6 +82,7 @@ __all__ = [
     "ArmatureError",
     "Bandit",
     "Bernoulli",
+    "Bounded",
     "Box",
     "Categorised",
     "Cell",

@@ -83,10 +83,12 @@ class Chooser:
         """Of each arm's mean; -inf for what is excluded, (-inf, inf) where nothing is known."""
         low = np.full(allowed.size, -math.inf)
         high = np.where(allowed, math.inf, -math.inf)
-        seen = np.flatnonzero(allowed & (history.pulls > 0.0))
-        level = math.log1p(float(history.clock[0])) / history.pulls[seen]
-        low[seen] = self.decisions.family.lower(history.means[seen], level)
-        high[seen] = self.decisions.family.upper(history.means[seen], level)
+        family, told = self.decisions.informed_family(), history.pulls > 0.0
+        means = family.clipped(np.where(told, history.means, family.some_mean))
+        level = math.log1p(float(history.clock[0])) / np.maximum(history.pulls, 1.0)
+        seen = allowed & told
+        low[seen] = np.asarray(family.lower(means, level))[seen]
+        high[seen] = np.asarray(family.upper(means, level))[seen]
         return low, high
 
     def draw_free(self, history: History, allowed: Open) -> tuple[int, bool]:

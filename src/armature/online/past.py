@@ -103,6 +103,11 @@ def _checked_summary(past: Mapping[str, Any], arms: Arms, family: Family) -> Sum
             f"history has a sum for arm {arms.names[place]!r}, but no rewards: its count is 0."
         )
     _check_means(counts, sums, family)
+    if family.as_told.estimated and "squares" not in past and (counts > 1.0).any():
+        raise ArmatureError(
+            f"history needs 'squares', the sum of the squared rewards of each arm: {family} does "
+            "not know how much they vary."
+        )
     if "squares" in past:
         return Summary(counts, sums, _about_the_mean(past["squares"], counts, sums, arms))
     return Summary(counts, sums, np.zeros(counts.size))
@@ -113,10 +118,21 @@ def _check_means(counts: Floats, sums: Floats, family: Family) -> None:
     told = counts > 0.0
     means = np.full(counts.size, family.some_mean)
     means[told] = sums[told] / counts[told]
-    family.checked(means, "the past means")
+    whole = family.support.ends  # sums of prices are rounded
+    family.checked(means * (1.0 - SLACK) if whole else means, "the past means")
     check_mean(means, family.domain, "the past means")
-    if family.support.integer and (sums % 1.0 != 0.0).any():
-        raise ArmatureError(f"history['sums'] must be whole numbers, as rewards of {family} are.")
+    for k in np.flatnonzero(told):
+        support = family.for_arm(int(k)).support
+        unit = support.high if support.ends else 1.0
+        if (support.integer or support.ends) and not _is_whole(sums[k] / unit):
+            raise ArmatureError(
+                f"history['sums'][{k}] = {sums[k]:g} is no sum of rewards in {support}."
+            )
+
+
+def _is_whole(number: float) -> bool:
+    """Whether a number is whole, up to the rounding of a sum."""
+    return bool(abs(number - round(number)) <= SLACK * max(1.0, abs(number)))
 
 
 def _about_the_mean(squares: Any, counts: Floats, sums: Floats, arms: Arms) -> Floats:

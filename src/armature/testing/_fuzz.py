@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import math
 import warnings
 from collections.abc import Sequence
@@ -24,14 +23,14 @@ import numpy.typing as npt
 import armature
 from armature.bandit import Bandit
 from armature.errors import ArmatureError
-from armature.families import Family, Interval
+from armature.families import Family, Gaussian, Interval
 from armature.limits import LARGEST, SMALLEST
 from armature.online.tickets import Decision
 from armature.policies import Policy
 from armature.structures import Structure
 from armature.testing._discovery import discover
 from armature.testing._policies import resumed_from
-from armature.testing._structures import supported_families
+from armature.testing._structures import further_families, supported_families
 
 ROUNDS = 30
 REWARDS = 8  # of each arm, which then come again
@@ -77,11 +76,12 @@ def random_case(
     rng = np.random.default_rng([seed, number])
     policy, structure = pairs[int(rng.integers(len(pairs)))]
     policy = _with_random_option(policy, rng)
-    families = [f for f in supported_families(structure) if policy.supports(structure, f)]
+    known = (*supported_families(structure), *further_families(structure), Gaussian(sigma=None))
+    families = [f for f in known if policy.supports(structure, f)]
     family = families[int(rng.integers(len(families)))]
-    if "sigma" in inspect.signature(type(family)).parameters and rng.random() < 0.7:
+    if family == Gaussian() and rng.random() < 0.7:
         sigma = rng.choice([SMALLEST, 1.0, LARGEST, 10.0 ** rng.uniform(-EXPONENT, EXPONENT)])
-        family = type(family)(sigma=float(sigma))  # type: ignore[call-arg]
+        family = Gaussian(sigma=float(sigma))
     return policy, structure, family, rng
 
 
@@ -119,7 +119,11 @@ def random_rewards(family: Family, n_arms: int, rng: np.random.Generator) -> Flo
     support: Interval = family.support
     if math.isfinite(support.low) and math.isfinite(support.high):
         share = rng.choice([0.0, 0.01, 0.5, 1.0], n_arms)[:, None]
-        return np.where(rng.random(shape) < share, support.high, support.low)
+        ends = np.array([family.for_arm(k).support[:2] for k in range(n_arms)])
+        rewards = np.where(rng.random(shape) < share, ends[:, 1:], ends[:, :1])
+        if not support.ends and rng.random() < 0.5:
+            rewards = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * rng.random(shape)
+        return np.asarray(rewards)
     size = 10.0 ** rng.uniform(-EXPONENT, EXPONENT)
     each = 10.0 ** rng.uniform(-EXPONENT, EXPONENT, (n_arms, 1))
     rewards = [
