@@ -21,9 +21,9 @@ def shop(**options: Any) -> am.Bandit:
 
 def test_sums_of_prices_are_rounded_and_still_means() -> None:
     """All who come buy: the mean of three tenths is a little more than a tenth."""
-    assert sum([0.1] * 3) / 3 > 0.1
+    assert sum([0.1] * 3) / 3 > 0.1 == PRICES[0]
     bandit = shop(history=[(k, PRICES[k]) for k in range(3) for _ in range(3)])
-    assert bandit.means[0] > 0.1
+    assert bandit.means[0] == 0.1
     assert bandit.explain().means == pytest.approx(PRICES)
     assert bandit.ask(exclude=[2]) in (0, 1)
     assert bandit.probabilities(exclude=[2]).values.sum() == 1.0
@@ -38,7 +38,7 @@ def test_sums_of_prices_are_rounded_and_still_means() -> None:
         ({"counts": [2, 1, 0], "sums": [0.3, 0, 0]}, r"the past means\[0\] = 0.15 is not a mean"),
         (
             {"counts": [2, 2, 0], "sums": [0, 0.3, 0]},
-            r"\[1\] = 0.3 is no sum of rewards in {0, 0.2",
+            "has 0.3, which is no sum of rewards of",
         ),
     ],
 )

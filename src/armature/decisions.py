@@ -39,6 +39,8 @@ class Decisions(abc.ABC):
     def __init__(self, policy: Policy, structure: Structure, family: Family) -> None:
         self.policy, self.structure, self.family = policy, structure, family
         self.history = make_history(structure.n_arms)
+        ends = [family.for_arm(k).domain for k in range(structure.n_arms)]
+        self._ends = [(end.low, end.high) for end in ends]
         self._starting = policy.starts_with_each_arm
 
     def unseen(self, history: History) -> npt.NDArray[np.intp]:
@@ -69,7 +71,8 @@ class Decisions(abc.ABC):
         before = history.means[arm] if history.pulls[arm] > 0.0 else reward
         history.pulls[arm] += 1.0
         history.sums[arm] += reward
-        history.means[arm] = history.sums[arm] / history.pulls[arm]
+        low, high = self._ends[arm]
+        history.means[arm] = min(max(history.sums[arm] / history.pulls[arm], low), high)
         history.squares[arm] += (reward - before) * (reward - history.means[arm])
         history.clock[0] += 1
         self._update(arm, reward)
@@ -81,8 +84,9 @@ class Decisions(abc.ABC):
 
     def informed_family(self) -> Family:
         """The family, with what the rewards so far say of a variance that is not known."""
-        family = self.family
-        return family.estimate(self.estimated_variance()) if family.estimated else family
+        if not self.family.as_told.estimated:
+            return self.family
+        return self.family.estimate(self.estimated_variance())
 
     @abc.abstractmethod
     def _choose(self, history: History) -> int: ...

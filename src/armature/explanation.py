@@ -81,9 +81,10 @@ class Explanation:
 def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Explanation:
     """The explanation of a policy at work, in the units of what is told."""
     history, policy, names = decisions.history, decisions.policy, tuple(arms.names)
-    family = decisions.informed_family()
-    rounds = int(history.clock[0])
-    belief = _belief(decisions.structure, family, history.pulls, history.means, rounds)
+    family, estimated = decisions.informed_family(), decisions.family.as_told.estimated
+    belief = _belief(
+        decisions.structure, family, history.pulls, history.means, int(history.clock[0])
+    )
     unseen = [str(name) for name, n in zip(names, history.pulls, strict=True) if n == 0.0]
     if unseen and policy.starts_with_each_arm:
         summary = f"{policy.name} pulls each arm once first; to come: {', '.join(unseen)}."
@@ -105,7 +106,7 @@ def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Expla
         names[belief.leader],
         belief.evidence,
         belief.misfit,
-        math.sqrt(family.sub_gaussian_variance) if decisions.family.estimated else None,
+        math.sqrt(family.sub_gaussian_variance) if estimated else None,
     )
 
 
@@ -115,7 +116,7 @@ def _belief(
     seen = pulls > 0.0
     # An arm without pulls has weight 0, so that any mean of the family will do.
     guess = float(means[seen].mean()) if seen.any() else family.some_mean
-    mu = family.clipped(np.where(seen, means, guess))  # sums of prices are rounded
+    mu = np.where(seen, means, family.clipped(np.full(means.size, guess)))
     level = np.where(seen, math.log(1.0 + rounds) / np.maximum(pulls, 1.0), math.inf)
     fit = structure.project(mu, pulls, family)
     leader = int(np.argmax(fit.means))

@@ -15,7 +15,6 @@ from armature.arrays import Floats
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_of_log
-from armature.families.per_arm import with_entry, without_entry
 from armature.limits import checked_scales
 from armature.streams import Source, Stream, next_gamma
 
@@ -197,23 +196,27 @@ class Bernoulli(Family):
         return Bernoulli([self.scale[i] for i in order]) if isinstance(self.scale, tuple) else self
 
     @property
-    def parameter(self) -> float:
-        """The scale; the largest where each arm has one."""
-        return float(np.max(self.scale))
-
-    @property
     def mirror(self) -> float | None:
         return self.parameter if self.alike else None
 
     @property
     def arm_facts(self) -> tuple[str, ...]:
-        return () if self.n_arms is None else ("scale",)
+        return ("scale",) if isinstance(self.scale, tuple) else ()
 
     def with_arm(self, at: int, facts: Mapping[str, Any]) -> Bernoulli:
-        return Bernoulli(with_entry(self.scale, at, facts.get("scale")))
+        if not isinstance(self.scale, tuple):
+            return self
+        return Bernoulli([*self.scale[:at], facts["scale"], *self.scale[at:]])
 
     def without_arm(self, arm: int) -> Bernoulli:
-        return Bernoulli(without_entry(self.scale, arm))
+        if not isinstance(self.scale, tuple):
+            return self
+        return Bernoulli([*self.scale[:arm], *self.scale[arm + 1 :]])
+
+    @property
+    def parameter(self) -> float:
+        """The scale; the largest where each arm has one."""
+        return float(np.max(self.scale))
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

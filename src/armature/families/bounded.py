@@ -123,6 +123,10 @@ class Bounded(Family):
         return Interval(self.low, self.high)
 
     @property
+    def mirror(self) -> float:
+        return self.low + self.high
+
+    @property
     def parameter(self) -> float:
         """The length of the interval."""
         return self.high - self.low
@@ -130,7 +134,3 @@ class Bounded(Family):
     @property
     def shift(self) -> float:
         return self.low
-
-    @property
-    def mirror(self) -> float:
-        return self.low + self.high

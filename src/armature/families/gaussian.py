@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from armature.arrays import Floats
 from armature.errors import ArmatureError
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
-from armature.families.per_arm import with_entry, without_entry
 from armature.limits import checked_scales
 from armature.streams import Source, Stream, next_unit, normal_quantile
 
@@ -196,13 +194,17 @@ class Gaussian(Family):
 
     @property
     def arm_facts(self) -> tuple[str, ...]:
-        return () if self.n_arms is None else ("sigma",)
+        return ("sigma",) if isinstance(self.sigma, tuple) else ()
 
     def with_arm(self, at: int, facts: Mapping[str, Any]) -> Gaussian:
-        return dataclasses.replace(self, sigma=with_entry(self.sigma, at, facts.get("sigma")))
+        if not isinstance(self.sigma, tuple):
+            return self
+        return Gaussian([*self.sigma[:at], facts["sigma"], *self.sigma[at:]])
 
     def without_arm(self, arm: int) -> Gaussian:
-        return dataclasses.replace(self, sigma=without_entry(self.sigma, arm))
+        if not isinstance(self.sigma, tuple):
+            return self
+        return Gaussian([*self.sigma[:arm], *self.sigma[arm + 1 :]])
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

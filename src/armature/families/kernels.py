@@ -48,6 +48,13 @@ def of_arm(family: FamilyRecord, k: int) -> FamilyRecord:
 
 
 @inlined
+def inside(family: FamilyRecord, k: int, mean: float) -> float:
+    """The mean of some rewards of arm k, in its domain even after rounding."""
+    own = of_arm(family, k)
+    return min(max(mean, own.low), own.high)
+
+
+@inlined
 def unit_gaussian(family: FamilyRecord) -> FamilyRecord:
     """Gaussian rewards of variance 1, for as many arms."""
     return FamilyRecord(

@@ -81,14 +81,12 @@ class Chooser:
 
     def _bounds(self, history: History, allowed: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Of each arm's mean; -inf for what is excluded, (-inf, inf) where nothing is known."""
-        low = np.full(allowed.size, -math.inf)
-        high = np.where(allowed, math.inf, -math.inf)
-        family, told = self.decisions.informed_family(), history.pulls > 0.0
-        means = family.clipped(np.where(told, history.means, family.some_mean))
+        family = self.decisions.informed_family()
+        seen = allowed & (history.pulls > 0.0)
+        means = family.clipped(np.where(seen, history.means, family.some_mean))
         level = math.log1p(float(history.clock[0])) / np.maximum(history.pulls, 1.0)
-        seen = allowed & told
-        low[seen] = np.asarray(family.lower(means, level))[seen]
-        high[seen] = np.asarray(family.upper(means, level))[seen]
+        low = np.where(seen, family.lower(means, level), -math.inf)
+        high = np.where(allowed, np.where(seen, family.upper(means, level), math.inf), -math.inf)
         return low, high
 
     def draw_free(self, history: History, allowed: Open) -> tuple[int, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from armature.arrays import Floats, Ints
 from armature.decisions import no_such_arm
 from armature.families import FamilyRecord
 from armature.families.estimation import estimate_variance
+from armature.families.kernels import inside
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, History
 from armature.policies.records import make_history
@@ -124,6 +126,7 @@ def play(
     drawn = rewards.drawn
     checkpoints = record.checkpoints
     estimated = model.family.estimated
+    bounded = family.high < math.inf
     total = record.total[0]
     first = gaps.size if each_arm_first else 0
     for t in range(clock[0], clock[0] + rounds):
@@ -145,6 +148,8 @@ def play(
         pulls[arm] += 1.0
         sums[arm] += reward
         means[arm] = sums[arm] / pulls[arm]
+        if bounded:
+            means[arm] = inside(family, arm, means[arm])
         if estimated:
             history.squares[arm] += (reward - before) * (reward - means[arm])
         clock[0] = t + 1
