@@ -273,7 +273,7 @@ class Bandit:
         >>> from armature.policies import UCB
         >>> from armature.structures import Unconstrained
         >>> bandit = Bandit(UCB(), Unconstrained(4), floor=0.05)
-        >>> bandit.probabilities().values.tolist()
+        >>> bandit.probabilities().values.round(2).tolist()
         [0.85, 0.05, 0.05, 0.05]
         """
         draws, allowed = checked_count(draws, "draws"), self._allowed(exclude)
