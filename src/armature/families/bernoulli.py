@@ -173,6 +173,12 @@ class Bernoulli(Family):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", checked_scales(self.scale, "scale"))
 
+    def __repr__(self) -> str:
+        if self.scale == 1.0:
+            return "Bernoulli()"
+        scale = list(self.scale) if isinstance(self.scale, tuple) else self.scale
+        return f"Bernoulli(scale={scale})"
+
     @classmethod
     def examples(cls) -> tuple[Bernoulli, ...]:
         return cls(), cls(scale=5.0)

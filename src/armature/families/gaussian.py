@@ -139,6 +139,10 @@ class Gaussian(Family):
                 f"told; got sigma={self.sigma!r}."
             )
 
+    def __repr__(self) -> str:
+        sigma = list(self.sigma) if isinstance(self.sigma, tuple) else self.sigma
+        return f"Gaussian(sigma={sigma})" if self.known else f"Gaussian(sigma={sigma}, known=False)"
+
     @classmethod
     def examples(cls) -> tuple[Gaussian, ...]:
         return cls(), cls(sigma=0.1)
