@@ -21,7 +21,9 @@ SECTION = re.compile(r"<!-- ([\w-]+) -->\n\n(.*?)\n<!-- end -->", re.DOTALL)
 POLICIES = (
     "Challenger", "ProjectedThompson", "StructuredUCB", "SPk", "IMED", "ThompsonSampling", "KLUCB",
 )  # fmt: skip
-SPECIALISED = ("OSUB", "CATSE", "SparseUCB", "LinUCB", "EndOfOptimism")
+SPECIALISED = (
+    "OSUB", "IMEDUB", "UnimodalThompson", "CATSE", "SparseUCB", "LinUCB", "EndOfOptimism", "IDS",
+)  # fmt: skip
 
 
 def by_structure(cases: pd.DataFrame) -> str:

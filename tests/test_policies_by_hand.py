@@ -13,9 +13,11 @@ from armature.testing import discover
 
 BY_SEQUENCE = (
     am.SPk, am.SPLambda, am.OSSB, am.UCB, am.KLUCB, am.StructuredUCB, am.LinUCB, am.CATSE,
-    am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED,
+    am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.IMEDUB, am.IDS,
 )  # fmt: skip
-BY_FREQUENCY = (am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger)
+BY_FREQUENCY = (
+    am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger, am.UnimodalThompson,
+)  # fmt: skip
 TWO = am.Unconstrained(2)
 SEEDS = 4000
 ln = math.log
@@ -304,6 +306,29 @@ def test_osub() -> None:
     assert pulled(am.OSUB(), am.Unimodal(4), rewards, 11) == expected
 
 
+def test_imed_ub() -> None:
+    """Means 0, 1, 0.5, 0.9: arm 1 leads, arm 3 is not its neighbour.
+
+    ln N1 against N0 / 2 + ln N0 and N2 / 8 + ln N2.
+    """
+    assert 1 / 8 < 1 / 2 < ln(2) < 2 / 8 + ln(2) < ln(3) < ln(4) < 3 / 8 + ln(3) < ln(5)
+    assert 2 / 2 + ln(2) > ln(5)  # so arm 0 is done after its second pull
+    rewards = [[0], [1], [0.5], [0.9]]
+    expected = [0, 1, 2, 3, 1, 2, 0, 1, 2, 1, 1, 2]
+    assert pulled(am.IMEDUB(), am.Unimodal(4), rewards, 12) == expected
+
+
+def test_ids() -> None:
+    """Features (1, 0) and (0, 2), ridge 1, rewards 5 and 0.
+
+    Nothing is known: both regrets are equal, and arm 1 is longer. Then |x| in the norm of G^-1 is 1
+    against 2 / sqrt(5), so that arm 0 tells more. Then theta = (5 / 2, 0), and the evidence is
+    (5 / 2)^2 / 2 over |x_0 - x_1|^2 = 1 / 2 + 4 / 5.
+    """
+    assert ln(3) < (5 / 2) ** 2 / (2 * (1 / 2 + 4 / 5))  # 2.40 > 1.10
+    assert pulled(am.IDS(), am.Linear([[1, 0], [0, 2]]), [[5], [0]], 5) == [1, 0, 0, 0, 0]
+
+
 def test_sparse_ucb() -> None:
     """Two of three arms are above 0; a = 4 and sigma = 1 make the terms sqrt(16 ln(.) / N)."""
 
@@ -356,6 +381,18 @@ def assert_frequency(
         hits += b.ask() == arm
     deviation = math.sqrt(probability * (1 - probability) / SEEDS)
     assert abs(hits / SEEDS - probability) <= 4.5 * deviation
+
+
+def test_unimodal_thompson() -> None:
+    """Means 1 and 0: the first of two rounds is the leader's, then N(-1, 1/2 + 1) decides."""
+    hits, p = 0, normal_cdf(-1 / math.sqrt(1.5))
+    for seed in range(SEEDS):
+        bandit = am.Bandit(am.UnimodalThompson(), am.Unimodal(2), seed=seed)
+        bandit.tell([0, 1], [1.0, 0.0])
+        assert bandit.ask() == 0
+        bandit.tell(0, 1.0)
+        hits += bandit.ask() == 1
+    assert abs(hits / SEEDS - p) <= 4.5 * math.sqrt(p * (1 - p) / SEEDS)
 
 
 def normal_cdf(x: float) -> float:

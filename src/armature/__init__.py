@@ -20,7 +20,9 @@ from armature.families import (
 from armature.instance import Instance
 from armature.policies import (
     CATSE,
+    IDS,
     IMED,
+    IMEDUB,
     KLUCB,
     MINTS,
     OSSB,
@@ -40,6 +42,7 @@ from armature.policies import (
     SPLambda,
     StructuredUCB,
     ThompsonSampling,
+    UnimodalThompson,
 )
 from armature.simulation import Paired, Results, simulate
 from armature.structures import (
@@ -69,7 +72,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CATSE",
+    "IDS",
     "IMED",
+    "IMEDUB",
     "KLUCB",
     "MINTS",
     "OSSB",
@@ -123,6 +128,7 @@ __all__ = [
     "ThompsonSampling",
     "Unconstrained",
     "Unimodal",
+    "UnimodalThompson",
     "UnimodalTree",
     "Union",
     "__version__",

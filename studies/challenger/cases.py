@@ -10,7 +10,9 @@ import numpy as np
 
 from armature import (
     CATSE,
+    IDS,
     IMED,
+    IMEDUB,
     KLUCB,
     MINTS,
     OSSB,
@@ -40,6 +42,7 @@ from armature import (
     ThompsonSampling,
     Unconstrained,
     Unimodal,
+    UnimodalThompson,
 )
 from armature.arrays import Floats
 from armature.experiments import load_instance
@@ -48,8 +51,8 @@ from armature.experiments.figure import PANELS
 LARGE = 12  # arms, beyond which SPLambda and OSSB are left out: they would take most of the time
 SPECIALISED: dict[str, tuple[Policy, ...]] = {  # what was made for one structure
     "categorised": (CATSE(),),
-    "linear": (EndOfOptimism(), LinUCB()),
-    "unimodal": (OSUB(),),
+    "linear": (EndOfOptimism(), LinUCB(), IDS()),
+    "unimodal": (OSUB(), IMEDUB(), UnimodalThompson()),
     "sparse": (SparseUCB(),),
 }
 FAST = ("unconstrained", "unimodal", "categorised", "sparse", "linear")  # and elsewhere, too
