@@ -12,14 +12,20 @@ from armature import UCB, Challenger, Results
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import claim_folder
 from armature.experiments.run import run_experiment
-from studies.challenger.ablations import ablation_cases, posterior_cases
-from studies.challenger.cases import Case, mints_cases, panel_cases, random_cases
+from studies.challenger.ablations import ablation_cases
+from studies.challenger.cases import (
+    DECIDING,
+    GROUPS,
+    Case,
+    mints_cases,
+    panel_cases,
+    random_cases,
+)
 from studies.challenger.search import search
 from studies.challenger.size import Size
 from studies.challenger.tables import Study, write_tables
 
 SEED = 0
-ALLOWED = "studies.challenger"  # where the files of results may find our own policy
 LONG = (Challenger(), UCB())
 
 
@@ -28,7 +34,8 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
     panels = panel_cases()
     long = [Case(case.group, 0, case.instance, LONG) for case in panels]
-    randoms = random_cases(size.per_group)
+    others = random_cases(size.per_group, [g for g in GROUPS if g not in DECIDING])
+    deciding = random_cases(size.per_deciding_group, DECIDING)
     with Progress(
         TextColumn("{task.description:<28}"),
         BarColumn(),
@@ -45,14 +52,7 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
             for case in chosen:
                 progress.update(bar, now=case.name)
                 experiment = Experiment(
-                    case.name,
-                    case.instance,
-                    case.policies,
-                    horizon,
-                    R,
-                    SEED,
-                    {},
-                    allow="studies.challenger",
+                    case.name, case.instance, case.policies, horizon, R, SEED, {}
                 )
                 folder = out / name / case.name
                 found[case.name] = run_experiment(
@@ -65,12 +65,12 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
         study = Study(
             panels=run("panels", panels, size.horizon, size.panel_repetitions),
             mints=run("mints", mints_cases(), size.horizon, size.few_repetitions),
-            random=run("random instances", randoms, size.horizon, size.repetitions),
+            random=run("random instances", others, size.horizon, size.repetitions)
+            | run("deciding groups", deciding, size.horizon, size.deciding_repetitions),
             ablations=run("ablations", ablation_cases(), size.horizon, size.panel_repetitions // 2),
-            posterior=run("posterior", posterior_cases(), size.horizon, size.few_repetitions),
             long=run("longer horizons", long, size.long_horizon, size.long_repetitions),
             failures=search(out / "search", size, workers, progress),
-            groups={case.name: case.group for case in randoms},
+            groups={case.name: case.group for case in [*others, *deciding]},
         )
     write_tables(study, out)
     return study
