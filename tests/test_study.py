@@ -20,7 +20,7 @@ from studies.challenger import search as searching
 from studies.challenger.__main__ import app
 from studies.challenger.cases import DECIDING, GROUPS, mints_cases, panel_cases, random_cases
 from studies.challenger.size import FULL, QUICK, SHORT, Size
-from studies.challenger.tables import Study, group_difference, group_rival, growth, verdicts
+from studies.challenger.tables import Study, group_difference, group_rival, growth, tables, verdicts
 
 
 def study(*arguments: str) -> tuple[int, str]:
@@ -115,7 +115,10 @@ def test_the_aims_by_hand() -> None:
     study = Study({"p-00": lost}, {}, {"g-00": won}, {}, {"p-00": long}, [], {"g-00": "g"})
     measured = [row.split("|")[3].strip() for row in verdicts(study).splitlines()[2:]]
     assert measured == [
-        "0 of 1", "1 of 1", "0.500", "nan", "nan", "1 of 1", "50.0%", "1.09 to 1.09",
+        "0 of 1", "1 of 1", "0.500", "1 of 1", "50.0%", "1.09 to 1.09",
+    ]  # fmt: skip
+    assert list(tables(study)) == [
+        "aims", "panels", "panel-differences", "growth", "groups", "rivals",
     ]  # fmt: skip
 
 
@@ -148,10 +151,13 @@ def test_the_search_uses_the_workers_that_it_is_given(monkeypatch: pytest.Monkey
 
 
 def test_where_it_goes_and_with_how_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen = []
+    seen, chosen = [], []
 
-    def run_study(out: Path, size: Size, workers: int | None, console: object) -> None:
+    def run_study(
+        out: Path, size: Size, workers: int | None, console: object, parts: object
+    ) -> None:
         seen.append((str(out), size, workers))
+        chosen.append(parts)
 
     monkeypatch.setattr(running, "run_study", run_study)
     assert study()[0] == study("--quick", "--workers", "2")[0] == study("--out", "x")[0] == 0
@@ -163,6 +169,12 @@ def test_where_it_goes_and_with_how_many_workers(monkeypatch: pytest.MonkeyPatch
         ("out-study-short", SHORT, None),
     ]
     assert study("--workers", "0")[0] == 2
+    assert study("--only", "long", "--only", "groups")[0] == 0
+    assert chosen[0] == running.PARTS
+    assert chosen[-1] == ["long", "groups"]
+    code, output = study("--only", "longer")
+    assert code == 2
+    assert "there is no part ['longer']" in " ".join(output.split())
 
 
 def test_only_public_modules_are_imported() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from armature.errors import ArmatureError
 from armature.terminal import complaints, failing, output, speak_utf8, visible
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -28,6 +29,10 @@ def study(
         bool,
         typer.Option("--short", help="Fewer instances and runs, into out-study-short."),
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="One part of it: panels, groups, long, search, ablations or mints."),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
     ] = None,
@@ -37,14 +42,17 @@ def study(
     Takes hours; with --short, about half of one. Interrupted, it goes on where it was when it is
     run again.
     """
-    from studies.challenger.run import run_study
+    from studies.challenger.run import PARTS, run_study
     from studies.challenger.size import FULL, QUICK, SHORT
 
     size, name = (QUICK, "-quick") if quick else (SHORT, "-short") if short else (FULL, "")
     folder = out or Path(f"out-study{name}")
     with failing(f"what is finished is kept in {folder}"):
-        run_study(folder, size, workers, complaints())
-    for what, name in (("tables", "tables.md"), ("picture", "ratios.png")):
+        unknown = set(only or ()) - set(PARTS)
+        if unknown:
+            raise ArmatureError(f"there is no part {sorted(unknown)}: one of {', '.join(PARTS)}.")
+        run_study(folder, size, workers, complaints(), only or PARTS)
+    for what, name in (("tables", "tables.md"), ("numbers", "cases.csv")):
         output().print(f"the {what}: {visible(str(folder / name))}", soft_wrap=True)
 
 

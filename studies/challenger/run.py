@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -27,10 +27,17 @@ from studies.challenger.tables import Study, write_tables
 
 SEED = 0
 LONG = (Challenger(), UCB())
+PARTS = ("panels", "groups", "long", "search", "ablations", "mints")
 
 
-def run_study(out: Path, size: Size, workers: int | None, console: Console) -> Study:
-    """Run what is missing and write the tables."""
+def run_study(
+    out: Path,
+    size: Size,
+    workers: int | None,
+    console: Console,
+    parts: Collection[str] = PARTS,
+) -> Study:
+    """Run what is missing of some parts and write their tables."""
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
     panels = panel_cases()
     long = [Case(case.group, 0, case.instance, LONG) for case in panels]
@@ -62,14 +69,24 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
             progress.update(bar, now="")
             return found
 
+        def part(name: str, *batches: tuple[str, Sequence[Case], int, int]) -> dict[str, Results]:
+            found: dict[str, Results] = {}
+            for batch in batches if name in parts else ():
+                found |= run(*batch)
+            return found
+
+        T, R = size.horizon, size.panel_repetitions
         study = Study(
-            panels=run("panels", panels, size.horizon, size.panel_repetitions),
-            mints=run("mints", mints_cases(), size.horizon, size.few_repetitions),
-            random=run("random instances", others, size.horizon, size.repetitions)
-            | run("deciding groups", deciding, size.horizon, size.deciding_repetitions),
-            ablations=run("ablations", ablation_cases(), size.horizon, size.panel_repetitions // 2),
-            long=run("longer horizons", long, size.long_horizon, size.long_repetitions),
-            failures=search(out / "search", size, workers, progress),
+            panels=part("panels", ("panels", panels, T, R)),
+            mints=part("mints", ("mints", mints_cases(), T, size.few_repetitions)),
+            random=part(
+                "groups",
+                ("random instances", others, T, size.repetitions),
+                ("deciding groups", deciding, T, size.deciding_repetitions),
+            ),
+            ablations=part("ablations", ("ablations", ablation_cases(), T, R // 2)),
+            long=part("long", ("longer horizons", long, size.long_horizon, size.long_repetitions)),
+            failures=search(out / "search", size, workers, progress) if "search" in parts else [],
             groups={case.name: case.group for case in [*others, *deciding]},
         )
     write_tables(study, out)

@@ -226,9 +226,30 @@ def growth(results: Results, policy: str) -> float:
 
 
 def verdicts(study: Study) -> str:
-    """Each aim, and what was measured."""
+    """Each aim of the parts that were run, and what was measured."""
+    rows: list[list[str]] = []
+    if study.panels:
+        panels = [r.paired(MINE, best_other(r)).low <= 0.0 for r in study.panels.values()]
+        what = "panels on which no other policy is clearly below it (paired, 95 %)"
+        rows.append([what, "all", f"{sum(panels)} of {len(panels)}"])
+    if study.random:
+        rows += group_verdicts(study)
+    for against, most in (("the best other", "1.15"), ("UCB", "1.00")):
+        found = [f.ratio for f, _ in study.failures if f.against == against]
+        if found:
+            rows.append([f"the search's worst instance, over {against}", most, f"{max(found):.2f}"])
+    if study.long:
+        stuck = max(share_stuck(r, MINE) for r in study.long.values())
+        rows.append(["stuck runs on the panels at the longest horizon", "none", f"{stuck:.1%}"])
+        grown = [g for g in (growth(r, MINE) for r in study.long.values()) if not np.isnan(g)]
+        measured = f"{min(grown):.2f} to {max(grown):.2f}"
+        rows.append(["growth over the last decade there, over V ln 10", "0.8 to 1.2", measured])
+    return markdown_table(["", "aim", "measured"], rows)
+
+
+def group_verdicts(study: Study) -> list[list[str]]:
+    """Those of the random instances."""
     groups = list(grouped(study).values())
-    panels = [r.paired(MINE, best_other(r)).low <= 0.0 for r in study.panels.values()]
     below = [above <= error for above, error in map(group_difference, groups)]
     ratios = [final(r, MINE).mean() / final(r, best_other(r)).mean() for r in study.random.values()]
     tails = []
@@ -237,47 +258,38 @@ def verdicts(study: Study) -> str:
             np.quantile(np.concatenate([final(r, p) for r in cases]), 0.99) for p in (MINE, "SPk")
         )
         tails.append(mine <= spk)
-    found = {
-        against: max((f.ratio for f, _ in study.failures if f.against == against), default=np.nan)
-        for against in ("the best other", "UCB")
-    }
-    stuck = [share_stuck(r, MINE) for r in study.long.values()]
-    grown = [g for g in (growth(r, MINE) for r in study.long.values()) if not np.isnan(g)]
-    rows = [
-        ["panels on which no other policy is clearly below it (paired, 95 %)", "all",
-         f"{sum(panels)} of {len(panels)}"],
+    return [
         ["groups in which no other policy is clearly below it", "95 %",
          f"{sum(below)} of {len(below)}"],
         ["geometric mean of its regret over the best other policy's", "0.93",
          f"{np.exp(np.mean(np.log(ratios))):.3f}"],
-        ["the search's worst instance, over the best other", "1.15",
-         f"{found['the best other']:.2f}"],
-        ["the search's worst instance, over UCB", "1.00", f"{found['UCB']:.2f}"],
         ["groups in which its 99th percentile is no worse than SPk's", "all",
          f"{sum(tails)} of {len(tails)}"],
-        ["stuck runs on the panels at the longest horizon", "none",
-         f"{max(stuck, default=np.nan):.1%}"],
-        ["growth over the last decade there, over V ln 10", "0.8 to 1.2",
-         f"{min(grown, default=np.nan):.2f} to {max(grown, default=np.nan):.2f}"],
     ]  # fmt: skip
-    return markdown_table(["", "aim", "measured"], rows)
+
+
+def tables(study: Study) -> dict[str, str]:
+    """Each table of the parts that were run, by its name."""
+    found = {"aims": verdicts(study)}
+    if study.panels:
+        found |= {"panels": panel_table(study), "panel-differences": panel_differences(study)}
+    if study.mints:
+        found["mints"] = ablation_table(study.mints)
+    if study.long:
+        found["growth"] = growth_table(study)
+    if study.random:
+        found |= {"groups": group_table(study), "rivals": rival_table(study)}
+    if study.ablations:
+        found["ablations"] = ablation_table(study.ablations)
+    if study.failures:
+        found["failures"] = failure_table(study)
+    return found
 
 
 def write_tables(study: Study, out: Path) -> None:
-    """tables.md with all tables, cases.csv with all numbers, and pictures."""
-    sections = {
-        "aims": verdicts(study),
-        "panels": panel_table(study),
-        "panel-differences": panel_differences(study),
-        "mints": ablation_table(study.mints),
-        "growth": growth_table(study),
-        "groups": group_table(study),
-        "rivals": rival_table(study),
-        "ablations": ablation_table(study.ablations),
-        "failures": failure_table(study),
-    }
+    """tables.md with the tables, cases.csv with the numbers, and pictures."""
     text = "\n".join(
-        f"<!-- {name} -->\n\n{table}\n<!-- end -->\n" for name, table in sections.items()
+        f"<!-- {name} -->\n\n{table}\n<!-- end -->\n" for name, table in tables(study).items()
     )
     write_text(out / "tables.md", text)
     rows = []
@@ -298,7 +310,8 @@ def write_tables(study: Study, out: Path) -> None:
             )
     frame = pd.DataFrame(rows)
     write_text(out / "cases.csv", frame.to_csv(index=False, lineterminator="\n"))
-    plot_ratios(frame, MINE, out / "ratios.png")
+    if rows:
+        plot_ratios(frame, MINE, out / "ratios.png")
     panels = [
         Panel(
             f"{f.kind}, against {f.against}",
@@ -308,4 +321,5 @@ def write_tables(study: Study, out: Path) -> None:
         )
         for f, results in study.failures
     ]
-    plot_panels(panels, [out / "failures.png"], band=2.0)
+    if panels:
+        plot_panels(panels, [out / "failures.png"], band=2.0)
