@@ -147,6 +147,7 @@ OPTIONS = (
     {"patience": 0.0, "price": 2.0},
     {"draw": "sample", "patience": 50.0},
     {"draw": "sample"},
+    {"share": 0.5},
     {"draw": "tail", "patience": 50.0, "price": 2.0},
 )
 MATCHES = [(name, LOUD, {}) for name in CASES]
@@ -259,6 +260,8 @@ def test_options_are_checked() -> None:
         am.Challenger(draw="x")
     with pytest.raises(am.ArmatureError, match="price must be a number, at least 0 and at most 4"):
         am.Challenger(price=5.0)
+    with pytest.raises(am.ArmatureError, match="share must be a probability, at least 0"):
+        am.Challenger(share=1.5)
     with pytest.raises(am.ArmatureError, match="patience must be a number, at least 0"):
         am.Challenger(patience=-1.0)
 

@@ -317,8 +317,11 @@ class ChallengerTwin(Twin):
         k = int(np.argmax(gain))
         if k == i or gain[k] == math.inf:
             return [k]
-        odds = [told[a] / regret[a] ** 2 for a in (i, k)]
-        return [i] if self.units()[0] * sum(odds) < odds[0] else [k]
+        share = self.options.share
+        if share is None:
+            odds = [told[a] / regret[a] ** 2 for a in (i, k)]
+            share = odds[0] / sum(odds)
+        return [i] if self.units()[0] < share else [k]
 
     def least_regret(self, top: float, pulls: float) -> float:
         match self.family:

@@ -47,6 +47,7 @@ class ChallengerState(NamedTuple):
     draw: int
     patience: float
     price: float
+    share: float  # below 0: in proportion
 
 
 @inlined
@@ -158,9 +159,12 @@ def answer(
                 k = a
     if k == i or most == math.inf:
         return k
-    own = divergence(model.family, pr[i], lam[i]) / max(pr[j] - pr[i], least) ** 2
-    other = divergence(model.family, pr[k], lam[k]) / max(pr[j] - pr[k], least) ** 2
-    return i if next_unit(stream) * (own + other) < own else k
+    share = state.share
+    if share < 0.0:
+        own = divergence(model.family, pr[i], lam[i]) / max(pr[j] - pr[i], least) ** 2
+        other = divergence(model.family, pr[k], lam[k]) / max(pr[j] - pr[k], least) ** 2
+        share = own / (own + other)
+    return i if next_unit(stream) < share else k
 
 
 @kernel
@@ -210,6 +214,8 @@ class Challenger(CompiledPolicy):
         erfc(sqrt(G_i)) / 2, the leader having 1. With a large patience, only who is drawn.
     price : float
         The power of the regret by which k is found, at least 0.
+    share : float, optional
+        How often i is pulled where k is another arm; None: in proportion, as above.
 
     Guarantee
     ---------
@@ -233,6 +239,7 @@ class Challenger(CompiledPolicy):
     patience: float = 1.0
     draw: str = "none"
     price: float = 1.0
+    share: float | None = None
 
     tells_exploration_apart: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
@@ -243,13 +250,14 @@ class Challenger(CompiledPolicy):
         check_number(self, "patience")
         check_choice(self, "draw", DRAWS)
         check_number(self, "price", high=4.0)
+        check_number(self, "share", high=1.0, what="a probability", optional=True)
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:
         return (
             cls(),
             cls(draw="sample", patience=50.0, price=2.0),
-            cls(draw="tail", patience=0.0),
+            cls(draw="tail", patience=0.0, share=0.2),
         )
 
     def explain(self, belief: Belief) -> str:
@@ -288,4 +296,5 @@ class Challenger(CompiledPolicy):
             draw=DRAWS.index(self.draw),
             patience=float(self.patience),
             price=float(self.price),
+            share=-1.0 if self.share is None else float(self.share),
         )
