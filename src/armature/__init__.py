@@ -23,7 +23,9 @@ from armature.online.probabilities import Probabilities
 from armature.online.tickets import Decision
 from armature.policies import (
     CATSE,
+    IDS,
     IMED,
+    IMEDUB,
     KLUCB,
     MINTS,
     OSSB,
@@ -43,6 +45,7 @@ from armature.policies import (
     SPLambda,
     StructuredUCB,
     ThompsonSampling,
+    UnimodalThompson,
 )
 from armature.simulation import Paired, Results, simulate
 from armature.structures import (
@@ -72,7 +75,9 @@ __version__ = "0.2.0"
 
 __all__ = [
     "CATSE",
+    "IDS",
     "IMED",
+    "IMEDUB",
     "KLUCB",
     "MINTS",
     "OSSB",
@@ -129,6 +134,7 @@ __all__ = [
     "ThompsonSampling",
     "Unconstrained",
     "Unimodal",
+    "UnimodalThompson",
     "UnimodalTree",
     "Union",
     "__version__",
