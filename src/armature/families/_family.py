@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from armature._compile import Kernel
 from armature.arrays import Floats
 from armature.errors import ArmatureError
 from armature.families._formulas import Formulas, addresses
@@ -85,6 +86,9 @@ class Family:
     support: ClassVar[Interval]
     convex: ClassVar[bool] = True
     formulas: ClassVar[Formulas]
+    # (p, n, total): the log-likelihood of n rewards of that total at their own mean, less the log of
+    # their marginal likelihood under a prior fixed in advance; None: no evidence can be had
+    learning_cost: ClassVar[Kernel[[float, float, float], float] | None] = None
 
     @classmethod
     def examples(cls) -> tuple[Family, ...]:

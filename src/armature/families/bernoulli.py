@@ -14,6 +14,7 @@ from armature.arrays import Floats
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_of_log
+from armature.families.mixtures import log_factorial, log_gamma_half
 from armature.streams import Source, Stream, next_gamma
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
@@ -126,6 +127,15 @@ def posterior(
         out[k] = a / (a + b)
 
 
+@kernel
+def learning_cost(p: float, n: float, total: float) -> float:
+    """Prior: Jeffreys's, Beta(1/2, 1/2)."""
+    if n <= 0.0:
+        return 0.0
+    ones = log_gamma_half(total)
+    return math.log(math.pi) + log_factorial(n) - ones - log_gamma_half(n - total)
+
+
 @dataclass(frozen=True)
 class Bernoulli(Family):
     """Rewards that are 1 with probability `mean` and otherwise 0.
@@ -155,6 +165,7 @@ class Bernoulli(Family):
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
+    learning_cost: ClassVar = learning_cost
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None
