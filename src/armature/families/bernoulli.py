@@ -167,6 +167,10 @@ class Bernoulli(Family):
     )
     learning_cost: ClassVar = learning_cost
 
+    @property
+    def mirror(self) -> float:
+        return 1.0
+
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None
     ) -> npt.ArrayLike:
