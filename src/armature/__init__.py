@@ -7,6 +7,7 @@ from armature._compile import kernel
 from armature.bandit import Bandit
 from armature.bounds import Alternative, Game, LowerBound, lower_bound, solve_game
 from armature.errors import ArmatureError
+from armature.evidence import Evidence
 from armature.explanation import Explanation
 from armature.families import (
     Bernoulli,
@@ -31,6 +32,7 @@ from armature.policies import (
     Challenger,
     CompiledPolicy,
     EndOfOptimism,
+    Guarded,
     History,
     LinUCB,
     Policy,
@@ -89,6 +91,7 @@ __all__ = [
     "Concave",
     "Decision",
     "EndOfOptimism",
+    "Evidence",
     "Explanation",
     "Exponential",
     "Family",
@@ -96,6 +99,7 @@ __all__ = [
     "Formulas",
     "Game",
     "Gaussian",
+    "Guarded",
     "History",
     "Instance",
     "Intersection",

@@ -19,8 +19,8 @@ Floats = npt.NDArray[np.float64]
 class Instance:
     """Means that are in a structure, with a unique best arm.
 
-    With `strict=False` the means may lie outside of the structure: it is then what a policy is told,
-    and wrong. That is for studying what a wrong structure costs; there is no lower bound then.
+    With `strict=False` the means may lie outside of the structure: it is what a policy is told, and
+    wrong. That is for studying what a wrong structure costs; there is no lower bound then.
 
     >>> from armature.structures import Unimodal
     >>> instance = Instance(Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])

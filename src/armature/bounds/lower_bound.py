@@ -110,7 +110,7 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
 
 
 def bound_or_none(instance: Instance) -> LowerBound | None:
-    """The lower bound; None where the structure is wrong, or, with a warning, where it is not found.
+    """The lower bound; None where the structure is wrong, and, with a warning, if it is not found.
 
     For tables and pictures of results, which are worth having without it.
     """

@@ -86,8 +86,8 @@ class Family:
     support: ClassVar[Interval]
     convex: ClassVar[bool] = True
     formulas: ClassVar[Formulas]
-    # (p, n, total): the log-likelihood of n rewards of that total at their own mean, less the log of
-    # their marginal likelihood under a prior fixed in advance; None: no evidence can be had
+    # (p, n, total): the log-likelihood of n rewards of that total at their own mean, less the log
+    # of their marginal likelihood under a prior fixed in advance; None: no evidence can be had
     learning_cost: ClassVar[Kernel[[float, float, float], float] | None] = None
 
     @classmethod

@@ -1,11 +1,11 @@
 """What it costs not to know a mean: for the evidence against a structure (`armature.evidence`).
 
-The rewards of an arm are likeliest at their own mean. Who does not know it, and has a prior instead,
-gives them a marginal likelihood that is less; the logarithm of the ratio is the *learning cost*,
-about half the logarithm of the number of rewards. The priors are conjugate, so that it is a closed
-form. Where a prior needs a scale and none is known, it is a mixture over scales that are powers of
-4, of which the i-th has the weight 1 / ((i + 1) (i + 2)): all weights together are less than 1, and a
-scale that is wrong by a factor of 1000 costs four more, not a thousand.
+The rewards of an arm are likeliest at their own mean. Who does not know it, and has a prior
+instead, gives them a marginal likelihood that is less; the logarithm of the ratio is the *learning
+cost*, about half the logarithm of the number of rewards. The priors are conjugate, so that it is a
+closed form. Where a prior needs a scale and none is known, it is a mixture over scales that are
+powers of 4, of which the i-th has the weight 1 / ((i + 1) (i + 2)), all of them together less than
+1: means that are a thousand times the first scale cost about ten more, and not half a million.
 """
 
 from __future__ import annotations
