@@ -72,7 +72,8 @@ class Evidence:
         misfit: how far the data are from the structure, as a log-likelihood ratio.
         learning: what the misfit has to exceed, as the arms' means are not known in advance.
         doubt: -ln of a bound on the probability of such a misfit at a time fixed in advance.
-        shares: each arm's part of the misfit, N_k d(mean_k, fitted_k).
+        shares: each arm's part of the misfit, N_k d(mean_k, fitted_k); 0 where the misfit is
+            infinite, as there is no fit then.
         arms: what the arms are called.
         dropped: the round in which a `Guarded` policy has dropped the structure; None: it has not.
             The other numbers are then those of that round.
@@ -96,19 +97,15 @@ class Evidence:
     def carriers(self) -> tuple[Hashable, ...]:
         """The fewest arms that carry four fifths of the misfit, the heaviest first."""
         order = np.argsort(-self.shares, kind="stable")
-        total = float(np.sum(np.minimum(self.shares, 1e300)))
-        found: list[Hashable] = []
-        carried = 0.0
-        for k in order:
-            if carried >= MOST * total or not self.shares[k] > 1e-12:
-                break
-            found.append(self.arms[k])
-            carried += min(float(self.shares[k]), 1e300)
-        return tuple(found)
+        before = np.cumsum(self.shares[order]) - self.shares[order]
+        heavy = (before < MOST * self.shares.sum()) & (self.shares[order] > 1e-12)
+        return tuple(self.arms[k] for k in order[heavy])
 
     def __str__(self) -> str:
         numbers = f"log-evidence {self.log_e:.3g}, refuted at {self.threshold:.3g}"
-        mostly = f"mostly at {_named(self.carriers)}"
+        mostly = f"mostly by {_named(self.carriers)}"
+        if self.misfit == math.inf:
+            mostly = "as no means in it could have given these rewards"
         if self.dropped is not None:
             return (
                 f"The structure was dropped after round {self.dropped}, {mostly}: the log-evidence "
@@ -120,7 +117,10 @@ class Evidence:
                 f"would ever be as high with probability {math.exp(-self.log_e):.1g} at most."
             )
         if self.doubt > self.threshold / 2.0:
-            return f"The data fit the structure badly, {mostly}, but do not refute it ({numbers})."
+            return (
+                f"The data fit the structure badly, mostly at {_named(self.carriers)}, but do not "
+                f"refute it ({numbers})."
+            )
         return f"The data fit the structure ({numbers})."
 
     def to_data(self) -> dict[str, Any]:
@@ -168,9 +168,10 @@ def evidence(
     seen = pulls > 0.0
     means = np.where(seen, sums / np.maximum(pulls, 1.0), family.some_mean)
     fit = structure.project(means, pulls, family)
-    fitted = np.asarray(fit.means)
-    parts = np.asarray(family.divergence(means, fitted))
-    shares = np.where(seen, pulls * np.where(seen, parts, 0.0), 0.0)
+    shares = np.zeros_like(pulls)
+    if fit.cost < math.inf:
+        parts = np.asarray(family.divergence(means, np.asarray(fit.means)))
+        shares[seen] = pulls[seen] * parts[seen]
     learning = total_learning_cost(learning_address(family), family.record, pulls, sums)
     return Evidence(
         log_e=float(fit.cost - learning) if learning < math.inf else -math.inf,

@@ -127,7 +127,7 @@ def watch(state: GuardedState, model: Model, history: History, arm: int, reward:
         verdict[DROPPED] = history.clock[0]
         verdict[LOG_E] = misfit - learning
         verdict[LEARNING] = learning
-        for k in range(N.size):
+        for k in range(N.size if misfit < math.inf else 0):
             state.shares[k] = weighted_divergence(
                 model.family, N[k], history.means[k], state.fitted[k]
             )
