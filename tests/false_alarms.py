@@ -53,18 +53,8 @@ def highest_of(
     """The highest log-evidence of each of some runs."""
     structure, family, K = instance.structure, instance.family, instance.n_arms
     model, costs = make_model(structure, family, ("project",)), learning_address(family)
-    return np.array(
-        [
-            highest_evidence(
-                model,
-                costs,
-                share,
-                make_history(K),
-                make_rewards(instance.means, seed, run),
-                np.zeros(K),
-                rounds,
-                greedy,
-            )  # fmt: skip
-            for run in range(runs)
-        ]
-    )
+    found, fitted = np.zeros(runs), np.zeros(K)
+    for run in range(runs):
+        history, rewards = make_history(K), make_rewards(instance.means, seed, run)
+        found[run] = highest_evidence(model, costs, share, history, rewards, fitted, rounds, greedy)
+    return found

@@ -37,9 +37,8 @@ class GuardTwin:
     def imed(self, mu: np.ndarray) -> int:
         best = int(np.argmax(mu))
         far = np.asarray(self.family.divergence(mu, np.full(self.K, mu[best])))
-        return int(
-            np.argmin(np.where(np.arange(self.K) == best, 0.0, self.N * far) + np.log(self.N))
-        )
+        far[best] = 0.0
+        return int(np.argmin(self.N * far + np.log(self.N)))
 
     def guard(self) -> tuple[str, int]:
         mu = self.sums / self.N
@@ -98,7 +97,7 @@ def compare(
         differences += arm != other
         bandit.tell(arm, rewards[arm, t])
         twin.tell(arm, rewards[arm, t])
-    assert (bandit.evidence().dropped is not None) == twin.dropped
+    differences += (bandit.evidence().dropped is not None) != twin.dropped
     return differences, twin.reasons
 
 
@@ -120,9 +119,9 @@ def test_a_mistake_shows(name: str) -> None:
     guarded = am.Guarded(am.Challenger(), delta=0.1)
     other = am.Guarded(am.Challenger(), **{"delta": 0.1, name: {"audit": 3.0}.get(name, 1e-6)})
     structure, means = WRONG["Monotone"]
-    with pytest.raises(AssertionError):
-        differences, _ = compare(guarded, GuardTwin(other, structure, am.Gaussian(0.5)), means, 300)
-        assert differences == 0
+    twin = GuardTwin(other, structure, am.Gaussian(0.5))
+    differences, _ = compare(guarded, twin, means, 300)
+    assert differences > 0
 
 
 def dropped_bandit() -> am.Bandit:
