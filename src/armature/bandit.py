@@ -13,7 +13,8 @@ import numpy.typing as npt
 from armature.decisions import checked_count, checked_policy, make_decisions
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
 from armature.errors import ArmatureError, check_kind
-from armature.explanation import Explanation, explain
+from armature.evidence import Evidence
+from armature.explanation import Explanation, evidence_of, explain
 from armature.families import Family, Gaussian
 from armature.files import read_text, write_text
 from armature.online.arms import RETIRED, Arms, Retired
@@ -437,6 +438,22 @@ class Bandit:
     def explain(self) -> Explanation:
         """What the policy believes, and what it does next and why; print it, or read its fields."""
         return explain(self._decisions, self._setting.arms, self._goal, self.floor)
+
+    def evidence(self, delta: float | None = None) -> Evidence:
+        """How well the structure fits what was told: print it, read its fields, or `to_json()`.
+
+        If the structure is true, the evidence against it ever reaches its threshold, ln(1 / delta),
+        with probability at most delta, whichever policy chooses and whenever one looks. Without
+        `delta`: that of a `Guarded` policy, or 0.01.
+
+        >>> from armature.policies import Challenger
+        >>> from armature.structures import Monotone
+        >>> bandit = Bandit(Challenger(), Monotone(2))
+        >>> bandit.tell([0, 1] * 50, [2.0, 0.0] * 50)
+        >>> bandit.evidence().refuted
+        True
+        """
+        return evidence_of(self._decisions, self.arms, delta)
 
     def to_json(self) -> str:
         """Everything that the next decisions depend on, for `from_json`."""

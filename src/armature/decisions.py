@@ -144,6 +144,7 @@ class CompiledDecisions(Decisions):
         self.model = make_model(structure, family, policy.oracles)
         self.stream = make_stream(seed, repetition, DECISIONS)
         self._kernel, self._updating, self._saved = policy.choose, policy.update, policy.saved
+        self._reads_history = policy.reads_history
 
     def _choose(self, history: History) -> int:
         return self._kernel(self.state, self._informed_model(), history, self.stream)
@@ -162,7 +163,7 @@ class CompiledDecisions(Decisions):
 
     @property
     def learns_by_itself(self) -> bool:
-        return self._updating is not None
+        return self._updating is not None and not self._reads_history
 
     def moment(self) -> Any:
         arrays = [getattr(self.state, name).copy() for name in self._saved]

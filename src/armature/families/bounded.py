@@ -14,6 +14,7 @@ from armature.families._formulas import Formulas
 from armature.families.bernoulli import (
     curvature,
     divergence,
+    learning_cost,
     lower,
     posterior,
     slope,
@@ -95,6 +96,7 @@ class Bounded(Family):
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
+    learning_cost: ClassVar = learning_cost
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
