@@ -6,7 +6,7 @@ whose clock it is, and what an unreachable database looks like.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -92,6 +92,24 @@ _CLOCKS = {
     "sqlite": sa.text("SELECT (julianday('now') - 2440587.5) * 86400.0"),
     "postgresql": sa.text("SELECT extract(epoch FROM clock_timestamp())::float8"),
 }
+
+
+def adding(table: sa.Table) -> str:
+    """An INSERT of whole rows, for `run_many`."""
+    names = ", ".join(column.name for column in table.columns)
+    return f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(table.columns))})"
+
+
+def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Run a statement for each row, of which each question mark is an entry.
+
+    Straight to the driver: what is written for every decision goes this way, and the general one
+    would cost ten times as much.
+    """
+    if rows:
+        if connection.dialect.name == "postgresql":
+            statement = statement.replace("?", "%s")
+        connection.exec_driver_sql(statement, list(rows))
 
 
 def insert(connection: Connection, table: sa.Table) -> Any:

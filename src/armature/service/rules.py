@@ -29,7 +29,7 @@ class Decide:
         made = self._earlier(work)
         if made is None:
             work.check_running()
-            made = [work.decide(self.unit, self.request_id, place) for place in range(self.n)]
+            made = work.decide(self.unit, self.request_id, self.n)
             if self.request_id is not None:
                 work.requests[self.request_id] = made
         labels = work.engine.labels
@@ -86,9 +86,7 @@ def _reward(work: Work, decision: Decision | None, value: float) -> Result:
         work.expire(decision)
     decision.reward = value
     on_time = decision.status == State.open
-    work.new_rewards.append(
-        {"decision_id": decision.id, "value": value, "status": "applied" if on_time else "late"}
-    )
+    work.new_rewards.append((decision.id, value, "applied" if on_time else "late"))
     if not on_time:
         work.append(Kind.late, decision.id, decision.arm, value)
         return Result(202, "late", "its window has closed: the reward is kept, and not applied.")

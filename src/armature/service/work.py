@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,6 +16,8 @@ from typing import Any, Protocol
 from armature.service.engine import Engine
 from armature.service.schema import Kind, State, Status
 from armature.service.spec import Spec
+
+Row = tuple[Any, ...]  # of a table, in the order of its columns
 
 
 class Refused(Exception):  # noqa: N818
@@ -84,11 +87,12 @@ class Work:
     def __post_init__(self) -> None:
         self.first_seq = self.engine.seq
         self.status_before = self.status
-        self.new_events: list[dict[str, Any]] = []
-        self.new_decisions: list[dict[str, Any]] = []
-        self.new_rewards: list[dict[str, Any]] = []
-        self.closed: list[dict[str, Any]] = []
-        self.assigned: dict[str, dict[str, Any]] = {}
+        self.counts: Counter[Kind] = Counter()
+        self.new_events: list[Row] = []
+        self.new_decisions: list[Row] = []
+        self.new_rewards: list[Row] = []
+        self.closed: list[Row] = []  # a decision's status, and its id
+        self.assigned: dict[str, Row] = {}  # by unit
 
     def append(
         self,
@@ -100,21 +104,18 @@ class Work:
     ) -> None:
         """Add an event to the log."""
         self.engine.seq += 1
+        self.counts[kind] += 1
+        text = None if detail is None else json.dumps(detail, allow_nan=False)
         self.new_events.append(
-            {
-                "experiment_id": self.experiment_id,
-                "seq": self.engine.seq,
-                "kind": kind.value,
-                "decision_id": decision,
-                "arm": arm,
-                "value": value,
-                "at": self.now,
-                "detail": None if detail is None else json.dumps(detail, allow_nan=False),
-            }
+            (self.experiment_id, self.engine.seq, kind.value, decision, arm, value, self.now, text)
         )
 
-    def decide(self, unit: str | None, request_id: str | None, place: int) -> Decision:
-        """Make a decision: the unit's arm if it has one, else what the policy says."""
+    def decide(self, unit: str | None, request_id: str | None, n: int) -> list[Decision]:
+        """Make n decisions: the unit's arm if it has one, else what the policy says."""
+        token = secrets.token_hex(4)
+        return [self._decide(unit, request_id, place, token) for place in range(n)]
+
+    def _decide(self, unit: str | None, request_id: str | None, place: int, token: str) -> Decision:
         arm, probability, kind = self._held(unit), None, Kind.kept
         if arm is None:
             arm, probability = self.engine.ask()
@@ -125,7 +126,7 @@ class Work:
             self.engine.keep(arm)
         window = self.spec.window
         made = Decision(
-            f"{self.experiment_id}-{self.engine.seq + 1}-{secrets.token_hex(4)}",
+            f"{self.experiment_id}-{self.engine.seq + 1}-{token}",
             arm,
             unit,
             probability,
@@ -133,19 +134,9 @@ class Work:
             State.open.value,
         )
         self.append(kind, made.id, arm)
+        key = (made.id, self.experiment_id, request_id, place, unit)
         self.new_decisions.append(
-            {
-                "id": made.id,
-                "experiment_id": self.experiment_id,
-                "request_id": request_id,
-                "place": place,
-                "unit": unit,
-                "arm": arm,
-                "probability": probability,
-                "asked_seq": self.engine.seq,
-                "expires_at": made.expires_at,
-                "status": made.status,
-            }
+            (*key, arm, probability, self.engine.seq, made.expires_at, made.status)
         )
         return made
 
@@ -160,13 +151,12 @@ class Work:
     def _assign(self, unit: str, arm: int) -> None:
         until = None if self.spec.sticky is None else self.now + self.spec.sticky
         self.units[unit] = (arm, until)
-        key = {"experiment_id": self.experiment_id, "unit": unit}
-        self.assigned[unit] = {**key, "arm": arm, "until": until}
+        self.assigned[unit] = (self.experiment_id, unit, arm, until)
 
     def close(self, decision: Decision, status: State) -> None:
         """A decision's reward is no longer outstanding."""
         decision.status = status.value
-        self.closed.append({"key": decision.id, "state": status.value})
+        self.closed.append((decision.status, decision.id))
 
     def expire(self, decision: Decision) -> None:
         """A window has closed: the default reward, or as if there had been no pull."""

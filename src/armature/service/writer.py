@@ -16,7 +16,6 @@ import logging
 import queue
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +25,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from armature.descriptions import Allowed
 from armature.service import metrics, replay
-from armature.service.database import clock, insert
+from armature.service.database import adding, clock, run_many
 from armature.service.lookups import look_up
 from armature.service.replay import Loaded
 from armature.service.schema import (
@@ -37,7 +36,7 @@ from armature.service.schema import (
     experiment,
     reward,
 )
-from armature.service.work import Command, Refused, Work
+from armature.service.work import Command, Refused, Row, Work
 
 MOST = 256  # requests in one transaction
 TRIES = 2  # of a transaction that fails before its commit
@@ -52,17 +51,14 @@ _LOCK = (
     .with_for_update()
 )
 _ADVANCE = (
-    sa.update(experiment)
-    .where(experiment.c.id == sa.bindparam("key"))
-    .values(
-        last_seq=sa.bindparam("seq"),
-        status=sa.bindparam("state"),
-        decisions=experiment.c.decisions + sa.bindparam("made"),
-        rewards=experiment.c.rewards + sa.bindparam("told"),
-    )
+    "UPDATE experiment SET last_seq = ?, status = ?, decisions = decisions + ?, "
+    "rewards = rewards + ? WHERE id = ?"
 )
-_CLOSE = sa.update(decision).where(decision.c.id == sa.bindparam("key"))
-_CLOSE = _CLOSE.values(status=sa.bindparam("state"))
+_CLOSE = "UPDATE decision SET status = ? WHERE id = ?"
+_ASSIGN = (
+    f"{adding(assignment)} ON CONFLICT (experiment_id, unit) "
+    "DO UPDATE SET arm = excluded.arm, until = excluded.until"
+)
 
 
 @dataclass(eq=False)
@@ -217,44 +213,24 @@ def _reason(error: Exception) -> str:
 
 def _write(connection: Connection, works: Sequence[Work]) -> None:
     """All rows of all experiments, a statement for each table."""
-    if not works:
-        return
-    for table, rows in (
-        (event, [row for work in works for row in work.new_events]),
-        (decision, [row for work in works for row in work.new_decisions]),
-        (reward, [row for work in works for row in work.new_rewards]),
+    for statement, rows in (
+        (adding(event), [row for work in works for row in work.new_events]),
+        (adding(decision), [row for work in works for row in work.new_decisions]),
+        (adding(reward), [row for work in works for row in work.new_rewards]),
+        (_CLOSE, [row for work in works for row in work.closed]),
+        (_ASSIGN, [row for work in works for row in work.assigned.values()]),
+        (_ADVANCE, [_advance(work) for work in works]),
     ):
-        if rows:
-            connection.execute(sa.insert(table), rows)
-    closed = [row for work in works for row in work.closed]
-    if closed:
-        connection.execute(_CLOSE, closed)
-    assigned = [row for work in works for row in work.assigned.values()]
-    if assigned:
-        adding = insert(connection, assignment)
-        changes = {"arm": adding.excluded.arm, "until": adding.excluded.until}
-        adding = adding.on_conflict_do_update(
-            index_elements=["experiment_id", "unit"], set_=changes
-        )
-        connection.execute(adding, assigned)
-    connection.execute(_ADVANCE, [_advance(work) for work in works])
+        run_many(connection, statement, rows)
     for work in works:
         if replay.is_due(work.first_seq, work.engine.seq):
             replay.save(connection, work.experiment_id, work.engine)
 
 
-def _advance(work: Work) -> dict[str, Any]:
-    kinds: dict[str, int] = defaultdict(int)
-    for row in work.new_events:
-        kinds[row["kind"]] += 1
-    defaults = kinds[Kind.expired] if work.spec.default is not None else 0
-    return {
-        "key": work.experiment_id,
-        "seq": work.engine.seq,
-        "state": work.status,
-        "made": len(work.new_decisions),
-        "told": kinds[Kind.told] + defaults,
-    }
+def _advance(work: Work) -> Row:
+    defaults = work.counts[Kind.expired] if work.spec.default is not None else 0
+    told = work.counts[Kind.told] + defaults
+    return work.engine.seq, work.status, len(work.new_decisions), told, work.experiment_id
 
 
 def _fail(jobs: Sequence[Job], error: Exception) -> None:
@@ -281,5 +257,5 @@ def _count(works: Sequence[Work], jobs: int, seconds: float) -> None:
     metrics.GROUP.observe(jobs)
     metrics.COMMIT.observe(seconds)
     for work in works:
-        for row in work.new_events:
-            metrics.EVENTS.labels(row["kind"]).inc()
+        for kind, count in work.counts.items():
+            metrics.EVENTS.labels(kind.value).inc(count)
