@@ -18,6 +18,8 @@ from armature.families import (
     Poisson,
 )
 from armature.instance import Instance
+from armature.online.probabilities import Probabilities
+from armature.online.tickets import Decision
 from armature.policies import (
     CATSE,
     IMED,
@@ -85,6 +87,7 @@ __all__ = [
     "Challenger",
     "CompiledPolicy",
     "Concave",
+    "Decision",
     "EndOfOptimism",
     "Explanation",
     "Exponential",
@@ -108,6 +111,7 @@ __all__ = [
     "Poisson",
     "Policy",
     "Polyhedral",
+    "Probabilities",
     "Problem",
     "ProjectedThompson",
     "PythonPolicy",

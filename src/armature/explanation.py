@@ -12,7 +12,9 @@ import numpy as np
 from armature.arrays import Floats
 from armature.decisions import Decisions
 from armature.families import Family
-from armature.policies import Belief, Policy
+from armature.online.arms import Arms
+from armature.online.goal import Goal
+from armature.policies import Belief
 from armature.structures import Structure
 
 
@@ -72,34 +74,31 @@ class Explanation:
         )
 
 
-def explain(
-    policy: Policy,
-    decisions: Decisions,
-    structure: Structure,
-    family: Family,
-    labels: list[Hashable] | None,
-) -> Explanation:
-    """The explanation of a policy at work."""
-    history = decisions.history
-    K = structure.n_arms
-    arms = tuple(range(K)) if labels is None else tuple(labels)
-    belief = _belief(structure, family, history.pulls, history.means, int(history.clock[0]))
-    unseen = [str(arms[k]) for k in range(K) if history.pulls[k] == 0.0]
+def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Explanation:
+    """The explanation of a policy at work, in the units of what is told."""
+    history, policy, names = decisions.history, decisions.policy, tuple(arms.names)
+    belief = _belief(
+        decisions.structure, decisions.family, history.pulls, history.means, int(history.clock[0])
+    )
+    unseen = [str(name) for name, n in zip(names, history.pulls, strict=True) if n == 0.0]
     if unseen and policy.starts_with_each_arm:
         summary = f"{policy.name} pulls each arm once first; to come: {', '.join(unseen)}."
     else:
         summary = policy.explain(belief)
-        if labels is not None:
-            summary = re.sub(r"\barm (\d+)", lambda found: f"arm {arms[int(found[1])]!r}", summary)
+        if names != tuple(range(len(names))):
+            summary = re.sub(r"\barm (\d+)", lambda found: f"arm {names[int(found[1])]!r}", summary)
+    if floor > 0.0:
+        summary += f" Each arm gets a share of {floor:g} of the decisions at the least."
+    low, high = goal.interval(belief.low, belief.high)
     return Explanation(
         summary,
-        arms,
+        names,
         belief.pulls.copy(),
-        np.where(belief.pulls > 0.0, belief.means, math.nan),
-        belief.low,
-        belief.high,
-        belief.projected,
-        arms[belief.leader],
+        goal.value(np.where(belief.pulls > 0.0, belief.means, math.nan)),
+        low,
+        high,
+        goal.value(belief.projected),
+        names[belief.leader],
         belief.evidence,
         belief.misfit,
     )

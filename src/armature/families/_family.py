@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import ClassVar, NamedTuple, overload
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -111,6 +111,27 @@ class Family:
         By Hoeffding's lemma, a quarter of the squared length of a bounded support will do.
         """
         return (self.support.high - self.support.low) ** 2 / 4.0
+
+    @property
+    def mirror(self) -> float | None:
+        """The number a for which a - reward, of any arm, has a distribution of this family, too.
+
+        None where there is none: then costs can't be minimised as such rewards.
+        """
+        return None
+
+    @property
+    def arm_facts(self) -> tuple[str, ...]:
+        """What must be said of a new arm, by keyword: nothing, where all arms are alike."""
+        return ()
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Family:
+        """The same family for one more arm, number `at`, of which `facts` says what is asked."""
+        return self
+
+    def without_arm(self, arm: int) -> Family:
+        """The same family for all arms but one."""
+        return self
 
     @property
     def record(self) -> FamilyRecord:

@@ -156,6 +156,10 @@ class Bernoulli(Family):
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
 
+    @property
+    def mirror(self) -> float:
+        return 1.0
+
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None
     ) -> npt.ArrayLike:

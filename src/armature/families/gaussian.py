@@ -138,6 +138,10 @@ class Gaussian(Family):
         return self.parameter
 
     @property
+    def mirror(self) -> float:
+        return 0.0
+
+    @property
     def record(self) -> FamilyRecord:
         v = self.parameter
         unused = [0] * len(Formulas._fields)

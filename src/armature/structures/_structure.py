@@ -6,7 +6,7 @@ import functools
 import inspect
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -88,6 +88,11 @@ class Structure:
     order_only: bool | None = None
     challenge: str | None = None
     cells_depend_on_means: ClassVar[bool] = False
+
+    # What must be said of a new arm, by keyword; None where the structure does not say what a new
+    # arm would mean. And whether its place among the others means something.
+    arm_facts: tuple[str, ...] | None = None
+    arms_in_order: bool = False
 
     @classmethod
     def examples(cls) -> tuple[Structure, ...]:
@@ -263,6 +268,34 @@ class Structure:
         from armature.structures.composition import Relabelled
 
         return Relabelled(self, order)
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Structure:
+        """The same knowledge with one more arm, number `at`; the others keep their order.
+
+        `facts` says of it what `arm_facts` asks for.
+        """
+        raise ArmatureError(
+            f"{type(self).__name__} does not say what a new arm would mean: make a new bandit with "
+            "a structure for all arms, and give it what was learned as its history."
+        )
+
+    def without_arm(self, arm: int) -> Structure:
+        """What is known about the other arms if nothing is said about this one."""
+        raise ArmatureError(
+            f"{type(self).__name__} does not say what is left without an arm: exclude it whenever "
+            "you ask, or make a new bandit with a structure for the others."
+        )
+
+    def mirrored(self, about: float) -> Structure:
+        """The set of values `about - cost`, where the structure is what is known about costs.
+
+        What a structure says of good and bad stays as it is: one peak of the values is one valley
+        of the costs. Numbers, such as bounds and levels, are those of the costs.
+        """
+        raise ArmatureError(
+            f'{type(self).__name__} can\'t be read as knowledge about costs: leave goal="max", '
+            "tell minus the costs, and say what is known about these."
+        )
 
     def __and__(self, other: Structure) -> Intersection:
         from armature.structures.composition import Intersection

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -330,6 +330,7 @@ class Linear(Structure):
     features: Floats
     n_arms: int
 
+    arm_facts = ("features",)
     oracle: ClassVar[Oracle] = Oracle(
         project=constrained,
         alt_min=constrained,
@@ -412,3 +413,25 @@ class Linear(Structure):
 
     def relabelled(self, order: Sequence[int]) -> Linear:
         return Linear(self.features[checked_order(order, self.n_arms)])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Linear:
+        row = checked_array(facts["features"], "features")
+        d = self.features.shape[1]
+        if row.shape != (d,):
+            raise ArmatureError(
+                f"the features of a new arm must be {d} numbers, as those of the others; got an "
+                f"array of shape {row.shape}."
+            )
+        return Linear(np.insert(self.features, at, row, axis=0))
+
+    def without_arm(self, arm: int) -> Linear:
+        return Linear(np.delete(self.features, arm, axis=0))
+
+    def mirrored(self, about: float) -> Linear:
+        ones = np.ones(self.n_arms)
+        if about != 0.0 and np.abs(self.basis @ (self.basis.T @ ones) - ones).max() > 1e-9:
+            raise ArmatureError(
+                f"if costs are linear in the features, {about:g} minus the costs is not: add a "
+                "column of ones to the features, so that the costs may have a constant part."
+            )
+        return self

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from armature.structures._checks import checked_n_arms
 from armature.structures._structure import Structure
@@ -42,6 +44,9 @@ class Monotone(Structure):
 
     n_arms: int
 
+    arm_facts = ()
+    arms_in_order = True
+
     @classmethod
     def examples(cls) -> tuple[Monotone, ...]:
         return cls(2), cls(5)
@@ -51,3 +56,12 @@ class Monotone(Structure):
 
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [(i, i + 1) for i in range(self.n_arms - 1)])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Monotone:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Monotone:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Monotone:
+        return self

@@ -407,3 +407,9 @@ class Simplex(Structure):
     def relabelled(self, order: Sequence[int]) -> Simplex:
         checked_order(order, self.n_arms)
         return self
+
+    def mirrored(self, about: float) -> Structure:
+        from armature.structures.polyhedral import Polyhedral
+
+        K = self.n_arms
+        return Polyhedral(np.eye(K), np.full(K, about), np.ones((1, K)), [about * K - 1.0])

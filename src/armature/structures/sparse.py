@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -389,6 +390,7 @@ class Sparse(Structure):
     challenge = "order"
     convex = False
     cells_depend_on_means = True
+    arm_facts = ()
 
     @classmethod
     def examples(cls) -> tuple[Sparse, ...]:
@@ -469,3 +471,12 @@ class Sparse(Structure):
     def relabelled(self, order: Sequence[int]) -> Sparse:
         checked_order(order, self.n_arms)
         return self
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Sparse:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Sparse:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Sparse:
+        return dataclasses.replace(self, level=about - self.level)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from armature._compile import kernel
 from armature.arrays import Floats
@@ -147,6 +148,7 @@ class Unconstrained(Structure):
     )
     convex = True
     order_only = True
+    arm_facts = ()
 
     @classmethod
     def examples(cls) -> tuple[Unconstrained, ...]:
@@ -163,4 +165,13 @@ class Unconstrained(Structure):
 
     def relabelled(self, order: Sequence[int]) -> Unconstrained:
         checked_order(order, self.n_arms)
+        return self
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Unconstrained:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Unconstrained:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Unconstrained:
         return self

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
@@ -384,6 +385,8 @@ class Unimodal(Structure):
         highest=highest,
     )
     order_only = True
+    arm_facts = ()
+    arms_in_order = True
 
     @classmethod
     def examples(cls) -> tuple[Unimodal, ...]:
@@ -419,3 +422,12 @@ class Unimodal(Structure):
         if permutation in (sorted(permutation), sorted(permutation, reverse=True)):
             return self
         return super().relabelled(order)
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Unimodal:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Unimodal:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Unimodal:
+        return self
