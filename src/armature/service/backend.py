@@ -67,6 +67,11 @@ class Backend:
         await self.prepare(key)
         return await self.writer.run(key, command)
 
+    async def look(self, name: str) -> reading.Copy:
+        """An experiment as it is now."""
+        copy: reading.Copy = await self.run(name, reading.Look(self.allow))
+        return copy
+
     async def run_for_decision(self, decision_id: str, command: Command) -> Any:
         """The same, for the experiment of a decision."""
         key = experiment_of(decision_id)

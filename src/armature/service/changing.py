@@ -51,10 +51,9 @@ class AddArm(_Change):
     def run(self, work: Work) -> None:
         try:
             check_arms(len(work.engine.labels) + 1, self.limits)
-            work.engine.add_arm(self.label, self.options)
+            number = work.engine.add_arm(self.label, self.options)
         except ArmatureError as error:
             raise Refused(422, str(error)) from None
-        number = len(work.engine.labels) - 1
         work.append(Kind.arm_added, arm=number, detail={"label": self.label, **self.options})
 
 

@@ -13,7 +13,7 @@ from armature.service.answers import Answer, refusal
 from armature.service.backend import Backend
 from armature.service.changing import AddArm, Change, Labels, RetireArm
 from armature.service.limits import Limits, checked_identifier
-from armature.service.reading import Copy, Look
+from armature.service.reading import Copy
 from armature.service.rules import Cancel, Decide
 from armature.service.spec import checked_label
 
@@ -69,7 +69,7 @@ async def list_experiments(request: Request) -> Answer:
 async def show_experiment(request: Request, name: Name) -> Answer:
     """An experiment with its arms: pulls, outstanding rewards, means with intervals."""
     backend = _backend(request)
-    copy: Copy = await backend.run(name, Look())
+    copy: Copy = await backend.look(name)
     row = await backend.find(name)
     return Answer(await asyncio.to_thread(reading.shown, row, copy))
 
@@ -177,7 +177,7 @@ async def cancel(request: Request, id: Key) -> Answer:
 )
 async def explain(request: Request, name: Name) -> Answer:
     """What the bandit believes, and what it does next and why."""
-    copy: Copy = await _backend(request).run(name, Look())
+    copy: Copy = await _backend(request).look(name)
     return Answer(await asyncio.to_thread(reading.explanation_of, copy))
 
 
@@ -189,7 +189,7 @@ async def explain(request: Request, name: Name) -> Answer:
 )
 async def bound(request: Request, name: Name) -> Answer:
     """The lower bound of regret at the means that fit best so far."""
-    copy: Copy = await _backend(request).run(name, Look())
+    copy: Copy = await _backend(request).look(name)
     return Answer(await _backend(request).bound(copy))
 
 

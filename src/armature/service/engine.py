@@ -1,7 +1,7 @@
 """The bandit of an experiment, as the log has made it.
 
-Everything that changes a bandit here is an event, and `apply` does to it what the event says: live
-and on replay the same calls in the same order, so that the log gives the same bandit bit for bit.
+Everything that changes a bandit here is an event, and `apply` does to it what the event says. Live,
+the same calls are made in the same order, so that the log gives the same bandit bit for bit.
 
 Arms have numbers, in the order in which they came; a number is never given to another arm. The
 service's tables have numbers, and people see labels.
@@ -15,8 +15,9 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from armature.bandit import Bandit
+from armature.descriptions import Allowed
 from armature.errors import ArmatureError
-from armature.service.interim import Bandit
 from armature.service.schema import Kind
 from armature.service.spec import Spec
 
@@ -40,18 +41,20 @@ class Engine:
 
     def __post_init__(self) -> None:
         self.numbers = {label: number for number, label in enumerate(self.labels)}
+        self._live = set(self.bandit.arms)
 
     def ask(self) -> tuple[int, float | None]:
         """The number of the arm that the policy chooses, and how probable that was if known."""
-        return self.numbers[self.bandit.ask()], None
-
-    def is_retired(self, arm: int) -> bool:
-        """Whether the arm is no longer chosen."""
-        return False
+        label, probability = self.bandit.ask_with_probability()
+        return self.numbers[label], probability
 
     def keep(self, arm: int) -> None:
         """Expect a reward of an arm that a unit has already."""
         self.bandit.expect(self.labels[arm])
+
+    def check_reward(self, arm: int, value: float) -> None:
+        """Refuse a reward that the family can't have given, with the library's sentence."""
+        self.bandit.check_reward(self.labels[arm], value)
 
     def tell(self, arm: int, value: float) -> None:
         """Take in a reward."""
@@ -68,21 +71,27 @@ class Engine:
 
     def set_floor(self, floor: float) -> None:
         """Change it from the next decision on."""
-        self.bandit.floor = floor
+        self.bandit.set_floor(floor)
 
-    def add_arm(self, label: Any, options: dict[str, Any]) -> None:
-        """A new arm, which gets the next number."""
-        raise ArmatureError("arms can't be added yet.")
+    def is_retired(self, arm: int) -> bool:
+        """Whether the arm is no longer chosen."""
+        return self.labels[arm] not in self._live
+
+    def add_arm(self, label: Hashable, options: dict[str, Any]) -> int:
+        """A new arm, which gets the next number; or one that was retired, which keeps its own."""
+        self.bandit.add_arm(label, **options)
+        self._live.add(label)
+        if label not in self.numbers:
+            self.numbers[label] = len(self.labels)
+            self.labels.append(label)
+        return self.numbers[label]
 
     def retire_arm(self, arm: int) -> None:
         """Choose an arm no more."""
-        raise ArmatureError("arms can't be retired yet.")
+        self.bandit.retire_arm(self.labels[arm])
+        self._live.remove(self.labels[arm])
 
-    def check_reward(self, arm: int, value: float) -> None:
-        """Refuse a reward that the family can't have given, with the library's sentence."""
-        self.bandit.check_reward(self.labels[arm], value)
-
-    def apply(self, kind: str, arm: Any, value: Any, detail: Any) -> None:
+    def apply(self, kind: str, arm: Any, value: Any, detail: str | None) -> None:
         """Do what an event of the log says."""
         self.seq += 1
         if kind == Kind.asked:
@@ -93,6 +102,13 @@ class Engine:
             self.tell(arm, value)
         elif kind in (Kind.cancelled, Kind.expired):
             self.cancel(arm)
+        elif kind == Kind.floor:
+            self.set_floor(value)
+        elif kind == Kind.arm_added:
+            options = json.loads(detail or "{}")
+            self.add_arm(options.pop("label"), options)
+        elif kind == Kind.arm_retired:
+            self.retire_arm(arm)
 
     def as_text(self) -> str:
         """All of it as a text, the same for equal engines."""
@@ -110,19 +126,14 @@ def new_engine(spec: Spec) -> Engine:
     return Engine(spec.make_bandit(), list(spec.labels))
 
 
-def engine_of(text: str, spec: Spec) -> Engine:
+def engine_of(text: str, allow: Allowed) -> Engine:
     """The engine that `as_text` wrote down."""
     try:
         content = json.loads(text)
-        bandit = Bandit.from_json(
-            json.dumps(content["bandit"]),
-            policy=spec.policy,
-            structure=spec.structure,
-            family=spec.family,
-        )
+        bandit = Bandit.from_json(json.dumps(content["bandit"]), allow=allow)
         return Engine(bandit, content["labels"], content["seq"], content["divergences"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ArmatureError(f"this is no engine of the experiment: {error}.") from None
+        raise ArmatureError(f"this is no engine: {error}.") from None
 
 
 def checksum_of(text: str) -> str:

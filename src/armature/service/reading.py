@@ -16,11 +16,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from armature.bounds import lower_bound
+from armature.descriptions import Allowed
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.service.engine import Engine, engine_of
 from armature.service.schema import event, experiment
-from armature.service.spec import Spec
 from armature.service.work import Refused, Wanted, Work
 
 _SUMMARY = (
@@ -38,24 +38,25 @@ _SUMMARY = (
 class Copy:
     """An experiment as it was at one moment."""
 
-    spec: Spec
-    status: str
     text: str
+    allow: Allowed
 
     def engine(self) -> Engine:
         """The bandit, which is nobody else's."""
-        return engine_of(self.text, self.spec)
+        return engine_of(self.text, self.allow)
 
 
 @dataclass(frozen=True)
 class Look:
     """Copy an experiment, with everything that is committed."""
 
+    allow: Allowed
+
     def wanted(self) -> Wanted:
         return Wanted()
 
     def run(self, work: Work) -> Copy:
-        return Copy(work.spec, work.status, work.engine.as_text())
+        return Copy(work.engine.as_text(), self.allow)
 
 
 def list_experiments(connection: Connection) -> list[dict[str, Any]]:
@@ -131,6 +132,8 @@ def bound_of(copy: Copy) -> dict[str, Any]:
     """What regret can't be avoided if the means are those that fit best so far."""
     engine = copy.engine()
     belief = engine.bandit.explain()
+    if engine.bandit.goal == "min":
+        raise Refused(409, "there is no bound for costs: it is about rewards.")
     if not np.any(belief.pulls):
         raise Refused(409, "there are no rewards yet: the bound depends on the means.")
     try:

@@ -40,7 +40,7 @@ def load(connection: Connection, experiment_id: int, allow: Allowed = ()) -> Loa
     if text is None:
         return None
     spec = read_spec(json.loads(text), allow)
-    engine = _from_snapshot(connection, experiment_id, spec) or new_engine(spec)
+    engine = _from_snapshot(connection, experiment_id, allow) or new_engine(spec)
     catch_up(connection, experiment_id, engine)
     return Loaded(spec, engine)
 
@@ -68,16 +68,15 @@ def catch_up(connection: Connection, experiment_id: int, engine: Engine) -> None
 
 def labels_of(connection: Connection, experiment_id: int, spec: str) -> list[Any]:
     """What the arms of an experiment are called, by their numbers."""
-    query = (
-        sa.select(event.c.detail)
-        .where(event.c.experiment_id == experiment_id, event.c.kind == Kind.arm_added.value)
-        .order_by(event.c.seq)
+    query = sa.select(event.c.arm, event.c.detail).where(
+        event.c.experiment_id == experiment_id, event.c.kind == Kind.arm_added.value
     )
-    added = [json.loads(detail)["label"] for detail in connection.execute(query).scalars()]
-    return [*json.loads(spec)["labels"], *added]
+    labels = dict(enumerate(json.loads(spec)["labels"]))
+    labels |= {arm: json.loads(detail)["label"] for arm, detail in connection.execute(query)}
+    return [labels[number] for number in range(len(labels))]
 
 
-def _from_snapshot(connection: Connection, experiment_id: int, spec: Spec) -> Engine | None:
+def _from_snapshot(connection: Connection, experiment_id: int, allow: Allowed) -> Engine | None:
     """The newest snapshot that is whole and of a version that we read."""
     query = (
         sa.select(snapshot.c.seq, snapshot.c.state, snapshot.c.checksum, snapshot.c.version)
@@ -87,7 +86,7 @@ def _from_snapshot(connection: Connection, experiment_id: int, spec: Spec) -> En
     for seq, state, checksum, version in connection.execute(query).all():
         if version == VERSION and checksum == checksum_of(state):
             try:
-                engine = engine_of(state, spec)
+                engine = engine_of(state, allow)
             except ArmatureError:
                 metrics.SNAPSHOTS_REFUSED.inc()
                 continue

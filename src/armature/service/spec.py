@@ -12,11 +12,11 @@ What is stored is the spec spelled out, so that an experiment stays the same whe
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
+from armature.bandit import Bandit
 from armature.descriptions import (
     FAMILIES,
     KINDS,
@@ -32,12 +32,15 @@ from armature.descriptions import (
 from armature.errors import ArmatureError
 from armature.experiments.spec import with_arms
 from armature.families import Family
+from armature.limits import LARGEST
 from armature.policies import Policy
-from armature.service.interim import Bandit
 from armature.service.limits import Limits, check_arms
 from armature.structures import Structure
 
-KEYS = ("structure", "family", "policy", "labels", "seed", "horizon", "floor", "rewards", "sticky")
+KEYS = (
+    "structure", "family", "policy", "labels", "seed", "horizon", "goal", "floor", "rewards",
+    "sticky",
+)  # fmt: skip
 LONGEST = 3_200_000_000.0  # seconds: a hundred years
 
 
@@ -59,6 +62,7 @@ class Spec:
     labels: tuple[Hashable, ...]
     seed: int
     horizon: int | None
+    goal: Literal["max", "min"]
     floor: float
     window: float | None
     default: float | None
@@ -73,6 +77,7 @@ class Spec:
             self.seed,
             labels=self.labels,
             horizon=self.horizon,
+            goal=self.goal,
             floor=self.floor,
         )
 
@@ -85,6 +90,7 @@ class Spec:
             "labels": list(self.labels),
             "seed": self.seed,
             "horizon": self.horizon,
+            "goal": self.goal,
             "floor": self.floor,
             "rewards": {"window": self.window, "default": self.default},
             "sticky": self.sticky,
@@ -94,10 +100,13 @@ class Spec:
 
 def parse_spec(table: Any, allow: Allowed, limits: Limits) -> Spec:
     """The spec that a request describes, or an error that says what is wrong with it."""
-    _check_names(table, allow, limits)
-    spec = read_spec(table, allow)
-    check_arms(spec.structure.n_arms, limits)
-    _try_out(spec)
+    try:
+        _check_names(table, allow, limits)
+        spec = read_spec(table, allow)
+        check_arms(spec.structure.n_arms, limits)
+        _try_out(spec)
+    except RecursionError:
+        raise ArmatureError("the spec is nested too deeply.") from None
     return spec
 
 
@@ -120,9 +129,10 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
         tuple(range(structure.n_arms)) if labels is None else labels,
         _seed(table.get("seed", 0)),
         table.get("horizon"),
-        table.get("floor", 0.0),
+        table.get("goal", "max"),
+        _number(table.get("floor"), "floor") or 0.0,
         _seconds(rewards.get("window"), "rewards.window"),
-        rewards.get("default"),
+        _number(rewards.get("default"), "rewards.default"),
         _seconds(table.get("sticky"), "sticky"),
     )
 
@@ -202,10 +212,18 @@ def _seed(seed: Any) -> int:
     return seed
 
 
-def _seconds(value: Any, name: str) -> float | None:
+def _number(value: Any, name: str) -> float | None:
     if value is None:
         return None
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (number and math.isfinite(value) and 0 < value <= LONGEST):
+    if not (number and abs(value) <= LARGEST):
+        raise ArmatureError(f"{name} must be a number, or null for none.")
+    return float(value)
+
+
+def _seconds(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    if not 0.0 < (_number(value, name) or 0.0) <= LONGEST:
         raise ArmatureError(f"{name} must be a positive number of seconds, or null for no limit.")
     return float(value)
