@@ -51,7 +51,8 @@ class Backend:
             row = {"name": name, "spec": text, "seed": spec.seed, "status": Status.running.value}
             row |= {"last_seq": 1, "decisions": 0, "rewards": 0, "created_at": now}
             adding = insert(connection, experiment).on_conflict_do_nothing(index_elements=["name"])
-            is_new = connection.execute(adding, row).rowcount == 1
+            made = connection.execute(adding.returning(experiment.c.id), row).scalar()
+            is_new = made is not None
             found = reading.find(connection, name)
             if is_new:
                 first = {"experiment_id": found.id, "seq": 1, "kind": Kind.created.value}

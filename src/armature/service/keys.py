@@ -58,7 +58,7 @@ def make_key(engine: Engine, name: str, scopes: Iterable[str], seconds: float | 
             "expires_at": None if seconds is None else now + seconds,
         }
         adding = insert(connection, api_key).on_conflict_do_nothing(index_elements=["name"])
-        if connection.execute(adding, row).rowcount != 1:
+        if connection.execute(adding.returning(api_key.c.name), row).scalar() is None:
             raise ArmatureError(f"there is a key {name!r} already: choose another name.")
     return token
 

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from armature.service.schema import WAITING, assignment, decision, reward
+from armature.service.schema import State, assignment, decision, reward
 from armature.service.work import Decision, Wanted, Work
 
 CHUNK = 5_000  # keys in one query; SQLite takes 32,766
@@ -38,7 +38,10 @@ _BY_REQUEST = _DECISIONS.where(
 _UNITS = sa.select(assignment).where(
     assignment.c.experiment_id.in_(_experiments), assignment.c.unit.in_(_keys)
 )
-_overdue = sa.and_(WAITING, decision.c.expires_at <= sa.bindparam("now"))
+_overdue = sa.and_(
+    decision.c.status == sa.literal_column(f"'{State.open.value}'"),  # as the index has it
+    decision.c.expires_at <= sa.bindparam("now"),
+)
 _EXPIRED = (
     _DECISIONS.where(_overdue, decision.c.experiment_id == sa.bindparam("experiment"))
     .order_by(decision.c.expires_at, decision.c.asked_seq)
