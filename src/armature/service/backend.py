@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from armature.descriptions import Allowed
 from armature.service import metrics, reading, replay
@@ -21,7 +22,7 @@ from armature.service.rules import UNKNOWN, Expire, Result, Reward
 from armature.service.schema import Kind, Status, event, experiment
 from armature.service.spec import parse_spec
 from armature.service.work import Command, Refused
-from armature.service.writer import Writer
+from armature.service.writer import Writer, failed
 
 TICK = 1.0  # seconds between two looks for windows that have closed
 
@@ -156,7 +157,12 @@ class Backend:
         if task is None:
             task = self._loading[key] = asyncio.create_task(asyncio.to_thread(self._load, key))
             task.add_done_callback(lambda _: self._loading.pop(key, None))
-        await asyncio.shield(task)
+        try:
+            await asyncio.shield(task)
+        except (SQLAlchemyError, Refused):
+            raise
+        except Exception as error:
+            raise failed(error) from error
 
     def _load(self, key: int) -> None:
         with self.engine.connect() as connection:

@@ -49,11 +49,13 @@ class AddArm(_Change):
     limits: Limits
 
     def run(self, work: Work) -> None:
+        if "label" in self.options:
+            raise Refused(422, "the label is no option: it stands beside them.")
         try:
             check_arms(len(work.engine.labels) + 1, self.limits)
             number = work.engine.add_arm(self.label, self.options)
-        except ArmatureError as error:
-            raise Refused(422, str(error)) from None
+        except (ArmatureError, TypeError, ValueError, OverflowError) as error:
+            raise Refused(422, f"the arm can't be added: {error}") from None
         work.append(Kind.arm_added, arm=number, detail={"label": self.label, **self.options})
 
 

@@ -16,6 +16,7 @@ from armature.service.limits import Limits, checked_identifier
 from armature.service.reading import Copy
 from armature.service.rules import Cancel, Decide
 from armature.service.spec import checked_label
+from armature.service.strict import StrictRoute
 
 LIMITS = Limits()
 _PROBLEM = {"model": bodies.Problem}
@@ -33,7 +34,7 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 }
 Name = Annotated[str, Path(description="the name of an experiment")]
 Key = Annotated[str, Path(description="the id of a decision")]
-router = APIRouter(prefix="/v1", responses=_REFUSALS)
+router = APIRouter(prefix="/v1", responses=_REFUSALS, route_class=StrictRoute)
 
 
 def _backend(request: Request) -> Backend:

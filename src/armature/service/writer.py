@@ -24,6 +24,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from armature.descriptions import Allowed
+from armature.errors import ArmatureError
 from armature.service import metrics, replay
 from armature.service.database import adding, clock, run_many
 from armature.service.lookups import look_up
@@ -149,33 +150,39 @@ class Writer:
 
     def _run(self, connection: Connection, jobs: Sequence[Job]) -> list[Work]:
         """Everything between the begin of a transaction and its commit."""
-        works = self._lock(connection, sorted({job.experiment_id for job in jobs}))
-        wanted = [(j.experiment_id, j.command.wanted()) for j in jobs if j.experiment_id in works]
-        look_up(connection, works, wanted)
         for job in jobs:
-            missing = job.experiment_id not in works
-            job.error = Refused(404, "there is no such experiment.") if missing else None
-        for job in jobs:
-            if job.error is not None:
+            job.error = Refused(404, "there is no such experiment.")
+        works = self._lock(connection, jobs)
+        served = [job for job in jobs if job.experiment_id in works]
+        look_up(connection, works, [(job.experiment_id, job.command.wanted()) for job in served])
+        for job in served:
+            if job.experiment_id not in works:
                 continue
             try:
-                job.answer = job.command.run(works[job.experiment_id])
+                job.answer, job.error = job.command.run(works[job.experiment_id]), None
             except Refused as refused:
                 job.error = refused
             except Exception as error:
-                self._give_up(works.pop(job.experiment_id), jobs, error)
+                del works[job.experiment_id]
+                self._give_up(job.experiment_id, jobs, error)
         changed = [work for work in works.values() if work.new_events]
         _write(connection, changed)
         return changed
 
-    def _lock(self, connection: Connection, keys: Sequence[int]) -> dict[int, Work]:
+    def _lock(self, connection: Connection, jobs: Sequence[Job]) -> dict[int, Work]:
         """Lock the experiments, and bring their bandits up to date with the logs."""
-        rows = connection.execute(_LOCK, {"keys": list(keys)}).all()
+        keys = sorted({job.experiment_id for job in jobs})
+        rows = connection.execute(_LOCK, {"keys": keys}).all()
         now = clock(connection)
         works = {}
         for key, status, last_seq in rows:
-            loaded = self._up_to_date(connection, key, last_seq)
-            works[key] = Work(key, status, now, loaded.spec, loaded.engine)
+            try:
+                loaded = self._up_to_date(connection, key, last_seq)
+                works[key] = Work(key, status, now, loaded.spec, loaded.engine)
+            except sa.exc.SQLAlchemyError:
+                raise
+            except Exception as error:
+                self._give_up(key, jobs, error)
         return works
 
     def _up_to_date(self, connection: Connection, key: int, last_seq: int) -> Loaded:
@@ -187,23 +194,28 @@ class Writer:
             assert loaded is not None
             self.loaded[key] = loaded
         if loaded.engine.seq != last_seq:
-            raise RuntimeError(
+            raise ArmatureError(
                 f"experiment {key} has {last_seq} events, and its log ends at {loaded.engine.seq}."
             )
         return loaded
 
-    def _give_up(self, work: Work, jobs: Sequence[Job], error: Exception) -> None:
-        """A policy or a structure failed: nothing of its experiment is written."""
-        log.error("experiment %s failed", work.experiment_id, exc_info=error)
-        self.loaded.pop(work.experiment_id, None)
-        detail = f"the experiment's bandit failed ({type(error).__name__}); nothing was changed."
-        _fail([j for j in jobs if j.experiment_id == work.experiment_id], Refused(500, detail))
+    def _give_up(self, key: int, jobs: Sequence[Job], error: Exception) -> None:
+        """A policy, a structure or the log failed: nothing of this experiment is written."""
+        log.error("experiment %s failed", key, exc_info=error)
+        self.loaded.pop(key, None)
+        _fail([job for job in jobs if job.experiment_id == key], failed(error))
 
 
 _ADVICE = {
     True: "Whether it was done is not known: repeat the request with the same request_id.",
     False: "Nothing was changed: try again.",
 }
+
+
+def failed(error: Exception) -> Refused:
+    """What is answered where an experiment itself can't go on."""
+    why = str(error) if isinstance(error, ArmatureError) else type(error).__name__
+    return Refused(500, f"the experiment failed ({why.rstrip('.')}); nothing was changed.")
 
 
 def _reason(error: Exception) -> str:
