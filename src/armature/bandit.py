@@ -233,6 +233,20 @@ class Bandit:
             self._outstanding.tickets.issue(names[place])
         return names[chosen]
 
+    def ask_with_probability(self, *, exclude: Sequence[Arm] = ()) -> tuple[Arm, float | None]:
+        """What `ask` gives, and with which probability it did.
+
+        That is None where the policy draws its decisions, for it would have to be estimated
+        (`probabilities`).
+        """
+        arm, probability = self._chooser.next_with_probability(self._seen(), self._allowed(exclude))
+        self._outstanding.expect(arm)
+        return self._setting.arms.names[arm], probability
+
+    def expect(self, arm: Arm) -> None:
+        """Count a pull that somebody else has decided on as pending; the policy is not asked."""
+        self._outstanding.expect(self._setting.arms.live_place(arm))
+
     def _ask(self, allowed: Open, ids: bool) -> Any:
         history = self._seen()
         if not ids:
@@ -333,6 +347,10 @@ class Bandit:
             return self._outstanding.repeated(number, None)
         self._outstanding.close(number, None)
         return "cancelled"
+
+    def check_reward(self, arm: Arm, reward: Any) -> None:
+        """Refuse what `tell` would refuse, with the same sentence; nothing changes."""
+        self._checked(arm, reward)
 
     def _checked(self, arm: Arm, reward: Any) -> tuple[int, float]:
         """The place of an arm, and what the policy is given for the reward."""
