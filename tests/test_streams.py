@@ -103,7 +103,7 @@ def rewards_of(family: am.Family, mean: float, n: int = 20_000) -> np.ndarray:
         (am.Exponential(), 3.0, stats.expon(scale=3.0)),
         (am.Bounded(0.0, 1.0), 0.5, stats.uniform()),
         (am.Bounded(-1.0, 3.0), 0.2, stats.beta(0.6, 1.4, loc=-1.0, scale=4.0)),
-        (am.Bounded(-1.0, 3.0), 2.99, stats.beta(1.995, 0.005, loc=-1.0, scale=4.0)),
+        (am.Bounded(-1.0, 3.0), 2.5, stats.beta(1.75, 0.25, loc=-1.0, scale=4.0)),
     ],
 )
 def test_continuous_rewards(family, mean, distribution) -> None:

@@ -17,7 +17,7 @@ from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPo
 from armature.policies.records import make_history
 from armature.streams import DECISIONS, PROBABILITIES, key_of, make_stream
 from armature.structures import Structure
-from armature.structures.model import Model, make_model
+from armature.structures.model import Model, make_model, with_estimate
 
 
 def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
@@ -157,9 +157,7 @@ class CompiledDecisions(Decisions):
         """The model, with what the rewards so far say of a variance that is not known."""
         if not self.model.family.estimated:
             return self.model
-        variance = self.estimated_variance()
-        family = self.model.family._replace(parameter=variance, proxy=variance)
-        return self.model._replace(family=family)
+        return with_estimate.py_func(self.model, self.estimated_variance())
 
     @property
     def learns_by_itself(self) -> bool:
@@ -290,6 +288,7 @@ def make_decisions(
     key_of(seed)
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     check_kind(family, Family, "family", "Gaussian()")
+    family.check_arms(structure.n_arms)
     policy.check(structure, family)
     family = family.as_told
     if isinstance(policy, CompiledPolicy):

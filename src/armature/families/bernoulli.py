@@ -187,13 +187,13 @@ class Bernoulli(Family):
 
     def __repr__(self) -> str:
         if self.scale == 1.0:
-            return "Bernoulli()"
+            return f"{type(self).__name__}()"
         scale = list(self.scale) if isinstance(self.scale, tuple) else self.scale
-        return f"Bernoulli(scale={scale})"
+        return f"{type(self).__name__}(scale={scale})"
 
     @classmethod
     def examples(cls) -> tuple[Bernoulli, ...]:
-        return cls(), cls(scale=5.0)
+        return cls(), cls(scale=5.0), cls(scale=[1.0, 2.5, 4.0])
 
     @property
     def domain(self) -> Interval:
