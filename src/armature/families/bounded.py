@@ -68,8 +68,10 @@ class Bounded(Family):
 
     Parameters
     ----------
-    low, high : float
-        The ends of the interval, low < high, from -1e30 to 1e30. Both can be rewards, and means.
+    low : float
+        The lower end of the interval, at least -1e30. It can be a reward, and a mean.
+    high : float
+        The upper end, above `low` and at most 1e30, likewise.
 
     Guarantee
     ---------
