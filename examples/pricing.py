@@ -106,7 +106,8 @@ def draw(seen: am.Explanation, horizon: int, path: str) -> None:
     before = np.array([PAST["counts"].get(price, 0) for price in PRICES])
     bottom.bar(PRICES, seen.pulls, 1.2, color="#0072B2", label="now")
     bottom.bar(PRICES, before, 1.2, color="#56B4E9", label="in the past")
-    bottom.axhline(FLOOR * horizon, color="black", lw=0.8, ls=":", label="2 % of the visitors")
+    floor = FLOOR * (1.0 - LOST) * horizon
+    bottom.axhline(floor, color="black", lw=0.8, ls=":", label="2 % of those heard of")
     bottom.set(yscale="log", ylabel="visitors", xlabel="price in euros", xticks=PRICES)
     bottom.legend(frameon=False)
     figure.savefig(path, dpi=150)

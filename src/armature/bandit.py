@@ -45,6 +45,18 @@ class Bandit:
     What is refused changes nothing. Everything is a function of what was asked and told, and of the
     seed; `to_json` keeps all of it.
 
+    >>> from armature.policies import UCB
+    >>> from armature.structures import Unconstrained
+    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
+    >>> bandit.ask()
+    'red'
+    >>> bandit.tell("red", 0.3)
+    >>> bandit.ask(2)
+    ['blue', 'red']
+    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
+    >>> bandit.pulls.tolist(), bandit.means.tolist()
+    ([2, 1], [0.2, 0.9])
+
     Parameters
     ----------
     policy, structure, family, seed
@@ -71,18 +83,6 @@ class Bandit:
         spread is unknown). They count as if they had been told, one by one. What a policy keeps
         besides rewards, such as SPk's learners, begins with the first ask; one that takes in every
         reward by itself needs the rewards one by one.
-
-    >>> from armature.policies import UCB
-    >>> from armature.structures import Unconstrained
-    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
-    >>> bandit.ask()
-    'red'
-    >>> bandit.tell("red", 0.3)
-    >>> bandit.ask(2)
-    ['blue', 'red']
-    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
-    >>> bandit.pulls.tolist(), bandit.means.tolist()
-    ([2, 1], [0.2, 0.9])
     """
 
     def __init__(
@@ -179,6 +179,8 @@ class Bandit:
             for _ in range(structure.n_arms + 1):  # each arm once, and then a choice
                 arm = decisions.next(decisions.history)
                 decisions.take_in(arm, self.family.some_mean)
+            chooser = Chooser(decisions, self.floor, self._seed)
+            chooser.next(decisions.history, np.arange(structure.n_arms) > 0)  # one is excluded
 
     # Asking.
 
@@ -388,6 +390,15 @@ class Bandit:
         a bandit that starts from this history. An arm that was retired comes back with the rewards
         that it had then.
 
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unimodal
+        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
+        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
+        >>> bandit.add_arm("10.99", after="9.99")
+        '10.99'
+        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
+        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
+
         Parameters
         ----------
         label
@@ -400,15 +411,6 @@ class Bandit:
             What the structure and the family ask for: `position` (`Lipschitz`, `Concave`),
             `category` (`Categorised`), `features` (`Linear`), `low` and `high` (`Box`); `sigma` or
             `scale`, where each arm has its own. An `Intersection` asks for what its parts do.
-
-        >>> from armature.policies import UCB
-        >>> from armature.structures import Unimodal
-        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
-        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
-        >>> bandit.add_arm("10.99", after="9.99")
-        '10.99'
-        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
-        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
         """
         arms = self._setting.arms
         name, at = arms.new_name(label), self._place_of_new(after, before)
