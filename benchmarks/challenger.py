@@ -52,7 +52,7 @@ def main(folder: Path) -> None:
         path = ROOT / "docs" / "choosing.md"
         summary = by_structure(pd.read_csv(folder / "cases.csv"))
         path.write_text(fill_in(path.read_text(), {"by-structure": summary}))
-    for name in ("ratios.png", "failures.png"):
+    for name in ("ratios.png", "failures.png", "shares.png"):
         if (folder / name).is_file():
             shutil.copyfile(folder / name, ROOT / "docs" / "figures" / f"challenger-{name}")
 

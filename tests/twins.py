@@ -253,6 +253,22 @@ class ChallengerTwin(Twin):
         self.units, self.late, self.through_others = units, 0, 0
         self.looked = np.zeros(self.K)
         self.options = am.Challenger(**options)
+        self.start = list(range(self.K))
+        if isinstance(structure, am.Linear) and self.options.draw != "sample":
+            self.start = self.spanning(np.asarray(structure.features))
+        elif isinstance(structure, am.Simplex):
+            self.start.pop()
+
+    def spanning(self, x: np.ndarray) -> list[int]:
+        """Greedily, the direction that those so far leave most of."""
+        basis, chosen = np.linalg.qr(x)[0], []
+        left = basis.copy()
+        for _ in range(x.shape[1]):
+            k = int(np.argmax(np.round(np.linalg.norm(left, axis=1), 9)))
+            chosen.append(k)
+            unit = left[k] / np.linalg.norm(left[k])
+            left = left - np.outer(left @ unit, unit)
+        return sorted(chosen)
 
     def rival(self, mu: np.ndarray, j: int, i: int) -> am.Fit:
         return self.structure.challenger_min(mu, self.N, j, i, self.family)
@@ -264,8 +280,8 @@ class ChallengerTwin(Twin):
 
     def due(self, G: np.ndarray, j: int) -> list[int]:
         """Who goes first, or the leader; then who is as early but for rounding."""
-        wait = G + np.log(self.N + self.looked)
-        wait[j] = math.log(self.N[j]) - self.options.patience
+        wait = G + np.log(np.maximum(self.N + self.looked, 1.0))
+        wait[j] = math.log(max(self.N[j], 1.0)) - self.options.patience
         first = int(np.argmin(wait))
         if wait[first] == wait[j]:
             first = j
@@ -283,6 +299,13 @@ class ChallengerTwin(Twin):
         top = self.structure.project(sample, self.N, self.family).means
         tied = np.flatnonzero(top >= top.max() - 1e-12 * abs(top.max()))
         return int(tied[int(self.units()[0] * tied.size)] if tied.size > 1 else tied[0])
+
+    def choose(self) -> list[int]:
+        self.settle = None
+        unseen = [k for k in self.start if self.N[k] == 0.0]
+        if unseen:
+            return unseen[:1]
+        return self.decide(np.divide(self.sums, self.N, out=np.zeros(self.K), where=self.N > 0))
 
     def decide(self, mu: np.ndarray) -> list[int]:
         pr, base = self.structure.project(mu, self.N, self.family)

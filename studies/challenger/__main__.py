@@ -31,7 +31,7 @@ def study(
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="One part of it: panels, groups, long, search, ablations or mints."),
+        typer.Option(help="A part: panels, groups, long, shares, search, ablations or mints."),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)

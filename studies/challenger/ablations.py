@@ -15,6 +15,8 @@ VARIANTS: tuple[Policy, ...] = (
     Challenger(patience=0.5),
     Challenger(patience=2.0),
     Challenger(price=2.0),
+    Challenger(share=0.0),
+    Challenger(share=0.5),
     Challenger(draw="sample"),
     Challenger(draw="tail"),
     Challenger(draw="sample", patience=50.0),

@@ -32,6 +32,7 @@ from armature import (
     Multimodal,
     Poisson,
     Policy,
+    Polyhedral,
     ProjectedThompson,
     Simplex,
     Sparse,
@@ -52,7 +53,7 @@ from armature.experiments.figure import PANELS
 LARGE = 12  # arms, beyond which SPLambda is left out: it would take most of the time
 SPECIALISED: dict[str, tuple[Policy, ...]] = {  # what was made for one structure
     "categorised": (CATSE(),),
-    "linear": (EndOfOptimism(), LinUCB(), IDS()),
+    "linear": (EndOfOptimism(), LinUCB(), IDS(), IDS(width=0.5)),
     "unimodal": (OSUB(), IMEDUB(), UnimodalThompson()),
     "sparse": (SparseUCB(),),
 }
@@ -84,6 +85,14 @@ def panel_cases() -> list[Case]:
 def mints_cases() -> list[Case]:
     """The panels with MINTS."""
     return [dataclasses.replace(case, policies=(Challenger(), MINTS())) for case in panel_cases()]
+
+
+def share_cases() -> list[Case]:
+    """Three arms: what arm 2 gives tells of arm 1, at a tenth of the regret."""
+    sums = Polyhedral([[0.0, 0.0, 1.0]], [0.9], [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], [1.0, 0.9])
+    shares = tuple(Challenger(share=share) for share in (None, 0.5, 0.0))
+    instance = Instance(sums, [1.0, 0.0, 0.9], Gaussian(1.0))
+    return [Case("three arms", 0, instance, (*shares, SPk(), ProjectedThompson()))]
 
 
 def random_cases(per_group: int, groups: Collection[str] | None = None) -> list[Case]:

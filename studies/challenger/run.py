@@ -20,6 +20,7 @@ from studies.challenger.cases import (
     mints_cases,
     panel_cases,
     random_cases,
+    share_cases,
 )
 from studies.challenger.search import search
 from studies.challenger.size import Size
@@ -27,7 +28,7 @@ from studies.challenger.tables import Study, write_tables
 
 SEED = 0
 LONG = (Challenger(), UCB())
-PARTS = ("panels", "groups", "long", "search", "ablations", "mints")
+PARTS = ("panels", "groups", "long", "shares", "search", "ablations", "mints")
 
 
 def run_study(
@@ -86,6 +87,10 @@ def run_study(
             ),
             ablations=part("ablations", ("ablations", ablation_cases(), T, R // 2)),
             long=part("long", ("longer horizons", long, size.long_horizon, size.long_repetitions)),
+            shares=part(
+                "shares",
+                ("shares", share_cases(), size.long_horizon // 10, 2 * size.few_repetitions),
+            ),
             failures=search(out / "search", size, workers, progress) if "search" in parts else [],
             groups={case.name: case.group for case in [*others, *deciding]},
         )

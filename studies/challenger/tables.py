@@ -28,6 +28,7 @@ class Study:
     random: dict[str, Results]
     ablations: dict[str, Results]
     long: dict[str, Results]
+    shares: dict[str, Results]
     failures: list[tuple[Failure, Results]]
     groups: dict[str, str]  # of each random case
 
@@ -163,10 +164,10 @@ def rival_table(study: Study) -> str:
     return markdown_table(titles, rows)
 
 
-def growth_table(study: Study) -> str:
+def growth_table(cases: dict[str, Results]) -> str:
     """Regret at each power of ten, and growth per decade over V ln 10."""
     rows = []
-    for name, results in study.long.items():
+    for name, results in cases.items():
         bound = bound_or_none(results.instance)
         value = 0.0 if bound is None else bound.value
         marks = [10**p for p in range(3, 10) if 10**p <= results.horizon]
@@ -276,7 +277,9 @@ def tables(study: Study) -> dict[str, str]:
     if study.mints:
         found["mints"] = ablation_table(study.mints)
     if study.long:
-        found["growth"] = growth_table(study)
+        found["growth"] = growth_table(study.long)
+    if study.shares:
+        found["shares"] = growth_table(study.shares)
     if study.random:
         found |= {"groups": group_table(study), "rivals": rival_table(study)}
     if study.ablations:
@@ -284,6 +287,12 @@ def tables(study: Study) -> dict[str, str]:
     if study.failures:
         found["failures"] = failure_table(study)
     return found
+
+
+def drawn(title: str, results: Results) -> Panel:
+    """Regret of all policies of a problem, for a picture."""
+    curves = {name: results.regret(name) for name in results.names}
+    return Panel(title, results.instance, results.checkpoints, curves)
 
 
 def write_tables(study: Study, out: Path) -> None:
@@ -312,14 +321,9 @@ def write_tables(study: Study, out: Path) -> None:
     write_text(out / "cases.csv", frame.to_csv(index=False, lineterminator="\n"))
     if rows:
         plot_ratios(frame, MINE, out / "ratios.png")
-    panels = [
-        Panel(
-            f"{f.kind}, against {f.against}",
-            results.instance,
-            results.checkpoints,
-            {name: results.regret(name) for name in results.names},
-        )
-        for f, results in study.failures
-    ]
+    panels = [drawn(f"{f.kind}, against {f.against}", results) for f, results in study.failures]
     if panels:
         plot_panels(panels, [out / "failures.png"], band=2.0)
+    if study.shares:
+        panels = [drawn("three arms", results) for results in study.shares.values()]
+        plot_panels(panels, [out / "shares.png"], band=2.0)

@@ -9,12 +9,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import inlined, kernel
-from armature.arrays import Floats
+from armature.arrays import Floats, Ints
 from armature.families import Family
 from armature.families.kernels import divergence, draw_means, of_arm, variance
 from armature.policies._explanation import Belief
 from armature.policies._options import check_choice, check_number
 from armature.policies._policy import CompiledPolicy, Policy
+from armature.policies._start import spanning_arms
 from armature.policies.projected_thompson import random_argmax
 from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream, next_unit
@@ -39,6 +40,7 @@ class ChallengerState(NamedTuple):
     """Who was looked into; room for projection, costs, opponent and sample; the options."""
 
     looked: Floats  # into each arm, how often, by pulling another one
+    start: Ints  # the arms to begin with
     projected: Floats
     costs: Floats
     lam: Floats
@@ -65,6 +67,8 @@ def least_cost(model: Model, history: History, pr: Floats, j: int, i: int) -> fl
     alone make up for this much of it.
     """
     N = history.pulls
+    if N[i] == 0.0 or N[j] == 0.0:
+        return 0.0
     gap = max(0.0, pr[j] - pr[i])
     noise = variance(of_arm(model.family, i), pr[i]) / N[i]
     noise += variance(of_arm(model.family, j), pr[j]) / N[j]
@@ -172,6 +176,9 @@ def answer(
 @kernel
 def choose(state: ChallengerState, model: Model, history: History, stream: Stream) -> int:
     """The leader, unless somebody challenges it; then the answer to that."""
+    for a in range(state.start.size):
+        if history.pulls[state.start[a]] == 0.0:
+            return int(state.start[a])
     base = projection(model, history.means, history.pulls, state.projected)
     j = argmax(state.projected)
     i = opponent(state, model, history, j, base, stream)
@@ -188,10 +195,11 @@ def choose(state: ChallengerState, model: Model, history: History, stream: Strea
 class Challenger(CompiledPolicy):
     """Pull the leader, until a challenger is due; then what tells most about it per regret.
 
-    The paper's game with other players. Let pr be the projection of the means onto M, with weights
-    N, and j its best arm, the leader. For every other arm i, let it cost G_i more than pr that i
-    beats j, at the mean vector lam^i, and let n_i count the pulls of i and the rounds in which i
-    was looked into by pulling another arm.
+    The paper's game with other players. Pull each arm once; where the means of some arms determine
+    all others, as in a linear structure, only these. Then let pr be the projection of the means
+    onto M, with weights N, and j its best arm, the leader. For every other arm i, let it cost G_i
+    more than pr that i beats j, at the mean vector lam^i, and let n_i count the pulls of i and the
+    rounds in which i was looked into by pulling another arm (1 where there is none).
 
     * If G_i + ln n_i + `patience` >= ln N_j for all i, pull j. (Without a structure and with
       patience 0, this is IMED.)
@@ -243,6 +251,7 @@ class Challenger(CompiledPolicy):
     price: float = 1.0
     share: float | None = None
 
+    starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
     saved: ClassVar = ("looked",)
@@ -288,8 +297,10 @@ class Challenger(CompiledPolicy):
 
     def init(self, structure: Structure, family: Family) -> ChallengerState:
         K = structure.n_arms
+        every = np.arange(K, dtype=np.int64)
         return ChallengerState(
             looked=np.zeros(K),
+            start=every if self.draw == "sample" else spanning_arms(structure),
             projected=np.zeros(K),
             costs=np.zeros(K),
             lam=np.zeros(K),
