@@ -502,7 +502,7 @@ def test_a_policy_that_learns_by_itself_wants_every_reward() -> None:
     ("history", "complaint"),
     [
         ([("a", 1.0), ("z", 2.0)], "there is no arm 'z'"),
-        ([("a", 1.0), ("b", 0.5)], r"the reward 0.5 can't come from Bernoulli\(\)"),
+        ([("a", 1.0), ("b", 0.5)], r"the reward 0.5 can't come from Bernoulli\(scale=1.0\)"),
         ([("a", 1.0, 3)], "is not a pair"),
         (["ab"], "is not a pair"),
         (7, "history must be pairs of arm and reward"),
@@ -517,7 +517,7 @@ def test_a_policy_that_learns_by_itself_wants_every_reward() -> None:
         ({"counts": [1, 1], "sums": [1, "x"]}, "must be numbers"),
         ({"counts": [1, 0], "sums": [1, 1]}, "a sum for arm 'b', but no rewards"),
         ({"counts": [1, 2], "sums": [1, 3]}, r"the past means\[1\] = 1.5 is not a mean of"),
-        ({"counts": [1, 2], "sums": [1, 1.5]}, "must be whole numbers, as rewards of Bernoulli"),
+        ({"counts": [1, 2], "sums": [1, 1.5]}, "no sum of rewards of Bernoulli"),
         ({"counts": {"q": 1}, "sums": {}}, "there is no arm 'q'"),
         ({"counts": [1, 2], "sums": [1, 2], "squares": [1, 1.5]}, "of arm 'b' is 1.5, but 2 rew"),
     ],
@@ -525,3 +525,22 @@ def test_a_policy_that_learns_by_itself_wants_every_reward() -> None:
 def test_a_past_that_can_not_be(history: Any, complaint: str) -> None:
     with pytest.raises(am.ArmatureError, match=complaint):
         am.Bandit(am.KLUCB(), am.Unimodal(2), am.Bernoulli(), labels=["a", "b"], history=history)
+
+
+@pytest.mark.parametrize("family", [am.Bernoulli(scale=[12.99, 0.1, 0.7]), am.Bounded(0.0, 12.99)])
+def test_a_mean_stays_in_the_domain_after_rounding(family: am.Family) -> None:
+    """12.99 three times and 0.1 three times add up to more than three times that."""
+    bandit = am.Bandit(am.Challenger(), am.Unimodal(3), family)
+    top = [family.for_arm(k).domain.high for k in range(3)]
+    for _ in range(20):
+        bandit.tell([0, 1, 2], top)
+    assert (bandit.means <= top).all() and bandit.means == pytest.approx(top)
+    assert np.isfinite(bandit.explain().low).all()
+    again = am.Bandit(
+        am.Challenger(),
+        am.Unimodal(3),
+        family,
+        history={"counts": [20] * 3, "sums": bandit._decisions.history.sums},
+    )
+    assert again.means.tolist() == bandit.means.tolist()
+    assert am.Bandit.from_json(bandit.to_json()).means.tolist() == bandit.means.tolist()

@@ -11,6 +11,7 @@ from armature.evidence import Evidence
 from armature.explanation import Explanation
 from armature.families import (
     Bernoulli,
+    Bounded,
     Exponential,
     Family,
     Formulas,
@@ -69,7 +70,7 @@ from armature.structures import (
     Union,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CATSE",
@@ -83,6 +84,7 @@ __all__ = [
     "ArmatureError",
     "Bandit",
     "Bernoulli",
+    "Bounded",
     "Box",
     "Categorised",
     "Cell",

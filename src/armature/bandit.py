@@ -249,12 +249,12 @@ class Bandit:
         return self._outstanding.seen(self._decisions.history, self.family)
 
     def _allowed(self, exclude: Sequence[Arm]) -> Open:
-        if isinstance(exclude, (str, bytes)) or not isinstance(
-            exclude, (Sequence, set, frozenset, np.ndarray)
-        ):
-            raise ArmatureError(f"exclude must be a list of arms; got {exclude!r}.")
-        if len(exclude) == 0:
+        """Which arms may be chosen; None: all."""
+        if isinstance(exclude, (list, tuple)) and not exclude:
             return None
+        kinds = (Sequence, set, frozenset, np.ndarray)
+        if isinstance(exclude, (str, bytes)) or not isinstance(exclude, kinds):
+            raise ArmatureError(f"exclude must be a list of arms; got {exclude!r}.")
         allowed = np.ones(self.structure.n_arms, dtype=np.bool_)
         for name in exclude:
             place = self._setting.arms.place(name)
@@ -262,7 +262,7 @@ class Bandit:
                 allowed[place] = False
         if not allowed.any():
             raise ArmatureError("all arms are excluded: leave at least one to choose.")
-        return allowed
+        return None if allowed.all() else allowed
 
     def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
         """With which probability `ask(exclude=exclude)` would choose each arm now.

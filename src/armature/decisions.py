@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family
+from armature.families.estimation import estimate_variance
 from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
 from armature.streams import DECISIONS, PROBABILITIES, key_of, make_stream
 from armature.structures import Structure
-from armature.structures.model import make_model
+from armature.structures.model import Model, make_model, with_estimate
 
 
 def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
@@ -38,6 +39,8 @@ class Decisions(abc.ABC):
     def __init__(self, policy: Policy, structure: Structure, family: Family) -> None:
         self.policy, self.structure, self.family = policy, structure, family
         self.history = make_history(structure.n_arms)
+        ends = [family.for_arm(k).domain for k in range(structure.n_arms)]
+        self._ends = [(end.low, end.high) for end in ends]
         self._starting = policy.starts_with_each_arm
 
     def unseen(self, history: History) -> npt.NDArray[np.intp]:
@@ -68,10 +71,22 @@ class Decisions(abc.ABC):
         before = history.means[arm] if history.pulls[arm] > 0.0 else reward
         history.pulls[arm] += 1.0
         history.sums[arm] += reward
-        history.means[arm] = history.sums[arm] / history.pulls[arm]
+        low, high = self._ends[arm]
+        history.means[arm] = min(max(history.sums[arm] / history.pulls[arm], low), high)
         history.squares[arm] += (reward - before) * (reward - history.means[arm])
         history.clock[0] += 1
         self._update(arm, reward)
+
+    def estimated_variance(self) -> float:
+        """What is estimated where the family's variance is not known."""
+        history = self.history
+        return estimate_variance(history.pulls, history.means, history.squares)
+
+    def informed_family(self) -> Family:
+        """The family, with what the rewards so far say of a variance that is not known."""
+        if not self.family.as_told.estimated:
+            return self.family
+        return self.family.estimate(self.estimated_variance())
 
     @abc.abstractmethod
     def _choose(self, history: History) -> int: ...
@@ -132,11 +147,17 @@ class CompiledDecisions(Decisions):
         self._reads_history = policy.reads_history
 
     def _choose(self, history: History) -> int:
-        return self._kernel(self.state, self.model, history, self.stream)
+        return self._kernel(self.state, self._informed_model(), history, self.stream)
 
     def _update(self, arm: int, reward: float) -> None:
         if self._updating is not None:
-            self._updating(self.state, self.model, self.history, arm, reward)
+            self._updating(self.state, self._informed_model(), self.history, arm, reward)
+
+    def _informed_model(self) -> Model:
+        """The model, with what the rewards so far say of a variance that is not known."""
+        if not self.model.family.estimated:
+            return self.model
+        return with_estimate.py_func(self.model, self.estimated_variance())
 
     @property
     def learns_by_itself(self) -> bool:
@@ -187,17 +208,21 @@ class PythonDecisions(Decisions):
         repetition: int,
     ) -> None:
         super().__init__(policy, structure, family)
-        self._policy, self._problem = policy, Problem(structure, family)
+        self._policy = policy
         self.state = policy.init(structure, family)
         self._seed = seed
         self._generator = np.random.Philox(key=[seed, repetition])
         self._rng = np.random.Generator(self._generator)
 
     def _choose(self, history: History) -> int:
-        return self._policy.choose(self.state, self._problem, history, self._rng)
+        return self._policy.choose(self.state, self._problem(), history, self._rng)
 
     def _update(self, arm: int, reward: float) -> None:
-        self._policy.update(self.state, self._problem, self.history, arm, reward)
+        self._policy.update(self.state, self._problem(), self.history, arm, reward)
+
+    def _problem(self) -> Problem:
+        """The problem, with what the rewards so far say of a variance that is not known."""
+        return Problem(self.structure, self.informed_family())
 
     @property
     def learns_by_itself(self) -> bool:
@@ -264,6 +289,7 @@ def make_decisions(
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     check_kind(family, Family, "family", "Gaussian()")
     policy.check(structure, family)
+    family = family.as_told
     if isinstance(policy, CompiledPolicy):
         return CompiledDecisions(policy, structure, family, seed, repetition)
     if isinstance(policy, PythonPolicy):

@@ -33,6 +33,7 @@ class Explanation:
         leader: its best arm.
         evidence: how much more the nearest one with another best arm costs.
         misfit: how far the data are from the structure, as a log-likelihood ratio.
+        sigma: the estimate of an unknown standard deviation, which all of this rests on; else None.
         fit: how well the structure fits, with the evidence against it and its threshold, and when
             it was dropped, if it was; None where the reward family has no evidence.
     """
@@ -47,6 +48,7 @@ class Explanation:
     leader: Hashable
     evidence: float
     misfit: float
+    sigma: float | None = None
     fit: Evidence | None = None
 
     def __str__(self) -> str:
@@ -61,6 +63,8 @@ class Explanation:
                 f"{self.projected[i]:>9.4g}{mark}"
             )
         lines += ["", self._fit()]
+        if self.sigma is not None:
+            lines.append(f"Sigma is not known; the rewards so far say about {self.sigma:.4g}.")
         if self.fit is not None and self.pulls.any():
             lines.append(str(self.fit))
         return "\n".join(lines)
@@ -84,8 +88,9 @@ class Explanation:
 def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Explanation:
     """The explanation of a policy at work, in the units of what is told."""
     history, policy, names = decisions.history, decisions.policy, tuple(arms.names)
+    family, estimated = decisions.informed_family(), decisions.family.as_told.estimated
     belief = _belief(
-        decisions.structure, decisions.family, history.pulls, history.means, int(history.clock[0])
+        decisions.structure, family, history.pulls, history.means, int(history.clock[0])
     )._replace(state=getattr(decisions, "state", None))
     unseen = [str(name) for name, n in zip(names, history.pulls, strict=True) if n == 0.0]
     if unseen and policy.starts_with_each_arm:
@@ -108,7 +113,8 @@ def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Expla
         names[belief.leader],
         belief.evidence,
         belief.misfit,
-        None if decisions.family.learning_cost is None else evidence_of(decisions, names),
+        math.sqrt(family.sub_gaussian_variance) if estimated else None,
+        evidence_of(decisions, names) if decisions.family.has_evidence else None,
     )
 
 
@@ -145,8 +151,8 @@ def _belief(
 ) -> Belief:
     seen = pulls > 0.0
     # An arm without pulls has weight 0, so that any mean of the family will do.
-    guess = float(means[seen].mean()) if seen.any() else family.upper(_some_mean(family), 0.0)
-    mu = np.where(seen, means, guess)
+    guess = float(means[seen].mean()) if seen.any() else family.some_mean
+    mu = np.where(seen, means, family.clipped(np.full(means.size, guess)))
     level = np.where(seen, math.log(1.0 + rounds) / np.maximum(pulls, 1.0), math.inf)
     fit = structure.project(mu, pulls, family)
     leader = int(np.argmax(fit.means))
@@ -164,7 +170,3 @@ def _belief(
         float(fit.cost),
         float(other.cost - fit.cost) if fit.cost < math.inf else 0.0,
     )
-
-
-def _some_mean(family: Family) -> float:
-    return 0.5 if 0.5 in family.domain else family.domain.low + 1.0

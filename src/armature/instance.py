@@ -48,6 +48,7 @@ class Instance:
         if not isinstance(strict, (bool, np.bool_)):
             raise ArmatureError(f"strict must be True or False; got {strict!r}.")
         structure.checked_family(family)
+        family.check_known()
         vector = family.checked(structure.checked_vector(means, "means"))
         check_mean(vector, family.domain, "means")
         violation = structure.violation_of(vector)

@@ -8,12 +8,13 @@ from armature.arrays import Floats
 from armature.errors import ArmatureError
 from armature.families._family import Family, FamilyRecord
 from armature.families._formulas import of_two_means, signatures
+from armature.families.kernels import of_arm
 
 
 def learning_address(family: Family) -> int:
     """Where the family's learning cost is; refused where it has none."""
     cost = type(family).learning_cost
-    if cost is None:
+    if cost is None or not family.has_evidence:
         raise ArmatureError(no_evidence(family))
     return address_of(cost, signatures()["divergence"] if is_compiling() else None)
 
@@ -21,8 +22,8 @@ def learning_address(family: Family) -> int:
 def no_evidence(family: Family) -> str:
     """What to say of a family without a learning cost."""
     return (
-        f"there is no evidence for or against a structure with {family} rewards: their family "
-        "declares no `learning_cost`. Gaussian, Bernoulli, Poisson and Exponential ones do."
+        f"there is no evidence for or against a structure with rewards of {family}: it needs a "
+        "family that declares a `learning_cost`, all of whose parameters are known."
     )
 
 
@@ -31,5 +32,7 @@ def total_learning_cost(address: int, family: FamilyRecord, pulls: Floats, sums:
     """What it costs not to know the arms' means: the sum of the arms' learning costs."""
     total = 0.0
     for k in range(pulls.size):
-        total += of_two_means(address, family.parameter, pulls[k], sums[k])
+        own = of_arm(family, k)
+        n = pulls[k]
+        total += of_two_means(address, own.parameter, n, sums[k] - n * own.shift)
     return total

@@ -15,7 +15,7 @@ from armature.arrays import Floats
 from armature.errors import ArmatureError, check_kind
 from armature.evidence import DELTA, doubt_of
 from armature.families import Family
-from armature.families.kernels import divergence, upper, weighted_divergence
+from armature.families.kernels import divergence, of_arm, upper, weighted_divergence
 from armature.families.learning import learning_address, no_evidence, total_learning_cost
 from armature.policies._explanation import Belief, Dropped
 from armature.policies._options import check_number
@@ -65,7 +65,7 @@ def to_be_audited(state: GuardedState, model: Model, history: History, j: int) -
     N = history.pulls
     mu = history.means
     log = math.log(history.clock[0] + 1.0)
-    bar = upper(model.family, mu[j], log / N[j])
+    bar = upper(of_arm(model.family, j), mu[j], log / N[j])
     least = state.options.audit + GROWTH * log
     chosen = -1
     for k in range(N.size):
@@ -73,7 +73,7 @@ def to_be_audited(state: GuardedState, model: Model, history: History, j: int) -
             continue
         against = 0.0
         if mu[k] < bar:
-            against = N[k] * divergence(model.family, mu[k], bar)
+            against = N[k] * divergence(of_arm(model.family, k), mu[k], bar)
         if against < least:
             least = against
             chosen = k
@@ -85,7 +85,7 @@ def is_contradicted(model: Model, history: History, j: int) -> bool:
     """Whether some arm's own mean is clearly above the leader's."""
     mu = history.means
     log = math.log(history.clock[0] + 1.0)
-    bar = upper(model.family, mu[j], CONFLICT * log / history.pulls[j])
+    bar = upper(of_arm(model.family, j), mu[j], CONFLICT * log / history.pulls[j])
     return bool(mu[argmax(mu)] > bar)
 
 
@@ -128,7 +128,7 @@ def watch(state: GuardedState, model: Model, history: History, arm: int, reward:
         verdict[LEARNING] = learning
         for k in range(N.size if misfit < math.inf else 0):
             state.shares[k] = weighted_divergence(
-                model.family, N[k], history.means[k], state.fitted[k]
+                of_arm(model.family, k), N[k], history.means[k], state.fitted[k]
             )
 
 
@@ -278,7 +278,7 @@ class Guarded(CompiledPolicy):
         return dataclasses.replace(self, policy=self.policy.with_horizon(horizon))
 
     def _objection(self, structure: Structure, family: Family) -> str | None:
-        if family.learning_cost is None:
+        if not family.has_evidence:
             return no_evidence(family)
         return self.inner._objection(structure, family)
 
