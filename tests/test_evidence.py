@@ -196,6 +196,32 @@ def test_false_alarms() -> None:
     assert cheap > DELTA * total
 
 
+def test_arms_with_parameters_of_their_own() -> None:
+    """Each arm's learning cost is that of its own family, of rewards in any unit."""
+    pulls, sums = np.array([4.0, 7.0, 2.0]), np.array([6.0, 10.0, 0.0])
+    for family, alone in (
+        (am.Bernoulli([3.0, 5.0, 2.0]), lambda k, s: (am.Bernoulli(), sums[k] / s)),
+        (am.Gaussian([3.0, 5.0, 2.0]), lambda k, s: (am.Gaussian(), sums[k] / s)),
+    ):
+        found = evidence(am.Monotone(3), family, pulls, sums)
+        expected = 0.0
+        for k, scale in enumerate((3.0, 5.0, 2.0)):
+            one, total = alone(k, scale)
+            expected += one.learning_cost(1.0, pulls[k], total)
+        assert found.learning == pytest.approx(expected, rel=1e-12)
+    bounded = evidence(am.Monotone(3), am.Bounded(-1.0, 3.0), pulls, sums)
+    coins = evidence(am.Monotone(3), am.Bernoulli(), pulls, (sums + pulls) / 4.0)
+    assert bounded.log_e == pytest.approx(coins.log_e, rel=1e-12)
+
+
+def test_false_alarms_of_bounded_rewards() -> None:
+    """Anything in an interval: no more of them than with rewards at its ends."""
+    instance = am.Instance(am.Monotone(4), [0.5, 0.5, 0.5, 0.501], am.Bounded(0.0, 1.0))
+    for greedy in (False, True):
+        highest = highest_of(instance, 500, ROUNDS, greedy)
+        assert (highest >= math.log(1.0 / DELTA)).mean() <= 0.25 * DELTA
+
+
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 def test_power(family: am.Family) -> None:
     """A planted misfit is found in nearly all runs."""

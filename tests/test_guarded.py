@@ -244,9 +244,13 @@ def test_what_makes_no_sense_is_refused() -> None:
     class Dumb(am.Gaussian):
         learning_cost = None
 
-    with pytest.raises(am.ArmatureError, match="there is no evidence for or against a structure"):
-        am.Bandit(am.Guarded(), am.Unimodal(3), Dumb())
-    assert am.Bandit(am.SPk(), am.Unimodal(3), Dumb()).explain().fit is None
+    for family in (Dumb(), am.Gaussian(sigma=None)):  # a sigma that is not known
+        with pytest.raises(am.ArmatureError, match="there is no evidence for or against a"):
+            am.Bandit(am.Guarded(), am.Unimodal(3), family)
+        bandit = am.Bandit(am.SPk(), am.Unimodal(3), family)
+        assert bandit.explain().fit is None
+        with pytest.raises(am.ArmatureError, match="there is no evidence for or against a"):
+            bandit.evidence()
 
 
 def test_names_files_and_horizons() -> None:

@@ -165,23 +165,25 @@ def evidence(
     """
     if not (isinstance(delta, (int, float, np.number)) and 0.0 < delta < 1.0):
         raise ArmatureError(f"delta must be a probability, between 0 and 1; got {delta!r}.")
-    seen = pulls > 0.0
-    means = family.clipped(np.where(seen, sums / np.maximum(pulls, 1.0), family.some_mean))
+    address = learning_address(family)
+    seen, K = pulls > 0.0, structure.n_arms
+    ends = [family.for_arm(k).domain for k in range(K)]
+    means = np.where(seen, sums / np.maximum(pulls, 1.0), family.some_mean)
+    means = np.clip(means, [end.low for end in ends], [end.high for end in ends])  # rounding
     fit = structure.project(means, pulls, family)
     shares = np.zeros_like(pulls)
     if fit.cost < math.inf:
         parts = np.asarray(family.divergence(means, np.asarray(fit.means)))
         shares[seen] = pulls[seen] * parts[seen]
-    record = family.record_for(structure.n_arms)
-    learning = total_learning_cost(learning_address(family), record, pulls, sums)
+    learning = total_learning_cost(address, family.record_for(K), pulls, sums)
     return Evidence(
         log_e=float(fit.cost - learning) if learning < math.inf else -math.inf,
         threshold=math.log(1.0 / delta),
         misfit=float(fit.cost),
         learning=float(learning),
-        doubt=float(doubt_of(fit.cost, structure.n_arms)),
+        doubt=float(doubt_of(fit.cost, K)),
         shares=shares,
-        arms=tuple(range(structure.n_arms)) if arms is None else tuple(arms),
+        arms=tuple(range(K)) if arms is None else tuple(arms),
     )
 
 

@@ -101,10 +101,10 @@ class Family:
 
     convex: ClassVar[bool] = True
     formulas: ClassVar[Formulas]
-    gaussian: ClassVar[bool] = False  # whether compiled code has the formulas in place
     # (p, n, total): the log-likelihood of n rewards of that total at their own mean, less the log
     # of their marginal likelihood under a prior fixed in advance; None: no evidence can be had
     learning_cost: ClassVar[Kernel[[float, float, float], float] | None] = None
+    gaussian: ClassVar[bool] = False  # whether compiled code has the formulas in place
 
     @classmethod
     def examples(cls) -> tuple[Family, ...]:
@@ -154,8 +154,8 @@ class Family:
 
     @property
     def has_evidence(self) -> bool:
-        """Whether rewards can be evidence against a structure (`armature.evidence`)."""
-        return type(self).learning_cost is not None and not self.as_told.estimated
+        """Whether there is evidence for or against structures: all that `learning_cost` takes."""
+        return self.learning_cost is not None and not self.as_told.estimated
 
     @property
     def as_told(self) -> Family:

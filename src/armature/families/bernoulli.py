@@ -135,9 +135,9 @@ def learning_cost(p: float, n: float, total: float) -> float:
     """Prior: Jeffreys's, Beta(1/2, 1/2)."""
     if n <= 0.0:
         return 0.0
-    ones = min(total / p, n)
-    both = log_gamma_half(ones) + log_gamma_half(n - ones)
-    return math.log(math.pi) + log_factorial(n) - both
+    ones = total / p
+    found = log_gamma_half(ones) + log_gamma_half(max(n - ones, 0.0))
+    return math.log(math.pi) + log_factorial(n) - found
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class Bounded(Family):
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
-    learning_cost: ClassVar = learning_cost
+    learning_cost: ClassVar = learning_cost  # a bound, which is what evidence needs
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):

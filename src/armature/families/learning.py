@@ -27,8 +27,8 @@ def no_evidence(family: Family) -> str:
             "Gaussian(sigma=...)."
         )
     return (
-        f"there is no evidence for or against a structure with {family} rewards: their family "
-        "declares no `learning_cost`. Those of the library do."
+        f"there is no evidence for or against a structure with rewards of {family}: it needs a "
+        "family that declares a `learning_cost`, all of whose parameters are known."
     )
 
 
@@ -38,6 +38,6 @@ def total_learning_cost(address: int, family: FamilyRecord, pulls: Floats, sums:
     total = 0.0
     for k in range(pulls.size):
         own = of_arm(family, k)
-        rewards = sums[k] - own.shift * pulls[k]
-        total += of_two_means(address, own.parameter, pulls[k], rewards)
+        n = pulls[k]
+        total += of_two_means(address, own.parameter, n, sums[k] - n * own.shift)
     return total

@@ -23,7 +23,6 @@ from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.challenger import Challenger
 from armature.policies.imed import IMEDState
 from armature.policies.imed import choose as choose_by_imed
-from armature.policies.projected_thompson import ProjectedThompson
 from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream
 from armature.structures import Structure
@@ -226,7 +225,7 @@ class Guarded(CompiledPolicy):
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:
-        return cls(), cls(ProjectedThompson(), delta=0.1, audit=0.0, doubt=0.0)
+        return cls(), cls(delta=0.1, audit=0.0, doubt=0.0)
 
     @property
     def name(self) -> str:
