@@ -6,6 +6,7 @@ whose clock it is, and what an unreachable database looks like.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,15 +86,16 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 def clock(connection: Connection) -> float:
     """The database's clock now, not when the transaction began: seconds since 1970."""
-    return float(connection.execute(_CLOCKS[connection.dialect.name]).scalar_one())
+    return float(connection.exec_driver_sql(_CLOCKS[connection.dialect.name]).scalar_one())
 
 
 _CLOCKS = {
-    "sqlite": sa.text("SELECT (julianday('now') - 2440587.5) * 86400.0"),
-    "postgresql": sa.text("SELECT extract(epoch FROM clock_timestamp())::float8"),
+    "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
+    "postgresql": "SELECT extract(epoch FROM clock_timestamp())::float8",
 }
 
 
+@functools.cache
 def adding(table: sa.Table) -> str:
     """An INSERT of whole rows, for `run_many`."""
     names = ", ".join(column.name for column in table.columns)
