@@ -213,7 +213,7 @@ def test_hostile_bodies(http: httpx.Client, storage: str) -> None:
             content=f'{{"value": {value}}}',
             headers={"Content-Type": "application/json"},
         )
-        assert answer.status_code == 422, value
+        assert answer.status_code in (400, 422), value
     assert fingerprint(storage) == before
 
 

@@ -88,7 +88,9 @@ def _add_operations(app: FastAPI) -> None:
     @app.get("/metrics", include_in_schema=False)
     async def show_metrics(request: Request) -> Response:
         await admit(request, "read")
-        metrics.LOADED.set(len(request.app.state.backend.writer.loaded))
+        writer = request.app.state.backend.writer
+        metrics.LOADED.set(len(writer.loaded))
+        metrics.WAITING.set(writer.waiting)
         return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
 
     @app.get("/", include_in_schema=False)

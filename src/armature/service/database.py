@@ -7,6 +7,8 @@ whose clock it is, and what an unreachable database looks like.
 from __future__ import annotations
 
 import functools
+import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +66,7 @@ def _sqlite(url: sa.URL) -> Engine:
     def set_up(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # transactions begin and end where we say so
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")
+        _use_wal(cursor)
         cursor.execute("PRAGMA synchronous = FULL")  # a commit that was answered is on the disk
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.close()
@@ -75,6 +77,22 @@ def _sqlite(url: sa.URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
     return engine
+
+
+def _use_wal(cursor: Any) -> None:
+    """Readers and a writer side by side: once for a file, and it stays so.
+
+    While several processes do that at once, SQLite says "locked" without waiting.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
 
 
 @contextmanager

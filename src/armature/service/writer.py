@@ -93,9 +93,14 @@ class Writer:
         self._waiting.put(None)
         self._thread.join()
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return self._waiting.qsize()
+
     async def run(self, experiment_id: int, command: Command) -> Any:
         """What comes of a command, once it is on the disk."""
-        if self._waiting.qsize() >= self._most_waiting:
+        if self.waiting >= self._most_waiting:
             raise Refused(503, "too many requests are waiting: try again in a while.")
         job = Job(experiment_id, command, asyncio.get_running_loop().create_future())
         self._waiting.put(job)
