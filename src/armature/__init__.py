@@ -10,6 +10,7 @@ from armature.errors import ArmatureError
 from armature.explanation import Explanation
 from armature.families import (
     Bernoulli,
+    Bounded,
     Exponential,
     Family,
     Formulas,
@@ -67,7 +68,7 @@ from armature.structures import (
     Union,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CATSE",
@@ -81,6 +82,7 @@ __all__ = [
     "ArmatureError",
     "Bandit",
     "Bernoulli",
+    "Bounded",
     "Box",
     "Categorised",
     "Cell",

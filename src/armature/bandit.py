@@ -44,6 +44,18 @@ class Bandit:
     What is refused changes nothing. Everything is a function of what was asked and told, and of the
     seed; `to_json` keeps all of it.
 
+    >>> from armature.policies import UCB
+    >>> from armature.structures import Unconstrained
+    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
+    >>> bandit.ask()
+    'red'
+    >>> bandit.tell("red", 0.3)
+    >>> bandit.ask(2)
+    ['blue', 'red']
+    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
+    >>> bandit.pulls.tolist(), bandit.means.tolist()
+    ([2, 1], [0.2, 0.9])
+
     Parameters
     ----------
     policy, structure, family, seed
@@ -70,18 +82,6 @@ class Bandit:
         spread is unknown). They count as if they had been told, one by one. What a policy keeps
         besides rewards, such as SPk's learners, begins with the first ask; one that takes in every
         reward by itself needs the rewards one by one.
-
-    >>> from armature.policies import UCB
-    >>> from armature.structures import Unconstrained
-    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
-    >>> bandit.ask()
-    'red'
-    >>> bandit.tell("red", 0.3)
-    >>> bandit.ask(2)
-    ['blue', 'red']
-    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
-    >>> bandit.pulls.tolist(), bandit.means.tolist()
-    ([2, 1], [0.2, 0.9])
     """
 
     def __init__(
@@ -178,6 +178,8 @@ class Bandit:
             for _ in range(structure.n_arms + 1):  # each arm once, and then a choice
                 arm = decisions.next(decisions.history)
                 decisions.take_in(arm, self.family.some_mean)
+            chooser = Chooser(decisions, self.floor, self._seed)
+            chooser.next(decisions.history, np.arange(structure.n_arms) > 0)  # one is excluded
 
     # Asking.
 
@@ -216,17 +218,21 @@ class Bandit:
             raise ArmatureError(f"n must be a whole number of arms; got {n!r}.")
         return [self._ask(allowed, ids) for _ in range(n)]
 
-    def asked(self, arm: Arm, *, exclude: Sequence[Arm] = ()) -> Arm:
+    def asked(self, arm: Arm, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Arm:
         """Take note of a decision that was made before: to rebuild a bandit from a log.
 
-        All is as if `ask(exclude=exclude)` had returned `arm`, which counts as pending: the policy
-        is asked and random numbers are drawn. Returns what `ask` would have returned by itself: the
-        same, unless the log is of another version or machine.
+        All is as if `ask(exclude=exclude, ids=ids)` had returned `arm`, which counts as pending and
+        gets an id if there are ids: the policy is asked, and random numbers are drawn. Returns what
+        `ask` would have returned by itself: the same, unless the log is of another version or
+        machine.
         """
         allowed, place = self._allowed(exclude), self._setting.arms.live_place(arm)
         chosen = self._chooser.next(self._seen(), allowed)
         self._outstanding.expect(place)
-        return self._setting.arms.names[chosen]
+        names = self._setting.arms.names
+        if ids:
+            self._outstanding.tickets.issue(names[place])
+        return names[chosen]
 
     def ask_with_probability(self, *, exclude: Sequence[Arm] = ()) -> tuple[Arm, float | None]:
         """What `ask` gives, and with which probability it did.
@@ -258,12 +264,12 @@ class Bandit:
         return self._outstanding.seen(self._decisions.history, self.family)
 
     def _allowed(self, exclude: Sequence[Arm]) -> Open:
-        if isinstance(exclude, (str, bytes)) or not isinstance(
-            exclude, (Sequence, set, frozenset, np.ndarray)
-        ):
-            raise ArmatureError(f"exclude must be a list of arms; got {exclude!r}.")
-        if len(exclude) == 0:
+        """Which arms may be chosen; None: all."""
+        if isinstance(exclude, (list, tuple)) and not exclude:
             return None
+        kinds = (Sequence, set, frozenset, np.ndarray)
+        if isinstance(exclude, (str, bytes)) or not isinstance(exclude, kinds):
+            raise ArmatureError(f"exclude must be a list of arms; got {exclude!r}.")
         allowed = np.ones(self.structure.n_arms, dtype=np.bool_)
         for name in exclude:
             place = self._setting.arms.place(name)
@@ -271,7 +277,7 @@ class Bandit:
                 allowed[place] = False
         if not allowed.any():
             raise ArmatureError("all arms are excluded: leave at least one to choose.")
-        return allowed
+        return None if allowed.all() else allowed
 
     def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
         """With which probability `ask(exclude=exclude)` would choose each arm now.
@@ -283,7 +289,7 @@ class Bandit:
         >>> from armature.policies import UCB
         >>> from armature.structures import Unconstrained
         >>> bandit = Bandit(UCB(), Unconstrained(4), floor=0.05)
-        >>> bandit.probabilities().values.tolist()
+        >>> bandit.probabilities().values.round(2).tolist()
         [0.85, 0.05, 0.05, 0.05]
         """
         draws, allowed = checked_count(draws, "draws"), self._allowed(exclude)
@@ -383,6 +389,15 @@ class Bandit:
         a bandit that starts from this history. An arm that was retired comes back with the rewards
         that it had then.
 
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unimodal
+        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
+        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
+        >>> bandit.add_arm("10.99", after="9.99")
+        '10.99'
+        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
+        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
+
         Parameters
         ----------
         label
@@ -395,15 +410,6 @@ class Bandit:
             What the structure and the family ask for: `position` (`Lipschitz`, `Concave`),
             `category` (`Categorised`), `features` (`Linear`), `low` and `high` (`Box`); `sigma` or
             `scale`, where each arm has its own. An `Intersection` asks for what its parts do.
-
-        >>> from armature.policies import UCB
-        >>> from armature.structures import Unimodal
-        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
-        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
-        >>> bandit.add_arm("10.99", after="9.99")
-        '10.99'
-        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
-        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
         """
         arms = self._setting.arms
         name, at = arms.new_name(label), self._place_of_new(after, before)

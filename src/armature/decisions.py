@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import abc
 import copy
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armature.arrays import Floats
 from armature.errors import ArmatureError, check_kind
-from armature.families import Family
+from armature.families import Family, FamilyRecord
+from armature.families.estimation import estimate_variance
+from armature.families.kernels import lowers, uppers
 from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
 from armature.streams import DECISIONS, PROBABILITIES, key_of, make_stream
 from armature.structures import Structure
-from armature.structures.model import make_model
+from armature.structures.model import Model, make_model, with_estimate
 
 
 def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
@@ -38,7 +42,10 @@ class Decisions(abc.ABC):
     def __init__(self, policy: Policy, structure: Structure, family: Family) -> None:
         self.policy, self.structure, self.family = policy, structure, family
         self.history = make_history(structure.n_arms)
+        ends = [family.for_arm(k).domain for k in range(structure.n_arms)]
+        self._ends = [(end.low, end.high) for end in ends]
         self._starting = policy.starts_with_each_arm
+        self._record: FamilyRecord | None = None
 
     def unseen(self, history: History) -> npt.NDArray[np.intp]:
         """The arms that come before the policy is asked: those without a reward, if it so wants."""
@@ -68,10 +75,36 @@ class Decisions(abc.ABC):
         before = history.means[arm] if history.pulls[arm] > 0.0 else reward
         history.pulls[arm] += 1.0
         history.sums[arm] += reward
-        history.means[arm] = history.sums[arm] / history.pulls[arm]
+        low, high = self._ends[arm]
+        history.means[arm] = min(max(history.sums[arm] / history.pulls[arm], low), high)
         history.squares[arm] += (reward - before) * (reward - history.means[arm])
         history.clock[0] += 1
         self._update(arm, reward)
+
+    def estimated_variance(self) -> float:
+        """What is estimated where the family's variance is not known."""
+        history = self.history
+        return estimate_variance(history.pulls, history.means, history.squares)
+
+    def informed_family(self) -> Family:
+        """The family, with what the rewards so far say of a variance that is not known."""
+        if not self.family.as_told.estimated:
+            return self.family
+        return self.family.estimate(self.estimated_variance())
+
+    def bounds(self, history: History) -> tuple[Floats, Floats]:
+        """The ends of { x : N d(mean, x) <= ln(1 + t) } for each arm; of one without rewards, any.
+
+        The history may be one that counts outstanding pulls.
+        """
+        if self._record is None or self.family.as_told.estimated:
+            self._record = self.informed_family().record_for(history.pulls.size)
+        level = math.log1p(float(history.clock[0])) / np.maximum(history.pulls, 1.0)
+        means = np.where(history.pulls > 0.0, history.means, self.family.some_mean)
+        low, high = np.empty_like(means), np.empty_like(means)
+        lowers(self._record, means, level, low)
+        uppers(self._record, means, level, high)
+        return low, high
 
     @abc.abstractmethod
     def _choose(self, history: History) -> int: ...
@@ -131,11 +164,17 @@ class CompiledDecisions(Decisions):
         self._kernel, self._updating, self._saved = policy.choose, policy.update, policy.saved
 
     def _choose(self, history: History) -> int:
-        return self._kernel(self.state, self.model, history, self.stream)
+        return self._kernel(self.state, self._informed_model(), history, self.stream)
 
     def _update(self, arm: int, reward: float) -> None:
         if self._updating is not None:
-            self._updating(self.state, self.model, self.history, arm, reward)
+            self._updating(self.state, self._informed_model(), self.history, arm, reward)
+
+    def _informed_model(self) -> Model:
+        """The model, with what the rewards so far say of a variance that is not known."""
+        if not self.model.family.estimated:
+            return self.model
+        return with_estimate.py_func(self.model, self.estimated_variance())
 
     @property
     def learns_by_itself(self) -> bool:
@@ -186,17 +225,21 @@ class PythonDecisions(Decisions):
         repetition: int,
     ) -> None:
         super().__init__(policy, structure, family)
-        self._policy, self._problem = policy, Problem(structure, family)
+        self._policy = policy
         self.state = policy.init(structure, family)
         self._seed = seed
         self._generator = np.random.Philox(key=[seed, repetition])
         self._rng = np.random.Generator(self._generator)
 
     def _choose(self, history: History) -> int:
-        return self._policy.choose(self.state, self._problem, history, self._rng)
+        return self._policy.choose(self.state, self._problem(), history, self._rng)
 
     def _update(self, arm: int, reward: float) -> None:
-        self._policy.update(self.state, self._problem, self.history, arm, reward)
+        self._policy.update(self.state, self._problem(), self.history, arm, reward)
+
+    def _problem(self) -> Problem:
+        """The problem, with what the rewards so far say of a variance that is not known."""
+        return Problem(self.structure, self.informed_family())
 
     @property
     def learns_by_itself(self) -> bool:
@@ -263,6 +306,7 @@ def make_decisions(
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     check_kind(family, Family, "family", "Gaussian()")
     policy.check(structure, family)
+    family = family.as_told
     if isinstance(policy, CompiledPolicy):
         return CompiledDecisions(policy, structure, family, seed, repetition)
     if isinstance(policy, PythonPolicy):

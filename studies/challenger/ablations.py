@@ -71,6 +71,7 @@ class PosteriorChallenger(PythonPolicy):
     ) -> int:
         structure, family = problem
         assert isinstance(family, Gaussian)
+        assert isinstance(family.sigma, float)
         N, mu = history.pulls, history.means
         pr = np.asarray(structure.project(mu, N, family).means)
         j = int(np.argmax(pr))

@@ -81,12 +81,10 @@ class Chooser:
 
     def _bounds(self, history: History, allowed: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Of each arm's mean; -inf for what is excluded, (-inf, inf) where nothing is known."""
-        low = np.full(allowed.size, -math.inf)
-        high = np.where(allowed, math.inf, -math.inf)
-        seen = np.flatnonzero(allowed & (history.pulls > 0.0))
-        level = math.log1p(float(history.clock[0])) / history.pulls[seen]
-        low[seen] = self.decisions.family.lower(history.means[seen], level)
-        high[seen] = self.decisions.family.upper(history.means[seen], level)
+        low, high = self.decisions.bounds(history)
+        seen = allowed & (history.pulls > 0.0)
+        low = np.where(seen, low, -math.inf)
+        high = np.where(allowed, np.where(seen, high, math.inf), -math.inf)
         return low, high
 
     def draw_free(self, history: History, allowed: Open) -> tuple[int, bool]:

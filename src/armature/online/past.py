@@ -18,7 +18,7 @@ from armature.online.goal import Goal
 from armature.online.rewards import checked_reward
 
 SUMMARY = ("counts", "sums", "squares")
-SLACK = 1e-9  # of a sum of squares: rounding
+SLACK = 1e-9  # of sums: rounding
 
 
 class Summary(NamedTuple):
@@ -58,6 +58,7 @@ def write_summary(decisions: Decisions, summary: Summary) -> None:
     history.squares[:] = summary.squares
     told = summary.counts > 0.0
     history.means[told] = history.sums[told] / history.pulls[told]
+    history.means[told] = decisions.family.clipped(history.means)[told]
     history.clock[0] = int(summary.counts.sum())
 
 
@@ -103,6 +104,11 @@ def _checked_summary(past: Mapping[str, Any], arms: Arms, family: Family) -> Sum
             f"history has a sum for arm {arms.names[place]!r}, but no rewards: its count is 0."
         )
     _check_means(counts, sums, family)
+    if family.as_told.estimated and "squares" not in past and (counts > 1.0).any():
+        raise ArmatureError(
+            f"history needs 'squares', the sum of the squared rewards of each arm: {family} does "
+            "not know how much they vary."
+        )
     if "squares" in past:
         return Summary(counts, sums, _about_the_mean(past["squares"], counts, sums, arms))
     return Summary(counts, sums, np.zeros(counts.size))
@@ -113,10 +119,19 @@ def _check_means(counts: Floats, sums: Floats, family: Family) -> None:
     told = counts > 0.0
     means = np.full(counts.size, family.some_mean)
     means[told] = sums[told] / counts[told]
+    inside = family.clipped(means)
+    means = np.where(np.abs(means - inside) <= SLACK * np.abs(inside), inside, means)
     family.checked(means, "the past means")
     check_mean(means, family.domain, "the past means")
-    if family.support.integer and (sums % 1.0 != 0.0).any():
-        raise ArmatureError(f"history['sums'] must be whole numbers, as rewards of {family} are.")
+    for place, total in enumerate(sums.tolist()):
+        own = family.for_arm(place)
+        unit = own.support.high if own.support.ends else 1.0
+        if own.support.integer or own.support.ends:
+            if abs(total - unit * round(total / unit)) > SLACK * abs(total):
+                raise ArmatureError(
+                    f"history['sums'] has {total:g}, which is no sum of rewards of {own}: they are "
+                    f"in {own.support}."
+                )
 
 
 def _about_the_mean(squares: Any, counts: Floats, sums: Floats, arms: Arms) -> Floats:

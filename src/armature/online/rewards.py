@@ -29,7 +29,7 @@ def checked_number(reward: Any) -> float:
 
 def checked_reward(reward: Any, family: Family, arm: int) -> float:
     """A reward that an arm can have."""
-    value = checked_number(reward)
+    value, family = checked_number(reward), family.for_arm(arm)
     if value not in family.support:
         raise ArmatureError(
             f"the reward {value:g} can't come from {family}: its rewards lie in {family.support}."

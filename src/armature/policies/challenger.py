@@ -11,7 +11,7 @@ import numpy as np
 from armature._compile import inlined, kernel
 from armature.arrays import Floats
 from armature.families import Family
-from armature.families.kernels import divergence, variance
+from armature.families.kernels import divergence, of_arm, variance
 from armature.policies._explanation import Belief
 from armature.policies._options import check_choice, check_flag, check_number
 from armature.policies._policy import CompiledPolicy, Policy
@@ -165,12 +165,13 @@ def best_response(state: ChallengerState, model: Model, history: History, j: int
         return i  # pulling it is the one way to learn more about it
     least = TINY
     if options.floor:
-        least = max(least, math.sqrt(variance(model.family, pr[j]) / (history.pulls[j] + 1.0)))
+        own = variance(of_arm(model.family, j), pr[j])
+        least = max(least, math.sqrt(own / (history.pulls[j] + 1.0)))
     chosen = i
     most = 0.0
     for k in range(pr.size):
         if k != j or options.leader:
-            gain = divergence(model.family, x[k], lam[k]) / max(pr[j] - pr[k], least)
+            gain = divergence(of_arm(model.family, k), x[k], lam[k]) / max(pr[j] - pr[k], least)
             if gain > most:
                 most = gain
                 chosen = k
@@ -182,7 +183,8 @@ def choose(state: ChallengerState, model: Model, history: History, stream: Strea
     """The leader if it is drawn; else the challenger itself, or the best response to it."""
     base = projection(model, history.means, history.pulls, state.projected)
     j = argmax(state.projected)
-    if state.convex and model.family.gaussian and not is_joint(model):
+    family = model.family
+    if state.convex and family.gaussian and family.alike and not is_joint(model):
         i = draw_by_bounds(state, model, history, j, base, stream)
     else:
         i = draw(state, model, history, j, base, stream)

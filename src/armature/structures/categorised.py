@@ -348,6 +348,12 @@ class Categorised(Structure):
         return Categorised([*self.categories[:at], facts["category"], *self.categories[at:]])
 
     def without_arm(self, arm: int) -> Categorised:
+        if self.categories.count(self.categories[arm]) == 1:
+            raise ArmatureError(
+                f"the arm is alone in its category {self.categories[arm]!r}: if that is the best "
+                "one, nothing is known about the others. Exclude it whenever you ask, or make a "
+                "new bandit."
+            )
         return Categorised([*self.categories[:arm], *self.categories[arm + 1 :]])
 
     def mirrored(self, about: float) -> Categorised:

@@ -15,7 +15,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
-from armature.families import Family, FamilyRecord
+from armature.families import Family, FamilyRecord, Interval
 from armature.families.kernels import total_divergence, weighted_divergence
 from armature.structures._checks import (
     checked_array,
@@ -430,17 +430,23 @@ class Sparse(Structure):
             yield Piece(-unit[list(inside)], above, unit[outside], on)
 
     def checked_family(self, family: Family) -> FamilyRecord:
-        if isinstance(family, Family) and self.level not in family.domain:
-            raise ArmatureError(
-                f"level = {self.level:g} is not a mean of {type(family).__name__} rewards: "
-                f"it must be in {family.domain}."
-            )
+        if isinstance(family, Family):
+            family.check_arms(self.n_arms)
+            for own in map(family.for_arm, range(self.n_arms)):
+                if self.level not in own.domain:
+                    raise ArmatureError(
+                        f"level = {self.level:g} is not a mean of {own} rewards: it must be in "
+                        f"{own.domain}."
+                    )
         return super().checked_family(family)
 
-    def _meets(self, low: float, high: float) -> bool:
+    def _meets(self, ends: tuple[Interval, ...]) -> bool:
         return True  # the level is a mean: `checked_family` has seen to it
 
-    def checked_cell(self, cell: Cell) -> None:
+    def checked_cell(self, cell: Cell, family: Family) -> None:
+        if not self.cells_depend_on(family):
+            super().checked_cell(cell, family)
+            return
         K, inside = self.n_arms, {i for i, mark in enumerate(cell.marks) if mark == 1}
         best = self.checked_arm(cell.best, "best")
         leaver, k = divmod(cell.number, K)

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 from armature._compile import kernel
 from armature.arrays import Floats
-from armature.families import FamilyRecord
+from armature.families import Family, FamilyRecord
 from armature.families.kernels import total_divergence
+from armature.structures import _scaled
 from armature.structures._cells import every_other
 from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._pooling import pair_cost, pooled_mean
@@ -107,6 +108,18 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     return 1.0
 
 
+SCALED = Oracle(
+    project=project,
+    alt_min=_scaled.alt_min,
+    nearest=_scaled.nearest,
+    cells=every_other,
+    cell_min=_scaled.alt_min,
+    challenger_costs=_scaled.challenger_costs,
+    best_min=_scaled.best_min,
+    highest=highest,
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Unconstrained(Structure):
     """Every mean vector is possible: the classical bandit.
@@ -156,6 +169,13 @@ class Unconstrained(Structure):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
+
+    @property
+    def work_size(self) -> tuple[int, int]:
+        return 0, self.n_arms
+
+    def oracle_for(self, family: Family) -> Oracle:
+        return SCALED if _scaled.is_scaled(family) else super().oracle_for(family)
 
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [])

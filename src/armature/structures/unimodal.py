@@ -11,13 +11,15 @@ from typing import Any, ClassVar, NamedTuple
 
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
-from armature.families import FamilyRecord
+from armature.families import Family, FamilyRecord
 from armature.families.kernels import total_divergence
+from armature.structures import _scaled_peaks
 from armature.structures._cells import every_other
 from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._isotonic import isotonic_blocks, isotonic_costs, write_blocks
 from armature.structures._peaks import fit_prefixes, peak_cost, prefixes
 from armature.structures._pooling import pooled_mean
+from armature.structures._scaled import is_scaled
 from armature.structures._scratch import largest_of, measure
 from armature.structures._structure import Structure
 from armature.structures.piece import Piece
@@ -339,6 +341,18 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     return possible
 
 
+SCALED = Oracle(
+    project=_scaled_peaks.project,
+    nearest=_scaled_peaks.nearest,
+    cells=every_other,
+    cell_min=_scaled_peaks.cell_min,
+    challenger_min=_scaled_peaks.cell_min,
+    challenger_costs=_scaled_peaks.challenger_costs,
+    best_min=_scaled_peaks.best_min,
+    highest=highest,
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Unimodal(Structure):
     """One peak, arms in order: means[0] <= ... <= means[peak] >= ... >= means[-1]. Plateaus count.
@@ -403,7 +417,14 @@ class Unimodal(Structure):
 
     @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        return largest_of(measure(scratch_of, self.n_arms), measure(prefixes, self.n_arms, 1))
+        return largest_of(
+            measure(scratch_of, self.n_arms),
+            measure(prefixes, self.n_arms, 1),
+            measure(_scaled_peaks.runs_of, self.n_arms),
+        )
+
+    def oracle_for(self, family: Family) -> Oracle:
+        return SCALED if is_scaled(family) else super().oracle_for(family)
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         peak = int(means.argmax())
