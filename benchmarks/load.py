@@ -54,6 +54,11 @@ class Connection(asyncio.Protocol):
             self.buffer = b""
             self.answer.set_result((code, body))
 
+    def connection_lost(self, error: Exception | None) -> None:
+        """Whoever waits waits in vain."""
+        if self.answer is not None and not self.answer.done():
+            self.answer.set_exception(error or ConnectionError("the server has gone"))
+
     async def post(self, path: str, body: bytes) -> tuple[int, bytes]:
         """Send a request and wait for its answer."""
         self.answer = asyncio.get_running_loop().create_future()

@@ -62,6 +62,7 @@ class Postgres:
         server = self._server
         stop = ("-w", "-m", "immediate", "-D", str(server.pgdata), "stop")
         pgexec("pg_ctl", stop, bin_path=server.bin_path, user=server.system_user)
+        server._stop = lambda: None  # it is stopped already
         server.cleanup()
         shutil.rmtree(self._folder)
 

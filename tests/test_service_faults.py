@@ -295,6 +295,7 @@ def test_a_reward_that_races_with_its_windows_end(
     assert (count, late[0].status) == (1, "late")
     on_time, count = _run(writer, [Reward([(ids[5], 1.0)]), Expire()])
     assert (on_time[0].status, count) == ("applied", 0)
+    writer._disconnect()
     engine.dispose()
     events = query(storage, "SELECT kind, decision_id FROM event ORDER BY seq")
     ends = [row for row in events if row.kind in ("expired", "told")]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable
 
 from fastapi import Request
-from fastapi.params import Depends as Dependency
+from prometheus_client import Counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from armature.service import metrics
@@ -17,22 +18,18 @@ from armature.service.work import Refused
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-def needs(scope: str) -> Dependency:
-    """A dependency that refuses whoever has no key for the scope."""
-
-    async def check(request: Request) -> None:
-        guard: Guard = request.app.state.guard
-        if guard.is_stale:
-            await asyncio.to_thread(guard.refresh)
-        if guard.is_open:
-            _check_host(request)
-            return
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        objection = guard.objection(token.strip() if kind.lower() == "bearer" else None, scope)
-        if objection is not None:
-            raise Refused(*objection)
-
-    return Dependency(check)
+async def admit(request: Request, scope: str) -> None:
+    """Refuse whoever has no key for the scope."""
+    guard: Guard = request.app.state.guard
+    if guard.is_stale:
+        await asyncio.to_thread(guard.refresh)
+    if guard.is_open:
+        _check_host(request)
+        return
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    objection = guard.objection(token.strip() if kind.lower() == "bearer" else None, scope)
+    if objection is not None:
+        raise Refused(*objection)
 
 
 def _check_host(request: Request) -> None:
@@ -67,17 +64,16 @@ class Doorman:
                 code = message["status"]
             await send(message)
 
-        length = next((v for k, v in scope["headers"] if k == b"content-length"), b"0")
+        length, chunked = _length(scope)
         try:
-            if length.isdigit() and int(length[:20]) > self.most:
+            if length > self.most:
                 await refusal(413, self._sentence)(scope, receive, sending)
-            elif any(k == b"transfer-encoding" for k, _ in scope["headers"]):
+            elif chunked:
                 await self._pass_on_chunks(scope, receive, sending)
             else:
                 await self.app(scope, receive, sending)
         finally:
-            route = scope.get("route")
-            metrics.REQUESTS.labels(getattr(route, "path", "other"), code).inc()
+            _counter(getattr(scope.get("route"), "path", "other"), code).inc()
 
     @property
     def _sentence(self) -> str:
@@ -99,6 +95,22 @@ class Doorman:
             if not message.get("more_body", False):
                 break
         await self.app(scope, _replayed(b"".join(chunks), receive), send)
+
+
+def _length(scope: Scope) -> tuple[int, bool]:
+    """How long a body is said to be, and whether it comes in pieces of which nobody knows."""
+    length, chunked = 0, False
+    for name, value in scope["headers"]:
+        if name == b"content-length" and value.isdigit():
+            length = int(value[:20])
+        elif name == b"transfer-encoding":
+            chunked = True
+    return length, chunked
+
+
+@functools.cache
+def _counter(path: str, code: int) -> Counter:
+    return metrics.REQUESTS.labels(path, code)
 
 
 def _replayed(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:

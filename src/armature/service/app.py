@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 from armature import __version__
 from armature.descriptions import Allowed
 from armature.service import bodies, metrics
-from armature.service.access import Doorman, needs
+from armature.service.access import Doorman, admit
 from armature.service.answers import Answer, add_handlers
 from armature.service.backend import Backend
 from armature.service.endpoints import router
@@ -85,13 +85,17 @@ def _add_operations(app: FastAPI) -> None:
         await asyncio.to_thread(_ping, request.app.state.backend.engine)
         return Answer({"status": "ok"})
 
-    @app.get("/metrics", include_in_schema=False, dependencies=[needs("read")])
+    @app.get("/metrics", include_in_schema=False)
     async def show_metrics(request: Request) -> Response:
-        metrics.LOADED.set(len(request.app.state.backend.writer.loaded))
+        await admit(request, "read")
+        writer = request.app.state.backend.writer
+        metrics.LOADED.set(len(writer.loaded))
+        metrics.WAITING.set(writer.waiting)
         return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
 
-    @app.get("/", include_in_schema=False, dependencies=[needs("read")])
+    @app.get("/", include_in_schema=False)
     async def page(request: Request) -> HTMLResponse:
+        await admit(request, "read")
         found = await asyncio.to_thread(request.app.state.backend.experiments)
         return HTMLResponse(status_page(__version__, found))
 

@@ -6,6 +6,9 @@ whose clock it is, and what an unreachable database looks like.
 
 from __future__ import annotations
 
+import functools
+import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -63,7 +66,7 @@ def _sqlite(url: sa.URL) -> Engine:
     def set_up(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # transactions begin and end where we say so
         cursor = connection.cursor()
-        cursor.execute("PRAGMA journal_mode = WAL")
+        _use_wal(cursor)
         cursor.execute("PRAGMA synchronous = FULL")  # a commit that was answered is on the disk
         cursor.execute("PRAGMA foreign_keys = ON")
         cursor.close()
@@ -76,6 +79,22 @@ def _sqlite(url: sa.URL) -> Engine:
     return engine
 
 
+def _use_wal(cursor: Any) -> None:
+    """Readers and a writer side by side: once for a file, and it stays so.
+
+    While several processes do that at once, SQLite says "locked" without waiting.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """A connection in a transaction that may write: committed in the end, or undone by an error."""
@@ -85,15 +104,16 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 def clock(connection: Connection) -> float:
     """The database's clock now, not when the transaction began: seconds since 1970."""
-    return float(connection.execute(_CLOCKS[connection.dialect.name]).scalar_one())
+    return float(connection.exec_driver_sql(_CLOCKS[connection.dialect.name]).scalar_one())
 
 
 _CLOCKS = {
-    "sqlite": sa.text("SELECT (julianday('now') - 2440587.5) * 86400.0"),
-    "postgresql": sa.text("SELECT extract(epoch FROM clock_timestamp())::float8"),
+    "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
+    "postgresql": "SELECT extract(epoch FROM clock_timestamp())::float8",
 }
 
 
+@functools.cache
 def adding(table: sa.Table) -> str:
     """An INSERT of whole rows, for `run_many`."""
     names = ", ".join(column.name for column in table.columns)

@@ -8,15 +8,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 
 from armature.service import bodies, reading
-from armature.service.access import needs
 from armature.service.answers import Answer, refusal
 from armature.service.backend import Backend
 from armature.service.changing import AddArm, Change, Labels, RetireArm
 from armature.service.limits import Limits, checked_identifier
 from armature.service.reading import Copy
+from armature.service.routes import Route, needs
 from armature.service.rules import Cancel, Decide
 from armature.service.spec import checked_label
-from armature.service.strict import StrictRoute
 
 LIMITS = Limits()
 _PROBLEM = {"model": bodies.Problem}
@@ -34,7 +33,7 @@ _CONFLICT: dict[int | str, dict[str, Any]] = {
 }
 Name = Annotated[str, Path(description="the name of an experiment")]
 Key = Annotated[str, Path(description="the id of a decision")]
-router = APIRouter(prefix="/v1", responses=_REFUSALS, route_class=StrictRoute)
+router = APIRouter(prefix="/v1", responses=_REFUSALS, route_class=Route)
 
 
 def _backend(request: Request) -> Backend:
@@ -42,81 +41,14 @@ def _backend(request: Request) -> Backend:
     return backend
 
 
-@router.post(
-    "/experiments",
-    status_code=201,
-    response_model=bodies.Created,
-    responses={200: {"model": bodies.Created, "description": "It was there already"}, **_CONFLICT},
-    dependencies=[needs("admin")],
-)
-async def create_experiment(request: Request, body: bodies.NewExperiment) -> Answer:
-    """Make an experiment. The same again is answered with 200, another spec with 409."""
-    is_new, made = await _backend(request).create(body.name, body.spec)
-    return Answer(made, 201 if is_new else 200)
-
-
-@router.get("/experiments", response_model=bodies.Experiments, dependencies=[needs("read")])
-async def list_experiments(request: Request) -> Answer:
-    """All experiments, without their arms."""
-    return Answer({"experiments": await asyncio.to_thread(_backend(request).experiments)})
-
-
-@router.get(
-    "/experiments/{name}",
-    response_model=bodies.Experiment,
-    responses=_NOT_FOUND,
-    dependencies=[needs("read")],
-)
-async def show_experiment(request: Request, name: Name) -> Answer:
-    """An experiment with its arms: pulls, outstanding rewards, means with intervals."""
-    backend = _backend(request)
-    copy: Copy = await backend.look(name)
-    row = await backend.find(name)
-    return Answer(await asyncio.to_thread(reading.shown, row, copy))
-
-
-@router.patch(
-    "/experiments/{name}",
-    response_model=bodies.Experiment,
-    responses={**_NOT_FOUND, **_CONFLICT},
-    dependencies=[needs("admin")],
-)
-async def change_experiment(request: Request, name: Name, body: bodies.Changes) -> Answer:
-    """Pause, resume or stop an experiment; set its floor."""
-    await _backend(request).run(name, Change(body.wanted_status(), body.floor))
-    return await show_experiment(request, name)
-
-
-@router.post(
-    "/experiments/{name}/arms",
-    response_model=bodies.Experiment,
-    responses={**_NOT_FOUND, **_CONFLICT},
-    dependencies=[needs("admin")],
-)
-async def add_arm(request: Request, name: Name, body: bodies.NewArm) -> Answer:
-    """Add an arm while the experiment runs."""
-    backend = _backend(request)
-    await backend.run(name, AddArm(checked_label(body.label), body.options, backend.limits))
-    return await show_experiment(request, name)
-
-
-@router.post(
-    "/experiments/{name}/arms/retire",
-    response_model=bodies.Experiment,
-    responses={**_NOT_FOUND, **_CONFLICT},
-    dependencies=[needs("admin")],
-)
-async def retire_arm(request: Request, name: Name, body: bodies.OldArm) -> Answer:
-    """Choose an arm no more. Rewards that are outstanding are still taken in."""
-    await _backend(request).run(name, RetireArm(body.label))
-    return await show_experiment(request, name)
+# What is asked most often comes first: routes are tried in order.
 
 
 @router.post(
     "/experiments/{name}/decisions",
     response_model=bodies.Decisions,
     responses={**_NOT_FOUND, **_CONFLICT},
-    dependencies=[needs("decide")],
+    openapi_extra=needs("decide"),
 )
 async def decide(request: Request, name: Name, body: bodies.NewDecisions) -> Answer:
     """Make decisions. The same request_id again gets the same decisions."""
@@ -134,7 +66,7 @@ async def decide(request: Request, name: Name, body: bodies.NewDecisions) -> Ans
         **_NOT_FOUND,
         **_CONFLICT,
     },
-    dependencies=[needs("reward")],
+    openapi_extra=needs("reward"),
 )
 async def reward(request: Request, id: Key, body: bodies.NewReward) -> Answer:
     """Tell the reward of a decision. The same value again changes nothing."""
@@ -144,7 +76,7 @@ async def reward(request: Request, id: Key, body: bodies.NewReward) -> Answer:
     return Answer({"status": result.status, "detail": result.detail}, result.code)
 
 
-@router.post("/rewards", response_model=bodies.RewardResults, dependencies=[needs("reward")])
+@router.post("/rewards", response_model=bodies.RewardResults, openapi_extra=needs("reward"))
 async def rewards(request: Request, body: bodies.NewRewards) -> Answer:
     """Tell the rewards of several decisions, of any experiments; each is answered on its own."""
     items = [(item.decision, item.value) for item in body.rewards]
@@ -159,11 +91,81 @@ async def rewards(request: Request, body: bodies.NewRewards) -> Answer:
     )
 
 
+@router.post(
+    "/experiments",
+    status_code=201,
+    response_model=bodies.Created,
+    responses={200: {"model": bodies.Created, "description": "It was there already"}, **_CONFLICT},
+    openapi_extra=needs("admin"),
+)
+async def create_experiment(request: Request, body: bodies.NewExperiment) -> Answer:
+    """Make an experiment. The same again is answered with 200, another spec with 409."""
+    is_new, made = await _backend(request).create(body.name, body.spec)
+    return Answer(made, 201 if is_new else 200)
+
+
+@router.get("/experiments", response_model=bodies.Experiments, openapi_extra=needs("read"))
+async def list_experiments(request: Request) -> Answer:
+    """All experiments, without their arms."""
+    return Answer({"experiments": await asyncio.to_thread(_backend(request).experiments)})
+
+
+@router.get(
+    "/experiments/{name}",
+    response_model=bodies.Experiment,
+    responses=_NOT_FOUND,
+    openapi_extra=needs("read"),
+)
+async def show_experiment(request: Request, name: Name) -> Answer:
+    """An experiment with its arms: pulls, outstanding rewards, means with intervals."""
+    backend = _backend(request)
+    copy: Copy = await backend.look(name)
+    row = await backend.find(name)
+    return Answer(await asyncio.to_thread(reading.shown, row, copy))
+
+
+@router.patch(
+    "/experiments/{name}",
+    response_model=bodies.Experiment,
+    responses={**_NOT_FOUND, **_CONFLICT},
+    openapi_extra=needs("admin"),
+)
+async def change_experiment(request: Request, name: Name, body: bodies.Changes) -> Answer:
+    """Pause, resume or stop an experiment; set its floor."""
+    await _backend(request).run(name, Change(body.wanted_status(), body.floor))
+    return await show_experiment(request, name)
+
+
+@router.post(
+    "/experiments/{name}/arms",
+    response_model=bodies.Experiment,
+    responses={**_NOT_FOUND, **_CONFLICT},
+    openapi_extra=needs("admin"),
+)
+async def add_arm(request: Request, name: Name, body: bodies.NewArm) -> Answer:
+    """Add an arm while the experiment runs."""
+    backend = _backend(request)
+    await backend.run(name, AddArm(checked_label(body.label), body.options, backend.limits))
+    return await show_experiment(request, name)
+
+
+@router.post(
+    "/experiments/{name}/arms/retire",
+    response_model=bodies.Experiment,
+    responses={**_NOT_FOUND, **_CONFLICT},
+    openapi_extra=needs("admin"),
+)
+async def retire_arm(request: Request, name: Name, body: bodies.OldArm) -> Answer:
+    """Choose an arm no more. Rewards that are outstanding are still taken in."""
+    await _backend(request).run(name, RetireArm(body.label))
+    return await show_experiment(request, name)
+
+
 @router.delete(
     "/decisions/{id}",
     response_model=bodies.Cancelled,
     responses={**_NOT_FOUND, **_CONFLICT},
-    dependencies=[needs("reward")],
+    openapi_extra=needs("reward"),
 )
 async def cancel(request: Request, id: Key) -> Answer:
     """The reward of a decision will never come: the pull counts as if it had not been."""
@@ -174,7 +176,7 @@ async def cancel(request: Request, id: Key) -> Answer:
     "/experiments/{name}/explain",
     response_model=bodies.Belief,
     responses=_NOT_FOUND,
-    dependencies=[needs("read")],
+    openapi_extra=needs("read"),
 )
 async def explain(request: Request, name: Name) -> Answer:
     """What the bandit believes, and what it does next and why."""
@@ -186,7 +188,7 @@ async def explain(request: Request, name: Name) -> Answer:
     "/experiments/{name}/bound",
     response_model=bodies.Bound,
     responses={**_NOT_FOUND, **_CONFLICT},
-    dependencies=[needs("read")],
+    openapi_extra=needs("read"),
 )
 async def bound(request: Request, name: Name) -> Answer:
     """The lower bound of regret at the means that fit best so far."""
@@ -198,7 +200,7 @@ async def bound(request: Request, name: Name) -> Answer:
     "/experiments/{name}/events",
     response_model=bodies.Events,
     responses=_NOT_FOUND,
-    dependencies=[needs("read")],
+    openapi_extra=needs("read"),
 )
 async def events(
     request: Request,

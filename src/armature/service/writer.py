@@ -17,6 +17,7 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,7 @@ class Writer:
         self._engine, self._allow, self._most_waiting = engine, allow, most_waiting
         self._waiting: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+        self._connection: Connection | None = None
         self.loaded: dict[int, Loaded] = {}
 
     def start(self) -> None:
@@ -91,9 +93,14 @@ class Writer:
         self._waiting.put(None)
         self._thread.join()
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait."""
+        return self._waiting.qsize()
+
     async def run(self, experiment_id: int, command: Command) -> Any:
         """What comes of a command, once it is on the disk."""
-        if self._waiting.qsize() >= self._most_waiting:
+        if self.waiting >= self._most_waiting:
             raise Refused(503, "too many requests are waiting: try again in a while.")
         job = Job(experiment_id, command, asyncio.get_running_loop().create_future())
         self._waiting.put(job)
@@ -115,7 +122,8 @@ class Writer:
             self._serve(jobs)
             _answer(jobs)
             if stopping:
-                return
+                break
+        self._disconnect()
 
     def _serve(self, jobs: Sequence[Job]) -> None:
         """Run a transaction for the jobs, and leave an answer or an error with each."""
@@ -123,12 +131,13 @@ class Writer:
         for attempt in range(1, TRIES + 1):
             committing = False
             try:
-                with self._engine.connect().execution_options(writing=True) as connection:
-                    transaction = connection.begin()
-                    works = self._run(connection, jobs)
-                    committing = True
-                    transaction.commit()
+                connection = self._connected()
+                transaction = connection.begin()
+                works = self._run(connection, jobs)
+                committing = True
+                transaction.commit()
             except Exception as error:  # of the database; those of commands are caught in _run
+                self._disconnect()
                 self._drop(jobs)
                 metrics.FAILURES.labels("commit" if committing else "before").inc()
                 log.warning("a transaction failed, %s: %s", self._when(committing), error)
@@ -138,6 +147,21 @@ class Writer:
             else:
                 _count(works, len(jobs), time.perf_counter() - start)
                 return
+
+    def _connected(self) -> Connection:
+        """The writer's own connection, which stays open from one transaction to the next."""
+        if self._connection is None:
+            self._connection = self._engine.connect().execution_options(writing=True)
+        return self._connection
+
+    def _disconnect(self) -> None:
+        """Close it, with whatever is not committed."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # it may be broken, which is why
+                connection.invalidate()
+            with suppress(Exception):
+                connection.close()
 
     @staticmethod
     def _when(committing: bool) -> str:
