@@ -41,6 +41,8 @@ def divergence(p: float, x: float, y: float) -> float:
         return -math.log1p(-y / p)
     if x >= p:
         return -math.log(y / p)
+    if p == 1.0:  # which saves six divisions
+        return excess(x, y, y - x) + excess(1.0 - x, 1.0 - y, x - y)
     return excess(x / p, y / p, (y - x) / p) + excess((p - x) / p, (p - y) / p, (x - y) / p)
 
 
