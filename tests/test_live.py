@@ -403,6 +403,8 @@ def test_ids_and_arms_side_by_side() -> None:
     bandit = am.Bandit(am.UCB(), am.Unconstrained(2))
     decision = bandit.ask(ids=True)
     refused(bandit, "outstanding without an id: use cancel_by_id", lambda: bandit.cancel(0))
+    refused(bandit, r"has an id: say cancel_by_id\(0\)", lambda: bandit.cancel(decision))
+    refused(bandit, r"has an id: say tell_by_id\(0, ...\)", lambda: bandit.tell(decision, 1.0))
     bandit.tell(0, 1.0)  # of an arm that nobody asked for without an id
     assert bandit.pending.tolist() == [1, 0]
     assert bandit.tell_by_id(decision.id, 3.0) == "applied"
