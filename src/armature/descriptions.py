@@ -190,6 +190,8 @@ def describe(classes: Classes, value: Any, defaults: bool = False) -> dict[str, 
         if left_out and parameter.default is None:
             continue
         plain = _plain(argument)
+        if plain is None and parameter.default is not None:
+            plain = "unknown"  # TOML has no word for nothing
         known = parameter.default is not parameter.empty and plain == _plain(parameter.default)
         if defaults or not known:
             description[parameter.name] = plain

@@ -173,9 +173,15 @@ class Bernoulli(Family):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", checked_scales(self.scale, "scale"))
 
+    def __repr__(self) -> str:
+        if self.scale == 1.0:
+            return f"{type(self).__name__}()"
+        scale = list(self.scale) if isinstance(self.scale, tuple) else self.scale
+        return f"{type(self).__name__}(scale={scale})"
+
     @classmethod
     def examples(cls) -> tuple[Bernoulli, ...]:
-        return cls(), cls(scale=5.0)
+        return cls(), cls(scale=5.0), cls(scale=[1.0, 2.5, 4.0])
 
     @property
     def domain(self) -> Interval:
