@@ -304,6 +304,8 @@ class Bandit:
         If anything is wrong with them, nothing changes. A late reward of an arm that was retired is
         no longer pending, and not counted.
         """
+        if isinstance(arm, Decision):
+            raise ArmatureError(f"{arm} has an id: say tell_by_id({arm.id}, ...).")
         if isinstance(arm, (list, np.ndarray)) or (
             isinstance(arm, tuple) and not self._setting.arms.has(arm)
         ):
@@ -336,6 +338,8 @@ class Bandit:
 
     def cancel(self, arm: Arm) -> None:
         """A reward that is outstanding will never come: the pull is not expected any more."""
+        if isinstance(arm, Decision):
+            raise ArmatureError(f"{arm} has an id: say cancel_by_id({arm.id}).")
         self._outstanding.cancel(arm)
 
     def cancel_by_id(self, id: int) -> Literal["cancelled", "duplicate", "settled"]:
