@@ -2,6 +2,7 @@
 # make test             everything: lint, format, types, import contract, doctests, tests
 # make test-exhaustive  the same with ten times as many random problems
 # make fuzz             a million random cases of solver, oracles, bandits and bounds (FUZZ=1000: fewer)
+# make endurance        200,000 asks of every policy: nothing slows down, grows, or depends on saving
 # make docs             the documentation as a site, into site/
 # make study            Challenger against all other policies, into out-study/: an hour on two cores
 # make benchmarks       how fast oracles, bounds, policies and the engine are
@@ -10,7 +11,7 @@ BIN := .venv/bin
 
 FUZZ ?= 1000000
 
-.PHONY: install reproduce study test test-exhaustive fuzz check docs benchmarks clean
+.PHONY: install reproduce study test test-exhaustive fuzz endurance check docs benchmarks clean
 
 install: .venv/installed-test
 
@@ -47,6 +48,9 @@ test-exhaustive: check
 
 fuzz: .venv/installed-test
 	$(BIN)/python tests/fuzz.py --cases $(FUZZ)
+
+endurance: .venv/installed-test
+	$(BIN)/python tests/endurance.py
 
 docs: .venv/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build

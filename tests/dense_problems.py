@@ -85,7 +85,7 @@ def solve(problem: DenseProblem) -> Answer:
     )
     lam = np.empty(K)
     cost = minimise(
-        problem.family.record,
+        problem.family.record_for(K),
         problem.mu,
         problem.w,
         rows_of(problem.matrix, problem.right, problem.equalities),

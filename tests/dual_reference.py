@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
-from reference import edges_from, n_peaks
+from reference import edges_from, ends_of, n_peaks
 from scipy.linalg import null_space
 from scipy.optimize import linprog
 
@@ -147,7 +147,9 @@ def perspective(family: am.Family, x: float, q: cp.Expression, y: cp.Expression)
     match family:
         case am.Gaussian():
             return cp.quad_over_lin(y - q * x, q) / (2.0 * family.sigma**2)
-        case am.Bernoulli():
+        case am.Bernoulli() | am.Bounded():
+            low, high = ends_of(family)
+            x, y = (x - low) / (high - low), (y - q * low) / (high - low)
             return entropy(x, y) + entropy(1 - x, q - y)
         case am.Poisson():
             return y - q * x + entropy(x, y)
@@ -164,11 +166,11 @@ def is_open(instance: am.Instance, piece: Piece, k: int, stays: bool) -> bool:
     A linear program: how far can the means stay from those ends of the domain that are not theirs?
     """
     mu, best, K = instance.means, instance.best_arm, instance.n_arms
-    low, high = instance.family.domain.low, instance.family.domain.high
+    low, high = (np.broadcast_to(end, K) for end in ends_of(instance.family))
     rows = [np.append(row, 0.0) for row in np.vstack([piece.G, order(K, [(best, k)])])]
     limits = [*piece.h, 0.0]
     for i in range(K):
-        for sign, end in ((-1.0, low), (1.0, high)):
+        for sign, end in ((-1.0, low[i]), (1.0, high[i])):
             if np.isfinite(end):
                 row = np.zeros(K + 1)
                 row[i], row[K] = sign, float(mu[i] != end)
@@ -217,15 +219,17 @@ def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
             else:
                 constraints += [G @ y <= h * q]
                 constraints += [piece.E @ y == piece.f * q] if len(piece.f) else []
-                if isinstance(family, (am.Bernoulli, am.Poisson)):
-                    constraints += [y >= 0]
-                if isinstance(family, am.Bernoulli):
-                    constraints += [y <= q]
+                low, high = (np.broadcast_to(end, K) for end in ends_of(family))
+                if isinstance(family, (am.Bernoulli, am.Bounded, am.Poisson)):
+                    constraints += [y >= q * low]
+                if isinstance(family, (am.Bernoulli, am.Bounded)):
+                    constraints += [y <= q * high]
             if gaps[best] == 0.0:
                 constraints.append(y[best] == q * (1.0 / mu[best] if reciprocal else mu[best]))
             for i in range(K):
                 if i != best or gaps[best] > 0.0:
-                    uses[i] = uses[i] + perspective(family, float(mu[i]), q, y[i])
+                    own = family.for_arm(i)
+                    uses[i] = uses[i] + perspective(own, float(mu[i]), q, y[i])
             qs.append(q)
     if not qs:
         return 0.0

@@ -196,10 +196,24 @@ def pieces(structure: am.Structure) -> Iterator[tuple[object, Callable[[Means], 
             raise NotImplementedError(structure)
 
 
+def ends_of(family: am.Family) -> tuple[np.ndarray | float, np.ndarray | float]:
+    """The ends of the domain: numbers, or one for each arm."""
+    match family:
+        case am.Bernoulli():
+            return 0.0, np.asarray(family.scale)
+        case am.Bounded():
+            return family.low, family.high
+        case am.Gaussian():
+            return -np.inf, np.inf
+        case _:
+            return 0.0, np.inf
+
+
 def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> bool:
     """Whether means are in M and in the domain, up to 1e-9, straight from the definition."""
     K, tol = structure.n_arms, 1e-9 * max(1.0, float(np.abs(lam).max()))
-    if (lam < family.domain.low).any() or (lam > family.domain.high).any():
+    low, high = ends_of(family)
+    if (lam < low).any() or (lam > high).any():
         return False
     match structure:
         case am.Unconstrained():
@@ -229,7 +243,7 @@ def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> 
             ]
             return bool((y[1:-1] >= np.array(middles) - tol).all())
         case am.Simplex():
-            return bool((lam >= 0).all() and abs(lam.sum() - 1) <= tol)
+            return bool((lam >= -tol).all() and abs(lam.sum() - 1) <= tol)
         case am.Box():
             return bool(((lam >= structure.low - tol) & (lam <= structure.high + tol)).all())
         case am.Monotone():
@@ -255,7 +269,8 @@ def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> 
         case am.Union():
             return any(is_feasible(part, family, lam) for part in structure.parts)
         case am.Relabelled():
-            return is_feasible(structure.structure, family, lam[np.argsort(structure.order)])
+            # The domain has been looked at, in the order of these arms.
+            return is_feasible(structure.structure, am.Gaussian(), lam[np.argsort(structure.order)])
         case am.Polyhedral():
             A, b, C, d = structure.A, structure.b, structure.C, structure.d
             slack = tol * (1 + np.abs(A).sum(axis=1))
@@ -292,8 +307,10 @@ def divergence(family: am.Family, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
         match family:
             case am.Gaussian():
-                return (x - y) ** 2 / (2 * family.sigma**2)
-            case am.Bernoulli():
+                return (x - y) ** 2 / (2 * np.asarray(family.sigma) ** 2)
+            case am.Bernoulli() | am.Bounded():
+                low, high = ends_of(family)
+                x, y = (x - low) / (high - low), (y - low) / (high - low)
                 return xlog(x, y) + xlog(1 - x, 1 - y)
             case am.Poisson():
                 return y - x + xlog(x, y)
@@ -322,8 +339,9 @@ class Template:
         self.means = Means(n_arms, reciprocal=isinstance(family, am.Exponential))
         y = self.means.variable
         domain: list = []
-        if isinstance(family, am.Bernoulli):
-            domain = [y >= 0, y <= 1]
+        low, high = ends_of(family)
+        if isinstance(family, (am.Bernoulli, am.Bounded)):
+            domain = [y >= low, y <= high]
         elif isinstance(family, am.Poisson):
             domain = [y >= 0]
         everything = [*constraints(self.means), *domain]
@@ -331,8 +349,9 @@ class Template:
         model = cp.Minimize(0.5 * cp.sum_squares(cp.multiply(self.root, y) - self.target))
         self.model = cp.Problem(model, everything)
         self.a, self.b = cp.Parameter(n_arms, nonneg=True), cp.Parameter(n_arms, nonneg=True)
-        if isinstance(family, am.Bernoulli):
-            whole = -cp.sum(cp.multiply(self.a, cp.log(y)) + cp.multiply(self.b, cp.log(1 - y)))
+        if isinstance(family, (am.Bernoulli, am.Bounded)):
+            below, above = cp.log(y - low), cp.log(high - y)
+            whole = -cp.sum(cp.multiply(self.a, below) + cp.multiply(self.b, above))
         else:
             whole = cp.sum(cp.multiply(self.b, y) - cp.multiply(self.a, cp.log(y)))
         self.problem = cp.Problem(cp.Minimize(whole), everything)
@@ -340,10 +359,12 @@ class Template:
     def solve(self, mu: np.ndarray, w: np.ndarray) -> np.ndarray | None:
         """A minimiser, or None where the piece is empty."""
         if isinstance(self.family, am.Gaussian):
-            return self._quadratic(mu, w / self.family.sigma**2)
+            return self._quadratic(mu, w / np.asarray(self.family.sigma) ** 2)
         match self.family:
-            case am.Bernoulli():
-                self.a.value, self.b.value = w * mu, w * (1 - mu)
+            case am.Bernoulli() | am.Bounded():
+                low, high = ends_of(self.family)
+                share = (mu - low) / (high - low)
+                self.a.value, self.b.value = w * share, w * (1 - share)
             case am.Poisson():
                 self.a.value, self.b.value = w * mu, w
             case am.Exponential():
@@ -374,9 +395,12 @@ class Template:
         self, mu: np.ndarray, w: np.ndarray, y: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         match self.family:
-            case am.Bernoulli():
-                y = np.clip(y, 1e-14, 1 - 1e-14)
-                g, h = -mu / y + (1 - mu) / (1 - y), mu / y**2 + (1 - mu) / (1 - y) ** 2
+            case am.Bernoulli() | am.Bounded():
+                low, high = ends_of(self.family)
+                size = high - low
+                a, b = (mu - low) / size, np.clip((y - low) / size, 1e-14, 1 - 1e-14)
+                g = (-a / b + (1 - a) / (1 - b)) / size
+                h = (a / b**2 + (1 - a) / (1 - b) ** 2) / size**2
             case am.Poisson():
                 y = np.clip(y, 1e-14, None)
                 g, h = 1 - mu / y, mu / y**2
@@ -441,7 +465,7 @@ class Reference:
         for template in templates:
             lam = template.solve(mu, w)
             if lam is not None:
-                lam = np.clip(lam, self.family.domain.low, self.family.domain.high)
+                lam = np.clip(lam, *ends_of(self.family))
                 ordered = challenger < 0 or lam[best] <= lam[challenger] + 1e-10
                 if not (ordered and is_feasible(self.structure, self.family, lam)):
                     raise UnsolvedError("the solver's minimiser is not feasible")

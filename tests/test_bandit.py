@@ -55,7 +55,7 @@ def test_labels() -> None:
         (am.Gaussian(), 1, float("nan"), "a reward must be finite"),
         (am.Gaussian(), 1, float("inf"), "a reward must be finite"),
         (am.Gaussian(), 1, "much", "a reward is a number; got 'much'"),
-        (am.Bernoulli(), 1, 0.5, r"the reward 0.5 can't come from Bernoulli\(\)"),
+        (am.Bernoulli(), 1, 0.5, r"the reward 0.5 can't come from Bernoulli\(scale=1.0\)"),
         (am.Poisson(), 1, -1.0, "the reward -1 can't come from Poisson"),
         (am.Exponential(), 1, -0.1, "can't come from Exponential"),
         (am.Gaussian(), [0, 1], [1.0], "one reward for each arm"),
@@ -116,7 +116,7 @@ def test_online_and_simulated_decisions_are_the_same(kind: type[am.Policy]) -> N
     regret, seen = 0.0, {}
     for t in range(1, 501):
         arm = bandit.ask()
-        bandit.tell(arm, next_reward(instance.family.record, rewards, arm))
+        bandit.tell(arm, next_reward(instance.family.record_for(instance.n_arms), rewards, arm))
         regret += instance.gaps[arm]
         seen[t] = (regret, bandit.pulls.tolist())
     for at, t in enumerate(results.checkpoints):

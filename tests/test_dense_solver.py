@@ -16,6 +16,7 @@ from dense_problems import (
     cost_of,
     finding,
     fuzz,
+    make,
     random_box,
     random_problem,
     random_rows,
@@ -50,6 +51,12 @@ def test_random_problems(kind: str, family: str, request: pytest.FixtureRequest)
     many = 10 if request.config.getoption("--exhaustive") else 1
     count = fuzz(kind, family, many * PROBLEMS, seed=11)
     assert count.findings == []
+
+
+def test_two_equations_that_are_nearly_one() -> None:
+    """What else depends on them does so by factors of 10^7, beyond the digits of its numbers."""
+    problem = make("polyhedral", "gaussian", seed=1, t=89204)
+    assert finding(problem, solve(problem)) is None
 
 
 def test_a_weightless_arm_between_uneven_positions() -> None:

@@ -33,7 +33,7 @@ def test_the_family_keeps_its_promises() -> None:
 
 
 def test_the_familys_rewards() -> None:
-    rewards, record = make_rewards(np.array([1.2]), 0, 0), FAMILY.record
+    rewards, record = make_rewards(np.array([1.2]), 0, 0), FAMILY.record_for(1)
     drawn = np.array([next_reward(record, rewards, 0) for _ in range(20_000)])
     counts = np.bincount(drawn.astype(int), minlength=4)
     expected = stats.binom(3, 0.4).pmf(np.arange(4)) * drawn.size

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from random_structures import FAMILIES, KINDS, random_structure
-from reference import Reference, UnsolvedError, cost, is_feasible
+from reference import Reference, UnsolvedError, cost, ends_of, is_feasible
 
 import armature as am
-from armature.testing import discover, random_problem, supported_families
+from armature.testing import Problem, discover, further_families, random_problem, supported_families
 
 PROBLEMS_PER_STRUCTURE = 10
 LEAST_SOLVED = 0.9  # the share of problems on which the general solver must keep up
@@ -19,7 +19,8 @@ LEAST_SOLVED = 0.9  # the share of problems on which the general solver must kee
 
 def test_every_structure_is_checked() -> None:
     assert set(discover(am.Structure, am)) == set(KINDS)
-    assert {type(f) for f in FAMILIES} == set(discover(am.Family, am))
+    known = {type(f) for f in (*FAMILIES, *further_families(am.Unconstrained(2)))}
+    assert known == set(discover(am.Family, am))
 
 
 def assert_optimal(
@@ -37,9 +38,10 @@ def assert_optimal(
     """
     lam = np.asarray(fit.means)
     assert is_feasible(structure, family, lam), (structure, lam)
-    own = cost(family, means, weights, np.clip(lam, family.domain.low, family.domain.high))
+    low, high = ends_of(family)
+    own = cost(family, means, weights, np.clip(lam, low, high))
     assert fit.cost == pytest.approx(own, rel=1e-6, abs=1e-13 * weights.max())
-    boundary = ((means == family.domain.low) | (means == family.domain.high)).any()
+    boundary = ((means == low) | (means == high)).any()
     slack = 1e-8 * weights.max() if boundary else 0.0  # a logarithm with coefficient 0
     # The solver's tolerances are absolute: bring the minimum to the order of one, or as near to it
     # as it can still solve.
@@ -58,7 +60,7 @@ def assert_optimal(
 
 def has_interior(reference: Reference, best: int, challenger: int) -> bool:
     """Whether the problem of a challenger has a point inside of the family's domain."""
-    inside = np.full(reference.structure.n_arms, 0.5)
+    inside = np.full(reference.structure.n_arms, 0.5)  # of every family's domain
     try:
         return reference.alt_min(inside, np.ones(inside.size), best, challenger) < 4.0
     except UnsolvedError:
@@ -78,33 +80,45 @@ def test_against_a_convex_solver(
         reference = Reference(structure, family)
         for _ in range(PROBLEMS_PER_STRUCTURE):
             p = random_problem(structure, family, rng)
-            if not (p.weights > 0.0).any():
-                continue
-            fit = p.project()
-            verified = assert_optimal(
-                structure,
-                family,
-                p.means,
-                p.weights,
-                fit,
-                lambda w, p=p, r=reference: r.project(p.means, w),
-            )
-            j, k = p.best, p.challenger
-            fit = p.alt_min(k)
-            if fit.cost < math.inf:
-                assert fit.means[k] >= fit.means[j] - 1e-9
-                verified &= assert_optimal(
-                    structure,
-                    family,
-                    p.means,
-                    p.weights,
-                    fit,
-                    lambda w, p=p, r=reference: r.alt_min(p.means, w, p.best, p.challenger),
-                )
-            else:
-                assert not (reference.can_beat(j, k) and has_interior(reference, j, k))
-            solved += verified
-            tried += 1
+            if (p.weights > 0.0).any():
+                solved += is_verified(p, reference)
+                tried += 1
+    assert solved >= LEAST_SOLVED * tried
+
+
+def is_verified(p: Problem, reference: Reference) -> bool:
+    """Whether the reference has confirmed the answers to a problem; an error where they differ."""
+    question = (p.structure, p.family, p.means, p.weights)
+    verified = assert_optimal(*question, p.project(), lambda w: reference.project(p.means, w))
+    j, k = p.best, p.challenger
+    fit = p.alt_min(k)
+    if fit.cost == math.inf:
+        assert not (reference.can_beat(j, k) and has_interior(reference, j, k))
+        return verified
+    assert fit.means[k] >= fit.means[j] - 1e-9
+    return verified & assert_optimal(
+        *question, fit, lambda w: reference.alt_min(p.means, w, p.best, p.challenger)
+    )
+
+
+@pytest.mark.parametrize("form", range(3), ids=["sigmas", "scales", "interval"])
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
+def test_further_families_against_a_convex_solver(
+    kind: type[am.Structure], form: int, n_problems: int, rng: np.random.Generator
+) -> None:
+    """A sigma or a scale for each arm; an interval about [0, 1]."""
+    solved = tried = 0
+    while solved < n_problems // 10:
+        structure = random_structure(kind, rng)
+        families = [type(f) for f in further_families(structure)]
+        assert families == [am.Gaussian, am.Bernoulli, am.Bounded]
+        family = further_families(structure)[form]
+        reference = Reference(structure, family)
+        for _ in range(PROBLEMS_PER_STRUCTURE // 2):
+            p = random_problem(structure, family, rng)
+            if (p.weights > 0.0).any():
+                solved += is_verified(p, reference)
+                tried += 1
     assert solved >= LEAST_SOLVED * tried
 
 

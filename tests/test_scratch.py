@@ -42,8 +42,12 @@ def ask_everything(structure: am.Structure, family: am.Family, rng: np.random.Ge
         shape = structure.table(True) if derived else structure.shape
         before = [part.copy() for part in shape]
         room = Guarded(structure.table_work if derived else structure.work_size)
-        marks, numbers = np.zeros(K, dtype=np.int64), np.zeros(structure.n_cells, dtype=np.int64)
-        problem = Problem(family.record, p.means, p.weights, shape, room.work, marks)
+        marks, numbers = (
+            np.zeros(K, dtype=np.int64),
+            np.zeros(structure.n_cells_for(family), dtype=np.int64),
+        )
+        record = family.record_for(K)
+        problem = Problem(record, p.means, p.weights, shape, room.work, marks)
         out = np.empty(K)
         if name == "highest":
             kernel(shape, room.work, p.means - 0.1, p.means + 0.1, out)

@@ -92,7 +92,7 @@ def test_gamma_numbers(shape: float) -> None:
 
 def rewards_of(family: am.Family, mean: float, n: int = 20_000) -> np.ndarray:
     rewards = make_rewards(np.array([0.5, mean]), 11, 3)
-    return np.array([next_reward(family.record, rewards, 1) for _ in range(n)])
+    return np.array([next_reward(family.record_for(2), rewards, 1) for _ in range(n)])
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_posterior_samples(family, total, posterior) -> None:
     pulls, sums, means = np.full(2, 5.0), np.full(2, total), np.full(2, total / 5.0)
     stream, out, samples = make_stream(1, 0, DECISIONS), np.zeros(2), []
     for _ in range(10_000):
-        draw_means(family.record, pulls, sums, means, stream, out)
+        draw_means(family.record_for(pulls.size), pulls, sums, means, stream, out)
         samples.append(out[1])
     assert stats.kstest(samples, posterior.cdf).pvalue > LEVEL
 

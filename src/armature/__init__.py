@@ -10,6 +10,7 @@ from armature.errors import ArmatureError
 from armature.explanation import Explanation
 from armature.families import (
     Bernoulli,
+    Bounded,
     Exponential,
     Family,
     Formulas,
@@ -18,6 +19,8 @@ from armature.families import (
     Poisson,
 )
 from armature.instance import Instance
+from armature.online.probabilities import Probabilities
+from armature.online.tickets import Decision
 from armature.policies import (
     CATSE,
     IDS,
@@ -68,7 +71,7 @@ from armature.structures import (
     Union,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "CATSE",
@@ -84,12 +87,14 @@ __all__ = [
     "ArmatureError",
     "Bandit",
     "Bernoulli",
+    "Bounded",
     "Box",
     "Categorised",
     "Cell",
     "Challenger",
     "CompiledPolicy",
     "Concave",
+    "Decision",
     "EndOfOptimism",
     "Explanation",
     "Exponential",
@@ -113,6 +118,7 @@ __all__ = [
     "Poisson",
     "Policy",
     "Polyhedral",
+    "Probabilities",
     "Problem",
     "ProjectedThompson",
     "PythonPolicy",

@@ -4,36 +4,72 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, overload
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from armature.decisions import checked_count, checked_policy, make_decisions
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.explanation import Explanation, explain
 from armature.families import Family, Gaussian
 from armature.files import read_text, write_text
-from armature.limits import check_mean
+from armature.online.arms import RETIRED, Arms, Retired
+from armature.online.changing import Setting, setting_of, with_arm, without_arm
+from armature.online.choosing import Chooser, Open, checked_floor
+from armature.online.goal import Goal
+from armature.online.outstanding import Outstanding
+from armature.online.past import Summary, take_in_past, write_summary
+from armature.online.probabilities import Probabilities, probabilities
+from armature.online.rewards import checked_number, checked_reward
+from armature.online.tickets import Decision
 from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy
 from armature.saved import as_text, content_of
 from armature.structures import Structure
 
-Arm = Any  # an index, or a label where there are labels
+Arm = Any  # a number, or a label where there are labels
 
 
 class Bandit:
     """A policy that decides live.
 
-    `ask()` says which arm to pull and `tell(arm, reward)` what came of it. Several asks may be
-    outstanding, rewards may come late and in any order, and for arms that were never asked. While
-    rewards are outstanding, the policy decides as if each had been its arm's mean so far: it counts
-    the pull, and learns nothing from it yet.
+    `ask()` says which arm to pull and `tell(arm, reward)` what came of it; `cancel(arm)` says that
+    a reward will never come. Several asks may be outstanding, rewards may come late and in any
+    order, and for arms that were never asked. While rewards are outstanding, the policy decides as
+    if each had been its arm's mean so far: it counts the pull, and learns nothing from it yet.
 
-    Arms are numbers from 0, or whatever `labels` calls them.
+    What is refused changes nothing. Everything is a function of what was asked and told, and of the
+    seed; `to_json` keeps all of it.
+
+    Parameters
+    ----------
+    policy, structure, family, seed
+        How to choose, what is known about the means, how rewards are distributed (Gaussian with
+        standard deviation 1 unless given), and what the random numbers depend on.
+    labels : sequence of hashable, optional
+        What arms are called: strings, numbers or tuples. Without, they are numbers from 0.
+    horizon : int, optional
+        The number of rounds, for policies that need it.
+    goal : {"max", "min"}
+        "min": what is told are costs, and the cheapest arm is best. A structure then says of costs
+        what it says of rewards with good and bad exchanged: `Unimodal` is one valley, `Categorised`
+        a category that is cheaper than all others, `Sparse` a few arms below the level. Numbers
+        such as bounds and levels are costs, and so is all that is given back. For Gaussian rewards,
+        and those that lie between bounds, one pair of bounds for all arms.
+    floor : float
+        The least share of decisions for each of the n arms, from 0 to 1 / n: an arm that the policy
+        chooses with probability w is chosen with f + (1 - n f) w. It costs f times the sum of all
+        gaps in every round, for ever: with a floor, regret grows linearly.
+    history : optional
+        Rewards from before: pairs of arm and reward; a data frame with the columns `arm` and
+        `reward`; or sums, as `{"counts": ..., "sums": ..., "squares": ...}` with a number for each
+        arm, in a list or by name (`squares`, of the rewards themselves, is for families whose
+        spread is unknown). They count as if they had been told, one by one. What a policy keeps
+        besides rewards, such as SPk's learners, begins with the first ask; one that takes in every
+        reward by itself needs the rewards one by one.
 
     >>> from armature.policies import UCB
     >>> from armature.structures import Unconstrained
@@ -57,184 +93,373 @@ class Bandit:
         *,
         labels: Sequence[Hashable] | None = None,
         horizon: int | None = None,
+        goal: Literal["max", "min"] = "max",
+        floor: float = 0.0,
+        history: Any = None,
     ) -> None:
         family = Gaussian() if family is None else family
         self._horizon = None if horizon is None else checked_count(horizon, "horizon")
-        self._policy = checked_policy(policy, self._horizon)
-        self._structure, self._family = structure, family
-        self._decisions = make_decisions(self._policy, structure, family, seed)
+        policy = checked_policy(policy, self._horizon)
+        check_kind(structure, Structure, "structure", "Unimodal(5)")
+        check_kind(family, Family, "family", "Gaussian()")
+        self._goal = Goal.of(goal, family)
+        arms = Arms.of(labels, structure.n_arms)
+        self._setting = setting_of(policy, structure, family, arms, self._goal, seed)
         self._seed = int(seed)
-        self._pending = np.zeros(structure.n_arms)
-        self._outstanding = 0
-        self._labels = _checked_labels(labels, structure.n_arms)
-        self._index = {label: i for i, label in enumerate(self._labels or ())}
+        floor = checked_floor(floor, structure.n_arms)
+        self._chooser = Chooser(self._setting.decisions, floor, self._seed)
+        self._outstanding = Outstanding(arms)
+        if history is not None:
+            take_in_past(self._decisions, arms, self._goal, family, history)
 
     def __repr__(self) -> str:
         rounds = int(self._decisions.history.clock[0])
-        return f"Bandit({self._policy.name}, {self._structure}, {self._family}, {rounds} rounds)"
+        return f"Bandit({self.policy.name}, {self.structure}, {self.family}, {rounds} rounds)"
+
+    @property
+    def _decisions(self) -> Any:
+        return self._setting.decisions
 
     @property
     def policy(self) -> Policy:
         """How it chooses."""
-        return self._policy
+        return self._setting.decisions.policy
 
     @property
     def structure(self) -> Structure:
         """What is known about the means."""
-        return self._structure
+        return self._setting.structure
 
     @property
     def family(self) -> Family:
         """How rewards are distributed."""
-        return self._family
+        return self._setting.family
+
+    @property
+    def goal(self) -> str:
+        """Whether what is told is to be large, "max", or small, "min"."""
+        return self._goal.word
+
+    @property
+    def floor(self) -> float:
+        """The least share of decisions for each arm."""
+        return self._chooser.floor
+
+    @property
+    def arms(self) -> list[Arm]:
+        """What the arms are called, in the structure's order: that of `pulls`, `means`, ..."""
+        return list(self._setting.arms.names)
 
     @property
     def pulls(self) -> npt.NDArray[np.int64]:
         """How many rewards of each arm have been told."""
-        return self._decisions.history.pulls.astype(np.int64)
+        pulls: npt.NDArray[np.int64] = self._decisions.history.pulls.astype(np.int64)
+        return pulls
 
     @property
     def means(self) -> npt.NDArray[np.float64]:
         """The mean reward of each arm; nan for an arm without rewards."""
         history = self._decisions.history
-        return np.where(history.pulls > 0.0, history.means, math.nan)
+        return self._goal.value(np.where(history.pulls > 0.0, history.means, math.nan))
 
     @property
     def pending(self) -> npt.NDArray[np.int64]:
         """How many rewards of each arm are outstanding."""
-        return self._pending.astype(np.int64)
+        return self._outstanding.pending.astype(np.int64)
 
     def warm_up(self) -> None:
         """Compile all that `ask` and `tell` need, or load it: so that no first caller waits.
 
         The bandit itself stays as it is.
         """
-        decisions = make_decisions(self._policy, self._structure, self._family, self._seed)
-        if isinstance(self._policy, CompiledPolicy):
-            for _ in range(self._structure.n_arms + 1):  # each arm once, and then a choice
+        structure = self._goal.structure(self.structure)
+        decisions = make_decisions(self.policy, structure, self.family, self._seed)
+        if isinstance(self.policy, CompiledPolicy):
+            for _ in range(structure.n_arms + 1):  # each arm once, and then a choice
                 arm = decisions.next(decisions.history)
-                decisions.take_in(arm, _middle(self._family))
+                decisions.take_in(arm, self.family.some_mean)
+
+    # Asking.
 
     @overload
-    def ask(self) -> Arm: ...
+    def ask(self, n: None = None, *, exclude: Sequence[Arm] = ...) -> Arm: ...
     @overload
-    def ask(self, n: int) -> list[Arm]: ...
-    def ask(self, n: int | None = None) -> Arm | list[Arm]:
-        """The arm to pull next, or a list of n arms to pull at once."""
+    def ask(self, n: int, *, exclude: Sequence[Arm] = ...) -> list[Arm]: ...
+    @overload
+    def ask(
+        self, n: None = None, *, exclude: Sequence[Arm] = ..., ids: Literal[True]
+    ) -> Decision: ...
+    @overload
+    def ask(
+        self, n: int, *, exclude: Sequence[Arm] = ..., ids: Literal[True]
+    ) -> list[Decision]: ...
+    def ask(self, n: int | None = None, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Any:
+        """The arm to pull next, or a list of n arms to pull at once.
+
+        Parameters
+        ----------
+        n
+            How many; without it, one arm is given instead of a list.
+        exclude
+            Arms that must not be chosen now, not all of them. What the policy chooses is taken if
+            it is allowed, and may still be the best arm that is: its upper confidence bound reaches
+            the lower bounds of these. Else it is the allowed arm with the highest upper bound. So
+            the regret against the best allowed arm grows as ln t, also if the best arm of all is
+            excluded for ever.
+        ids
+            Give a `Decision` with an id for each, for `tell_by_id` and `cancel_by_id`.
+        """
+        allowed = self._allowed(exclude)
         if n is None:
-            return self._ask()
+            return self._ask(allowed, ids)
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
             raise ArmatureError(f"n must be a whole number of arms; got {n!r}.")
-        return [self._ask() for _ in range(n)]
+        return [self._ask(allowed, ids) for _ in range(n)]
 
-    def _ask(self) -> Arm:
-        decisions = self._decisions
-        arm = decisions.next(self._imagined() if self._outstanding else decisions.history)
-        self._pending[arm] += 1.0
-        self._outstanding += 1
-        return arm if self._labels is None else self._labels[arm]
+    def asked(self, arm: Arm, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Arm:
+        """Take note of a decision that was made before: to rebuild a bandit from a log.
+
+        All is as if `ask(exclude=exclude, ids=ids)` had returned `arm`, which counts as pending and
+        gets an id if there are ids: the policy is asked, and random numbers are drawn. Returns what
+        `ask` would have returned by itself: the same, unless the log is of another version or
+        machine.
+        """
+        allowed, place = self._allowed(exclude), self._setting.arms.live_place(arm)
+        chosen = self._chooser.next(self._seen(), allowed)
+        self._outstanding.expect(place)
+        names = self._setting.arms.names
+        if ids:
+            self._outstanding.tickets.issue(names[place])
+        return names[chosen]
+
+    def _ask(self, allowed: Open, ids: bool) -> Any:
+        history = self._seen()
+        if not ids:
+            arm = self._chooser.next(history, allowed)
+            self._outstanding.expect(arm)
+            return self._setting.arms.names[arm]
+        arm, probability = self._chooser.next_with_probability(history, allowed)
+        self._outstanding.expect(arm)
+        name = self._setting.arms.names[arm]
+        return Decision(self._outstanding.tickets.issue(name), name, probability)
+
+    def _seen(self) -> History:
+        """What the policy decides on: the rewards, and what is outstanding at its arm's mean."""
+        return self._outstanding.seen(self._decisions.history, self.family)
+
+    def _allowed(self, exclude: Sequence[Arm]) -> Open:
+        """Which arms may be chosen; None: all."""
+        if isinstance(exclude, (list, tuple)) and not exclude:
+            return None
+        kinds = (Sequence, set, frozenset, np.ndarray)
+        if isinstance(exclude, (str, bytes)) or not isinstance(exclude, kinds):
+            raise ArmatureError(f"exclude must be a list of arms; got {exclude!r}.")
+        allowed = np.ones(self.structure.n_arms, dtype=np.bool_)
+        for name in exclude:
+            place = self._setting.arms.place(name)
+            if place != RETIRED:
+                allowed[place] = False
+        if not allowed.any():
+            raise ArmatureError("all arms are excluded: leave at least one to choose.")
+        return None if allowed.all() else allowed
+
+    def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
+        """With which probability `ask(exclude=exclude)` would choose each arm now.
+
+        Exact where the policy leaves nothing to chance, as UCB; else from so many imagined
+        decisions, with standard errors. The floor is counted in. The bandit stays as it is: its
+        next decision is the same.
+
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unconstrained
+        >>> bandit = Bandit(UCB(), Unconstrained(4), floor=0.05)
+        >>> bandit.probabilities().values.tolist()
+        [0.85, 0.05, 0.05, 0.05]
+        """
+        draws, allowed = checked_count(draws, "draws"), self._allowed(exclude)
+        return probabilities(self._chooser, self._seen(), allowed, draws)
+
+    # Telling.
 
     def tell(self, arm: Arm | Sequence[Arm], reward: float | Sequence[float]) -> None:
         """Take in the reward of an arm, or the rewards of several.
 
-        If anything is wrong with them, nothing changes.
+        If anything is wrong with them, nothing changes. A late reward of an arm that was retired is
+        no longer pending, and not counted.
         """
         if isinstance(arm, (list, np.ndarray)) or (
-            isinstance(arm, tuple) and not self._is_label(arm)
+            isinstance(arm, tuple) and not self._setting.arms.has(arm)
         ):
             several = isinstance(reward, (Sequence, np.ndarray)) and not isinstance(reward, str)
             if not several or len(arm) != len(reward):  # type: ignore[arg-type]
                 raise ArmatureError("tell needs one reward for each arm.")
-            arms = [self._checked_arm(a) for a in arm]
-            rewards = [self._checked_reward(r) for r in reward]  # type: ignore[union-attr]
-            for one, value in zip(arms, rewards, strict=True):
-                self._take_in(one, value)
+            checked = [self._checked(a, r) for a, r in zip(arm, reward, strict=True)]  # type: ignore[arg-type]
+            for one, (place, value) in zip(arm, checked, strict=True):
+                self._take_in(one, place, value)
         else:
-            self._take_in(self._checked_arm(arm), self._checked_reward(reward))
+            self._take_in(arm, *self._checked(arm, reward))
 
-    def _take_in(self, arm: int, reward: float) -> None:
-        self._decisions.take_in(arm, reward)
-        if self._pending[arm] > 0.0:
-            self._pending[arm] -= 1.0
-            self._outstanding -= 1
+    def tell_by_id(
+        self, id: int, reward: float
+    ) -> Literal["applied", "duplicate", "settled", "ignored"]:
+        """Take in the reward of a decision, once.
+
+        Returns "applied"; "duplicate" if this reward of this decision was told before, and nothing
+        changes; "settled" if it was told or cancelled so long ago (10,000 decisions that were
+        settled since) that it is not known how; "ignored" if its arm was retired. Another reward
+        for the same decision is refused, and so is one after it was cancelled.
+        """
+        tickets, number = self._outstanding.tickets, self._outstanding.tickets.checked(id)
+        if number not in tickets.open:
+            return self._outstanding.repeated(number, checked_number(reward))
+        place, value = self._checked(tickets.open[number], reward)
+        self._outstanding.close(number, checked_number(reward))
+        self._count(place, value)
+        return "ignored" if place == RETIRED else "applied"
+
+    def cancel(self, arm: Arm) -> None:
+        """A reward that is outstanding will never come: the pull is not expected any more."""
+        self._outstanding.cancel(arm)
+
+    def cancel_by_id(self, id: int) -> Literal["cancelled", "duplicate", "settled"]:
+        """The reward of a decision will never come; refused if it came.
+
+        Returns "cancelled"; "duplicate" if it was cancelled before; "settled" if it was told or
+        cancelled so long ago that it is not known how.
+        """
+        tickets, number = self._outstanding.tickets, self._outstanding.tickets.checked(id)
+        if number not in tickets.open:
+            return self._outstanding.repeated(number, None)
+        self._outstanding.close(number, None)
+        return "cancelled"
+
+    def _checked(self, arm: Arm, reward: Any) -> tuple[int, float]:
+        """The place of an arm, and what the policy is given for the reward."""
+        place = self._setting.arms.place(arm)
+        if place == RETIRED:
+            return place, checked_number(reward)
+        return place, self._goal.value(checked_reward(reward, self.family, place))
+
+    def _take_in(self, arm: Arm, place: int, value: float) -> None:
+        self._count(place, value)
+        self._outstanding.came(arm, place)
+
+    def _count(self, place: int, value: float) -> None:
+        if place != RETIRED:
+            self._decisions.take_in(place, value)
+
+    # Changing.
+
+    def set_floor(self, floor: float) -> None:
+        """Another least share of decisions for each arm, from now on."""
+        self._chooser.floor = checked_floor(floor, self.structure.n_arms)
+
+    def add_arm(
+        self,
+        label: Hashable = None,
+        *,
+        after: Arm = None,
+        before: Arm = None,
+        **facts: Any,
+    ) -> Arm:
+        """One more arm, where the structure says what that means; returns what it is called.
+
+        What was learned about the others stays: their rewards, and what is outstanding. What the
+        policy keeps besides (SPk's learners, the phase of EndOfOptimism, ...) begins anew, as with
+        a bandit that starts from this history. An arm that was retired comes back with the rewards
+        that it had then.
+
+        Parameters
+        ----------
+        label
+            What it is called; where the bandit has no labels, the next number, or that of a retired
+            arm.
+        after, before
+            Its neighbour, for structures in which arms are in order (`Unimodal`, `Monotone`,
+            `Multimodal`): one of the two. Elsewhere it comes last.
+        facts
+            What the structure and the family ask for: `position` (`Lipschitz`, `Concave`),
+            `category` (`Categorised`), `features` (`Linear`), `low` and `high` (`Box`); `sigma` or
+            `scale`, where each arm has its own. An `Intersection` asks for what its parts do.
+
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unimodal
+        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
+        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
+        >>> bandit.add_arm("10.99", after="9.99")
+        '10.99'
+        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
+        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
+        """
+        arms = self._setting.arms
+        name, at = arms.new_name(label), self._place_of_new(after, before)
+        checked_floor(self.floor, self.structure.n_arms + 1)
+        back = arms.retired.get(name, Retired(0.0, 0.0, 0.0, 0.0))
+        setting = with_arm(self._setting, self._goal, self._seed, name, at, facts)
+        self._change(setting, np.insert(self._outstanding.pending, at, back.pending))
+        return name
+
+    def retire_arm(self, arm: Arm) -> None:
+        """An arm is never chosen again; what was learned about the others stays.
+
+        The structure goes on with what it says about the others, and the rewards of this arm have
+        no say any more. Rewards of it that are still outstanding may be told or cancelled, and are
+        not counted. The policy is told its history again, as by `add_arm`.
+        """
+        at = self._setting.arms.live_place(arm)
+        if self.structure.n_arms == 2:
+            raise ArmatureError("there are two arms left: a bandit needs at least 2 arms.")
+        pending = self._outstanding.pending
+        setting = without_arm(self._setting, self._goal, self._seed, at, float(pending[at]))
+        self._change(setting, np.delete(pending, at))
+
+    def _place_of_new(self, after: Arm, before: Arm) -> int:
+        in_order = self.structure.arms_in_order
+        if (after is None) == (before is None):
+            if after is None and not in_order:
+                return self.structure.n_arms
+            raise ArmatureError(
+                "a new arm needs one neighbour: say after=... or before=..., an arm that is there."
+            )
+        if not in_order:
+            raise ArmatureError(
+                f"in {type(self.structure).__name__} arms have no order: leave out the neighbour."
+            )
+        arms = self._setting.arms
+        return arms.live_place(before) if after is None else arms.live_place(after) + 1
+
+    def _change(self, setting: Setting, pending: npt.NDArray[np.float64]) -> None:
+        self._setting, self._chooser.decisions = setting, setting.decisions
+        self._outstanding.change(setting.arms, pending)
+
+    # Explaining and saving.
 
     def explain(self) -> Explanation:
         """What the policy believes, and what it does next and why; print it, or read its fields."""
-        return explain(self._policy, self._decisions, self._structure, self._family, self._labels)
-
-    def _imagined(self) -> History:
-        """The history as if every outstanding reward had come, at its arm's mean so far."""
-        history = self._decisions.history
-        told = history.pulls > 0.0
-        typical = history.means[told].mean() if told.any() else _middle(self._family)
-        means = np.where(told, history.means, typical)
-        pulls = history.pulls + self._pending
-        clock = history.clock + np.array([self._outstanding, 0])
-        return History(pulls, means * pulls, means, history.squares, clock)
-
-    def _is_label(self, arm: Arm) -> bool:
-        try:
-            return arm in self._index
-        except TypeError:
-            return False
-
-    def _checked_arm(self, arm: Arm) -> int:
-        if self._labels is not None:
-            try:
-                return self._index[arm]
-            except (KeyError, TypeError):
-                names = ", ".join(map(repr, self._labels))
-                raise ArmatureError(f"there is no arm {arm!r}: the arms are {names}.") from None
-        if isinstance(arm, (int, np.integer)) and not isinstance(arm, bool):
-            if 0 <= arm < self._structure.n_arms:
-                return int(arm)
-        last = self._structure.n_arms - 1
-        raise ArmatureError(f"there is no arm {arm!r}: arms are whole numbers from 0 to {last}.")
-
-    def _checked_reward(self, reward: Any) -> float:
-        try:
-            if isinstance(reward, (str, bytes)) or np.ndim(reward) > 0:
-                raise TypeError
-            value = float(reward)
-        except OverflowError:
-            raise ArmatureError(
-                "the reward is beyond what is supported: use another unit."
-            ) from None
-        except (TypeError, ValueError):
-            raise ArmatureError(f"a reward is a number; got {reward!r}.") from None
-        if not math.isfinite(value):
-            raise ArmatureError(f"a reward must be finite; got {value}.")
-        if value not in self._family.support:
-            raise ArmatureError(
-                f"the reward {value:g} can't come from {self._family}: its rewards lie in "
-                f"{self._family.support}."
-            )
-        if value not in self._family.domain:
-            raise ArmatureError(
-                f"the reward {value:g} can't be taken in: it has probability 0, and as a mean it "
-                f"would lie outside of {self._family.domain}, the means of {self._family}."
-            )
-        check_mean(value, self._family.domain, "the reward")
-        return value
+        return explain(self._decisions, self._setting.arms, self._goal, self.floor)
 
     def to_json(self) -> str:
         """Everything that the next decisions depend on, for `from_json`."""
-        decisions = self._decisions
+        history, arms = self._decisions.history, self._setting.arms
         return as_text(
             {
-                "policy": describe(POLICIES, self._policy),
-                "structure": describe(STRUCTURES, self._structure),
-                "family": describe(FAMILIES, self._family),
+                "policy": describe(POLICIES, self.policy),
+                "structure": describe(STRUCTURES, self.structure),
+                "family": describe(FAMILIES, self.family),
                 "seed": self._seed,
                 "horizon": self._horizon,
-                "labels": encoded(self._labels),
-                "pulls": decisions.history.pulls.tolist(),
-                "sums": decisions.history.sums.tolist(),
-                "squares": decisions.history.squares.tolist(),
-                "clock": decisions.history.clock.tolist(),
-                "pending": self._pending.tolist(),
-                "random": decisions.random_state(),
-                "state": decisions.saved_state(),
+                "goal": self._goal.word,
+                "labels": encoded(arms.names) if arms.labelled else None,
+                "arms": arms.saved(),
+                "pulls": history.pulls.tolist(),
+                "sums": history.sums.tolist(),
+                "squares": history.squares.tolist(),
+                "clock": history.clock.tolist(),
+                "pending": self._outstanding.pending.tolist(),
+                "decisions": self._outstanding.tickets.saved(),
+                "floor": self._chooser.saved(),
+                "random": self._decisions.random_state(),
+                "state": self._decisions.saved_state(),
             }
         )
 
@@ -261,8 +486,15 @@ class Bandit:
             structure = build(STRUCTURES, "structure", content["structure"], allow)
         if family is None:
             family = build(FAMILIES, "family", content["family"], allow)
-        labels, horizon = decoded(content["labels"]), content["horizon"]
-        bandit = cls(policy, structure, family, content["seed"], labels=labels, horizon=horizon)
+        bandit = cls(
+            policy,
+            structure,
+            family,
+            content["seed"],
+            labels=decoded(content["labels"]),
+            horizon=content["horizon"],
+            goal=content["goal"],
+        )
         try:
             bandit._restore(content)
         except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
@@ -272,25 +504,24 @@ class Bandit:
         return bandit
 
     def _restore(self, content: dict[str, Any]) -> None:
-        decisions, K = self._decisions, self._structure.n_arms
-        history = decisions.history
+        K = self.structure.n_arms
         if len(content["pulls"]) != K:
             raise ArmatureError(f"the file is for {len(content['pulls'])} arms, not for {K}.")
-        history.pulls[:] = content["pulls"]
-        history.sums[:] = content["sums"]
-        history.squares[:] = content["squares"]
-        history.clock[:] = content["clock"]
-        told = history.pulls > 0.0
-        history.means[told] = history.sums[told] / history.pulls[told]
-        self._pending[:] = content["pending"]
-        counts = np.concatenate((history.pulls, self._pending))
-        if (
-            not ((counts >= 0.0) & (counts % 1.0 == 0.0)).all()
-            or not np.isfinite(history.sums).all()
-        ):
+        names = ("pulls", "sums", "squares")
+        columns = [np.array(content[name], dtype=np.float64) for name in names]
+        self._setting.arms.restore(content["arms"])
+        self._outstanding.restore(content["pending"], content["decisions"])
+        retired = [np.array(record[::3]) for record in self._setting.arms.retired.values()]
+        counts = np.concatenate([columns[0], self._outstanding.pending, *retired])
+        whole = ((counts >= 0.0) & (counts % 1.0 == 0.0)).all()
+        if not whole or not all(np.isfinite(column).all() for column in columns):
             raise ArmatureError("the saved bandit's pulls and sums are not those of any rewards.")
-        self._outstanding = int(self._pending.sum())
-        decisions.restore(content["state"], content["random"])
+        write_summary(self._decisions, Summary(*columns))
+        self._decisions.history.clock[:] = content["clock"]
+        self.set_floor(content["floor"]["share"])
+        self._chooser.restore(content["floor"]["used"])
+        self._decisions.restore_state(content["state"])
+        self._decisions.restore_random(content["random"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file, which at any moment is the old one or the new one."""
@@ -312,41 +543,3 @@ class Bandit:
         except FileNotFoundError:
             raise ArmatureError(f"there is no file {str(path)!r}.") from None
         return cls.from_json(text, policy=policy, structure=structure, family=family, allow=allow)
-
-
-def _checked_labels(labels: Sequence[Hashable] | None, n_arms: int) -> list[Hashable] | None:
-    if labels is None:
-        return None
-    if isinstance(labels, (set, frozenset)) or not isinstance(labels, Iterable):
-        raise ArmatureError(f"labels must be a list with one for each arm; got {labels!r}.")
-    names = [_plain_label(label) for label in labels]
-    if len(names) != n_arms:
-        raise ArmatureError(f"there are {len(names)} labels for {n_arms} arms: give one for each.")
-    for i, name in enumerate(names):
-        try:
-            hash(name)
-        except TypeError:
-            raise ArmatureError(
-                f"labels[{i}] = {name!r} can't be a label: use strings, numbers or tuples."
-            ) from None
-        if name != name:
-            raise ArmatureError(f"labels[{i}] = {name!r} can't be a label: it is not itself.")
-    if len(set(names)) != n_arms:
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ArmatureError(f"the label {twice!r} is there twice: labels must differ.")
-    return names
-
-
-def _plain_label(label: Any) -> Any:
-    """NumPy's numbers and strings as Python's, so that a label is the same after it was saved."""
-    if isinstance(label, tuple) and type(label) is tuple:
-        return tuple(_plain_label(part) for part in label)
-    return label.item() if isinstance(label, (np.number, np.bool_, np.str_)) else label
-
-
-def _middle(family: Family) -> float:
-    """A mean for arms of which nothing is known."""
-    low, high = family.domain.low, family.domain.high
-    if math.isfinite(low) and math.isfinite(high):
-        return 0.5 * (low + high)
-    return low + 1.0 if math.isfinite(low) else 0.0

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import abc
+import copy
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family
+from armature.families.estimation import estimate_variance
 from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
-from armature.streams import DECISIONS, key_of, make_stream
+from armature.streams import DECISIONS, PROBABILITIES, key_of, make_stream
 from armature.structures import Structure
-from armature.structures.model import make_model
+from armature.structures.model import Model, make_model, with_estimate
 
 
 def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
@@ -26,23 +29,33 @@ def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
 
 
 MOST = 2**53  # what is counted exactly
+NONE = np.empty(0, dtype=np.intp)
+PYTHON_CHANCE = 2**62  # beyond every number of a repetition
 
 
 class Decisions(abc.ABC):
     """What the online bandit and the simulation of a policy in plain Python have in common."""
 
-    def __init__(self, policy: Policy, structure: Structure) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, structure: Structure, family: Family) -> None:
+        self.policy, self.structure, self.family = policy, structure, family
         self.history = make_history(structure.n_arms)
+        ends = [family.for_arm(k).domain for k in range(structure.n_arms)]
+        self._ends = [(end.low, end.high) for end in ends]
         self._starting = policy.starts_with_each_arm
+
+    def unseen(self, history: History) -> npt.NDArray[np.intp]:
+        """The arms that come before the policy is asked: those without a reward, if it so wants."""
+        if not self._starting:
+            return NONE
+        if (self.history.pulls > 0.0).all():  # of the rewards themselves, which stay
+            self._starting = False
+        return np.flatnonzero(history.pulls == 0.0)
 
     def next(self, history: History) -> int:
         """The arm to pull, given a history: this one, or one that counts outstanding pulls."""
-        if self._starting:
-            unseen = np.flatnonzero(history.pulls == 0.0)
-            if unseen.size:
-                return int(unseen[0])
-            self._starting = False
+        unseen = self.unseen(history)
+        if unseen.size:
+            return int(unseen[0])
         arm = self._choose(history)
         n_arms = history.pulls.size
         whole = isinstance(arm, (int, np.integer)) and not isinstance(arm, bool)
@@ -58,16 +71,45 @@ class Decisions(abc.ABC):
         before = history.means[arm] if history.pulls[arm] > 0.0 else reward
         history.pulls[arm] += 1.0
         history.sums[arm] += reward
-        history.means[arm] = history.sums[arm] / history.pulls[arm]
+        low, high = self._ends[arm]
+        history.means[arm] = min(max(history.sums[arm] / history.pulls[arm], low), high)
         history.squares[arm] += (reward - before) * (reward - history.means[arm])
         history.clock[0] += 1
         self._update(arm, reward)
+
+    def estimated_variance(self) -> float:
+        """What is estimated where the family's variance is not known."""
+        history = self.history
+        return estimate_variance(history.pulls, history.means, history.squares)
+
+    def informed_family(self) -> Family:
+        """The family, with what the rewards so far say of a variance that is not known."""
+        if not self.family.as_told.estimated:
+            return self.family
+        return self.family.estimate(self.estimated_variance())
 
     @abc.abstractmethod
     def _choose(self, history: History) -> int: ...
 
     @abc.abstractmethod
     def _update(self, arm: int, reward: float) -> None: ...
+
+    @property
+    def learns_by_itself(self) -> bool:
+        """Whether the policy takes in every reward by itself, besides what `history` counts."""
+        return True
+
+    @abc.abstractmethod
+    def moment(self) -> Any:
+        """All that the next decision depends on but the rewards, to come back to."""
+
+    @abc.abstractmethod
+    def return_to(self, moment: Any) -> None:
+        """Go back to such a moment: as if nothing had been decided since."""
+
+    @abc.abstractmethod
+    def take_chance(self, number: int) -> None:
+        """Take the random numbers of an imagined decision, the same ones for the same number."""
 
     @abc.abstractmethod
     def saved_state(self) -> dict[str, Any]:
@@ -78,8 +120,12 @@ class Decisions(abc.ABC):
         """Where the random numbers are, as plain data."""
 
     @abc.abstractmethod
-    def restore(self, state: dict[str, Any], random: Any) -> None:
-        """Go back to what the two before have said."""
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Go back to a state that was saved."""
+
+    @abc.abstractmethod
+    def restore_random(self, random: Any) -> None:
+        """Go on with the random numbers where they were."""
 
 
 class CompiledDecisions(Decisions):
@@ -93,18 +139,42 @@ class CompiledDecisions(Decisions):
         seed: int,
         repetition: int,
     ) -> None:
-        super().__init__(policy, structure)
+        super().__init__(policy, structure, family)
         self.state = policy.init(structure, family)
         self.model = make_model(structure, family, policy.oracles)
         self.stream = make_stream(seed, repetition, DECISIONS)
         self._kernel, self._updating, self._saved = policy.choose, policy.update, policy.saved
 
     def _choose(self, history: History) -> int:
-        return self._kernel(self.state, self.model, history, self.stream)
+        return self._kernel(self.state, self._informed_model(), history, self.stream)
 
     def _update(self, arm: int, reward: float) -> None:
         if self._updating is not None:
-            self._updating(self.state, self.model, self.history, arm, reward)
+            self._updating(self.state, self._informed_model(), self.history, arm, reward)
+
+    def _informed_model(self) -> Model:
+        """The model, with what the rewards so far say of a variance that is not known."""
+        if not self.model.family.estimated:
+            return self.model
+        return with_estimate.py_func(self.model, self.estimated_variance())
+
+    @property
+    def learns_by_itself(self) -> bool:
+        return self._updating is not None
+
+    def moment(self) -> Any:
+        arrays = [getattr(self.state, name).copy() for name in self._saved]
+        return arrays, self.stream.integer.copy(), self.history.clock.copy()
+
+    def return_to(self, moment: Any) -> None:
+        arrays, random, clock = moment
+        for name, array in zip(self._saved, arrays, strict=True):
+            getattr(self.state, name)[...] = array
+        self.stream.integer[:] = random
+        self.history.clock[:] = clock
+
+    def take_chance(self, number: int) -> None:
+        self.stream.integer[2:] = number, PROBABILITIES, 0
 
     def saved_state(self) -> dict[str, Any]:
         return {name: _as_lists(getattr(self.state, name)) for name in self._saved}
@@ -112,9 +182,11 @@ class CompiledDecisions(Decisions):
     def random_state(self) -> list[int]:
         return [int(word) for word in self.stream.integer]
 
-    def restore(self, state: dict[str, Any], random: list[int]) -> None:
+    def restore_state(self, state: dict[str, Any]) -> None:
         for name in self._saved:
             getattr(self.state, name)[:] = decoded(state[name])
+
+    def restore_random(self, random: list[int]) -> None:
         self.stream.integer[:] = random
 
 
@@ -134,17 +206,38 @@ class PythonDecisions(Decisions):
         seed: int,
         repetition: int,
     ) -> None:
-        super().__init__(policy, structure)
-        self._policy, self._problem = policy, Problem(structure, family)
+        super().__init__(policy, structure, family)
+        self._policy = policy
         self.state = policy.init(structure, family)
+        self._seed = seed
         self._generator = np.random.Philox(key=[seed, repetition])
         self._rng = np.random.Generator(self._generator)
 
     def _choose(self, history: History) -> int:
-        return self._policy.choose(self.state, self._problem, history, self._rng)
+        return self._policy.choose(self.state, self._problem(), history, self._rng)
 
     def _update(self, arm: int, reward: float) -> None:
-        self._policy.update(self.state, self._problem, self.history, arm, reward)
+        self._policy.update(self.state, self._problem(), self.history, arm, reward)
+
+    def _problem(self) -> Problem:
+        """The problem, with what the rewards so far say of a variance that is not known."""
+        return Problem(self.structure, self.informed_family())
+
+    @property
+    def learns_by_itself(self) -> bool:
+        return type(self._policy).update is not PythonPolicy.update
+
+    def moment(self) -> Any:
+        return copy.deepcopy(self.state), self._generator.state, self.history.clock.copy()
+
+    def return_to(self, moment: Any) -> None:
+        state, random, clock = moment
+        self.state = copy.deepcopy(state)
+        self._generator.state = random
+        self.history.clock[:] = clock
+
+    def take_chance(self, number: int) -> None:
+        self._generator.state = np.random.Philox(key=[self._seed, PYTHON_CHANCE + number]).state
 
     def saved_state(self) -> dict[str, Any]:
         return encoded(self.state)  # type: ignore[no-any-return]
@@ -160,8 +253,10 @@ class PythonDecisions(Decisions):
             "uinteger": state["uinteger"],
         }
 
-    def restore(self, state: dict[str, Any], random: dict[str, Any]) -> None:
+    def restore_state(self, state: dict[str, Any]) -> None:
         self.state = decoded(state)
+
+    def restore_random(self, random: dict[str, Any]) -> None:
         generator: Any = self._generator
         generator.state = {
             "bit_generator": "Philox",
@@ -193,6 +288,7 @@ def make_decisions(
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     check_kind(family, Family, "family", "Gaussian()")
     policy.check(structure, family)
+    family = family.as_told
     if isinstance(policy, CompiledPolicy):
         return CompiledDecisions(policy, structure, family, seed, repetition)
     if isinstance(policy, PythonPolicy):

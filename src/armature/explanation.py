@@ -12,7 +12,9 @@ import numpy as np
 from armature.arrays import Floats
 from armature.decisions import Decisions
 from armature.families import Family
-from armature.policies import Belief, Policy
+from armature.online.arms import Arms
+from armature.online.goal import Goal
+from armature.policies import Belief
 from armature.structures import Structure
 
 
@@ -29,6 +31,7 @@ class Explanation:
         leader: its best arm.
         evidence: how much more the nearest one with another best arm costs.
         misfit: how far the data are from the structure, as a log-likelihood ratio.
+        sigma: the estimate of an unknown standard deviation, which all of this rests on; else None.
     """
 
     summary: str
@@ -41,6 +44,7 @@ class Explanation:
     leader: Hashable
     evidence: float
     misfit: float
+    sigma: float | None = None
 
     def __str__(self) -> str:
         width = max(5, *(len(str(arm)) for arm in self.arms))
@@ -54,6 +58,8 @@ class Explanation:
                 f"{self.projected[i]:>9.4g}{mark}"
             )
         lines += ["", self._fit()]
+        if self.sigma is not None:
+            lines.append(f"Sigma is not known; the rewards so far say about {self.sigma:.4g}.")
         return "\n".join(lines)
 
     def _fit(self) -> str:
@@ -72,36 +78,35 @@ class Explanation:
         )
 
 
-def explain(
-    policy: Policy,
-    decisions: Decisions,
-    structure: Structure,
-    family: Family,
-    labels: list[Hashable] | None,
-) -> Explanation:
-    """The explanation of a policy at work."""
-    history = decisions.history
-    K = structure.n_arms
-    arms = tuple(range(K)) if labels is None else tuple(labels)
-    belief = _belief(structure, family, history.pulls, history.means, int(history.clock[0]))
-    unseen = [str(arms[k]) for k in range(K) if history.pulls[k] == 0.0]
+def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Explanation:
+    """The explanation of a policy at work, in the units of what is told."""
+    history, policy, names = decisions.history, decisions.policy, tuple(arms.names)
+    family, estimated = decisions.informed_family(), decisions.family.as_told.estimated
+    belief = _belief(
+        decisions.structure, family, history.pulls, history.means, int(history.clock[0])
+    )
+    unseen = [str(name) for name, n in zip(names, history.pulls, strict=True) if n == 0.0]
     if unseen and policy.starts_with_each_arm:
         summary = f"{policy.name} pulls each arm once first; to come: {', '.join(unseen)}."
     else:
         summary = policy.explain(belief)
-        if labels is not None:
-            summary = re.sub(r"\barm (\d+)", lambda found: f"arm {arms[int(found[1])]!r}", summary)
+        if names != tuple(range(len(names))):
+            summary = re.sub(r"\barm (\d+)", lambda found: f"arm {names[int(found[1])]!r}", summary)
+    if floor > 0.0:
+        summary += f" Each arm gets a share of {floor:g} of the decisions at the least."
+    low, high = goal.interval(belief.low, belief.high)
     return Explanation(
         summary,
-        arms,
+        names,
         belief.pulls.copy(),
-        np.where(belief.pulls > 0.0, belief.means, math.nan),
-        belief.low,
-        belief.high,
-        belief.projected,
-        arms[belief.leader],
+        goal.value(np.where(belief.pulls > 0.0, belief.means, math.nan)),
+        low,
+        high,
+        goal.value(belief.projected),
+        names[belief.leader],
         belief.evidence,
         belief.misfit,
+        math.sqrt(family.sub_gaussian_variance) if estimated else None,
     )
 
 
@@ -110,8 +115,8 @@ def _belief(
 ) -> Belief:
     seen = pulls > 0.0
     # An arm without pulls has weight 0, so that any mean of the family will do.
-    guess = float(means[seen].mean()) if seen.any() else family.upper(_some_mean(family), 0.0)
-    mu = np.where(seen, means, guess)
+    guess = float(means[seen].mean()) if seen.any() else family.some_mean
+    mu = np.where(seen, means, family.clipped(np.full(means.size, guess)))
     level = np.where(seen, math.log(1.0 + rounds) / np.maximum(pulls, 1.0), math.inf)
     fit = structure.project(mu, pulls, family)
     leader = int(np.argmax(fit.means))
@@ -129,7 +134,3 @@ def _belief(
         float(fit.cost),
         float(other.cost - fit.cost) if fit.cost < math.inf else 0.0,
     )
-
-
-def _some_mean(family: Family) -> float:
-    return 0.5 if 0.5 in family.domain else family.domain.low + 1.0

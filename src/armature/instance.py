@@ -36,6 +36,7 @@ class Instance:
         check_kind(structure, Structure, "structure", "Unimodal(5)")
         check_kind(family, Family, "family", "Gaussian()")
         structure.checked_family(family)
+        family.check_known()
         vector = family.checked(structure.checked_vector(means, "means"))
         check_mean(vector, family.domain, "means")
         violation = structure.violation_of(vector)

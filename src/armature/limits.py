@@ -68,3 +68,16 @@ def checked_scale(value: Any, name: str) -> float:
             "use another unit."
         )
     return float(value)
+
+
+def checked_scales(value: Any, name: str) -> float | tuple[float, ...]:
+    """A positive scale for all arms, or one for each (at least two), or an error."""
+    if isinstance(value, (str, bytes, dict)) or np.ndim(value) == 0:
+        return checked_scale(value, name)
+    scales = tuple(checked_scale(one, f"{name}[{k}]") for k, one in enumerate(value))
+    if len(scales) < 2:
+        raise ArmatureError(
+            f"{name} has {len(scales)} entries: give one number for all arms, or one for each, at "
+            "least 2."
+        )
+    return scales

@@ -12,8 +12,8 @@ from armature.errors import ArmatureError
 FORMAT = "armature bandit"
 VERSION = 2  # since 2, what JSON does not have is written as `armature.plain` says
 KEYS = (
-    "policy", "structure", "family", "seed", "horizon", "labels", "pulls", "sums", "squares",
-    "clock", "pending", "random", "state",
+    "policy", "structure", "family", "seed", "horizon", "goal", "labels", "arms", "pulls", "sums",
+    "squares", "clock", "pending", "decisions", "floor", "random", "state",
 )  # fmt: skip
 
 
@@ -53,12 +53,20 @@ def _checksum(content: dict[str, Any]) -> str:
 
 
 def _migrated(content: dict[str, Any]) -> dict[str, Any]:
-    """Version 1 had no horizon of its own, no squares, and wrote tuples as lists."""
-    labels = content.get("labels")
+    """Version 1 had no horizon of its own, no squares, and wrote tuples as lists.
+
+    It knew neither goals nor floors nor ids, and its arms stayed the same.
+    """
+    labels, n_arms = content.get("labels"), len(content.get("pulls", ()))
+    numbers = list(range(n_arms)) if labels is None else None
     return {
         **content,
         "horizon": None,
-        "squares": [0.0] * len(content.get("pulls", ())),
+        "goal": "max",
+        "arms": {"numbers": numbers, "created": n_arms, "retired": []},
+        "squares": [0.0] * n_arms,
+        "decisions": {"next": 0, "open": [], "ended": []},
+        "floor": {"share": 0.0, "used": 0},
         "structure": from_version_1(content.get("structure")),
         "labels": None if labels is None else [tuple_of(label) for label in labels],
     }

@@ -27,6 +27,8 @@ SMALLEST = 2.0**-54  # what stands for 0, the quantile of which is infinite
 
 REWARDS = 0  # what the numbers of a stream are for
 DECISIONS = 1
+FLOORS = 2  # which rounds are shared out evenly
+PROBABILITIES = 3  # decisions that are only imagined
 
 
 @kernel

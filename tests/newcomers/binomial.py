@@ -92,14 +92,11 @@ def draw(n: float, mean: float, out: Floats, source: Source) -> None:
 
 
 @kernel
-def posterior(
-    n: float, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
-) -> None:
-    """A beta number for each arm: the prior is flat."""
-    for k in range(pulls.size):
-        a = next_gamma(stream, 1.0 + sums[k])
-        b = next_gamma(stream, 1.0 + n * pulls[k] - sums[k])
-        out[k] = n * a / (a + b)
+def posterior(n: float, pulls: float, total: float, stream: Stream) -> float:
+    """A beta number: the prior is flat."""
+    a = next_gamma(stream, 1.0 + total)
+    b = next_gamma(stream, 1.0 + n * pulls - total)
+    return n * a / (a + b)
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,11 @@ class EntryLibrary(JITCodeLibrary):
         super().__init__(codegen, name)
         self.enable_object_caching()
 
+    def _optimize_final_module(self) -> None:
+        """Once. Numba's first, cheap round is for counting references, which kernels do not."""
+        manager, builder = self._codegen._module_pass_manager()
+        manager.run(self._final_module, builder)
+
     def include(self, kernel: KernelLibrary, exported: bool) -> None:
         """Put a kernel into it; if exported, one can ask for its address."""
         for library in kernel.parts():

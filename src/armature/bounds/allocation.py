@@ -31,7 +31,7 @@ from armature.bounds.tableau import (
     reset_tableau,
     write_prices,
 )
-from armature.families.kernels import divergence
+from armature.families.kernels import divergence, of_arm
 from armature.structures.model import Model, nearest_alternative, nearest_with
 from armature.structures.vectors import copy, fill, largest
 
@@ -130,12 +130,12 @@ def find_alternative(model: Model, task: Task, freedom: float, tableau: Tableau)
     if free:
         w[best] = freedom * heaviest
     value = nearest_open(model, mu, best, tableau)
-    moved = w[best] * divergence(model.family, mu[best], lam[best]) if free else 0.0
+    moved = w[best] * divergence(of_arm(model.family, best), mu[best], lam[best]) if free else 0.0
     while moved > STILL * task.tolerance * value and freedom < MOST_WEIGHT and value < math.inf:
         freedom *= 10.0
         w[best] = freedom * heaviest
         value = nearest_open(model, mu, best, tableau)
-        moved = w[best] * divergence(model.family, mu[best], lam[best])
+        moved = w[best] * divergence(of_arm(model.family, best), mu[best], lam[best])
     return Answer(value, moved, freedom)
 
 
@@ -145,7 +145,7 @@ def write_column(model: Model, task: Task, tableau: Tableau) -> None:
     lam = tableau.vectors[2]
     column = tableau.vectors[3]
     for k in range(task.mu.size):
-        told = divergence(model.family, task.mu[k], lam[k]) / tableau.unit[0]
+        told = divergence(of_arm(model.family, k), task.mu[k], lam[k]) / tableau.unit[0]
         column[k] = min(told, INFINITE)
     if task.gaps[task.best] == 0.0:
         column[task.best] = 0.0
@@ -170,7 +170,7 @@ def start_warm(model: Model, task: Task, solution: Solution) -> bool:
     """
     mu, gaps, best, tolerance, _ = task
     tableau = solution.tableau
-    family = model.family
+    family = of_arm(model.family, best)
     N = tableau.vectors[0]
     w = tableau.vectors[1]
     lam = tableau.vectors[2]

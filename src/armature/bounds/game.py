@@ -26,7 +26,7 @@ from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
-from armature.families.kernels import divergence
+from armature.families.kernels import divergence, of_arm
 from armature.instance import Instance
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
@@ -73,7 +73,7 @@ def information(family: FamilyRecord, x: float, y: float) -> float:
 def is_finite(family: FamilyRecord, mu: Floats, lam: Floats) -> bool:
     """Whether an alternative is at a finite distance at every arm: only then does it count."""
     for k in range(mu.size):
-        if divergence(family, mu[k], lam[k]) == math.inf:
+        if divergence(of_arm(family, k), mu[k], lam[k]) == math.inf:
             return False
     return True
 
@@ -114,7 +114,7 @@ def play_k(model: Model, board: Board, record: Record) -> None:
         nearest_alternative(model, mu, w, best, lam)
         counts = is_finite(model.family, mu, lam)
         for k in range(K):
-            d = information(model.family, mu[k], lam[k])
+            d = information(of_arm(model.family, k), mu[k], lam[k])
             record.N[k] += w[k]
             record.E[k] += paid * d if counts else 0.0
             loss[k] = -paid * d / gaps[k]
@@ -143,7 +143,7 @@ def expect(
             counts = is_finite(model.family, mu, leaders[c])
             weight -= 0.0 if counts else q[c]
             for k in range(mu.size):
-                told = q[c] * information(model.family, mu[k], leaders[c, k])
+                told = q[c] * information(of_arm(model.family, k), mu[k], leaders[c, k])
                 seen[k] += told
                 sure[k] += told if counts else 0.0
     return max(0.0, weight)
@@ -169,7 +169,7 @@ def play_lambda(model: Model, board: Board, leaders: Leaders, record: Record) ->
             if seen[k] / gaps[k] > seen[pulled] / gaps[pulled]:
                 pulled = k
         for c in range(q.size):
-            loss[c] = information(model.family, mu[pulled], means[c, pulled])
+            loss[c] = information(of_arm(model.family, pulled), mu[pulled], means[c, pulled])
         for k in range(mu.size):
             record.E[k] += gaps[pulled] * sure[k]
         record.N[pulled] += 1.0

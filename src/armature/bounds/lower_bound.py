@@ -103,9 +103,21 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
     bound = _solve(instance.structure, instance, gaps)
     if isinstance(instance.structure, Unconstrained):
         unconstrained = bound.value
+    elif epsilon is None:
+        unconstrained = without_structure(instance)
     else:
         unconstrained = _solve(Unconstrained(instance.n_arms), instance, gaps).value
     return LowerBound(bound.value, bound.pulls, bound.alternatives, bound.gap, unconstrained)
+
+
+def without_structure(instance: Instance) -> float:
+    """V where nothing is known: sum_k gap_k / d(mu_k, mu_best), as Lai and Robbins have it."""
+    mu, best, value = instance.means, instance.best_arm, 0.0
+    for k in range(mu.size):
+        own = instance.family.for_arm(k)
+        if k != best and mu[best] in own.domain:  # else k can't be as good
+            value += float(instance.gaps[k]) / own.divergence(float(mu[k]), float(mu[best]))
+    return value
 
 
 def bound_or_none(instance: Instance) -> LowerBound | None:
@@ -170,6 +182,7 @@ def closed_challengers(structure: Structure, instance: Instance) -> npt.NDArray[
     """
     mu, best, family = instance.means, instance.best_arm, instance.family
     weights, closed = np.ones(mu.size), np.zeros(mu.size, dtype=bool)
+    ends = np.array([family.for_arm(k).domain[:2] for k in range(mu.size)]).T
     for k in range(mu.size):
         if k == best:
             continue
@@ -182,12 +195,13 @@ def closed_challengers(structure: Structure, instance: Instance) -> npt.NDArray[
         if not np.isfinite(cost):
             closed[k] = True
             continue
-        moved = HEAVY[-1] * family.divergence(float(mu[best]), float(near[best]))
+        own = family.for_arm(best)
+        moved = HEAVY[-1] * own.divergence(float(mu[best]), float(near[best]))
         steps = np.abs([far[best] - mu[best], near[best] - mu[best]])
         still = near
         if steps[0] > 2.0 * steps[1]:
             still = near + (near - far) * steps[1] / (steps[0] - steps[1])
-        low, high = family.domain.low, family.domain.high
+        low, high = ends
         at_end = (still <= low + AT_END) & (mu > low) | (still >= high - AT_END) & (mu < high)
         at_end[best] = False
         closed[k] = moved > 0.5 * cost or bool(at_end.any())
@@ -197,10 +211,13 @@ def closed_challengers(structure: Structure, instance: Instance) -> npt.NDArray[
 def make_solution(instance: Instance, closed: npt.NDArray[np.bool_] | None = None) -> Solution:
     """Room for the answer of `run_allocate`, and which challengers it leaves out."""
     mu, K = instance.means, instance.n_arms
-    others = np.delete(mu, instance.best_arm)
-    half_way = 0.5 * others + 0.5 * mu.max()  # where no divergence is infinite
-    least = float(np.min(instance.family.divergence(others, half_way)))
-    power = round(math.log2(least) / UNITS) if least > 0.0 else 0
+    least = math.inf
+    for k, x in enumerate(mu):
+        own = instance.family.for_arm(k)
+        half_way = 0.5 * x + 0.5 * min(mu.max(), own.domain.high)  # where none is infinite
+        if half_way > x:
+            least = min(least, own.divergence(float(x), float(half_way)))
+    power = round(math.log2(least) / UNITS) if 0.0 < least < math.inf else 0
     tableau = make_tableau(K, unit=2.0 ** (UNITS * power))
     if closed is not None:
         tableau.closed[:] = closed

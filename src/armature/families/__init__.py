@@ -3,12 +3,14 @@
 from armature.families._family import Family, FamilyRecord, Interval
 from armature.families._formulas import Formulas
 from armature.families.bernoulli import Bernoulli
+from armature.families.bounded import Bounded
 from armature.families.exponential import Exponential
 from armature.families.gaussian import Gaussian
 from armature.families.poisson import Poisson
 
 __all__ = [
     "Bernoulli",
+    "Bounded",
     "Exponential",
     "Family",
     "FamilyRecord",

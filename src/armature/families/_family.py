@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import ClassVar, NamedTuple, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +16,22 @@ from armature.streams import Source
 
 
 class FamilyRecord(NamedTuple):
-    """A reward family as kernels see it: a few numbers, and where its formulas are."""
+    """A reward family as kernels see it: a few numbers, and where its formulas are.
+
+    Where the arms have parameters of their own, `kernels.of_arm` makes a record of one arm's. The
+    numbers here are then what holds for all arms: no parameter (nan), the widest domain, the
+    largest proxy.
+    """
 
     gaussian: bool  # whose formulas are written out where they are used
+    alike: bool  # all arms have the same parameter: pooling is averaging
+    estimated: bool  # the parameter is an estimate, which changes from round to round
     parameter: float  # the variance of Gaussian rewards; whatever a family's formulas take
     low: float  # the ends of the domain
     high: float
     proxy: float  # a variance for which rewards are sub-Gaussian; infinite where there is none
+    shift: float  # formulas are about means less this
+    arms: Floats  # (K, 4): parameter, low, high and proxy of each arm; (0, 4) where all are alike
     divergence: int
     upper: int
     lower: int
@@ -44,15 +53,20 @@ class Interval(NamedTuple):
     high: float
     closed: bool = True
     integer: bool = False
+    ends: bool = False  # nothing but the two ends
 
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, (int, float, np.integer, np.floating)):
             return False
         x = float(value)
+        if self.ends:
+            return x in (self.low, self.high)
         above = x >= self.low if self.closed else x > self.low
         return above and x <= self.high and math.isfinite(x) and not (self.integer and x % 1.0)
 
     def __str__(self) -> str:
+        if self.ends:
+            return f"{{{self.low:g}, {self.high:g}}}"
         if self.integer:
             return "{0, 1}" if self.high == 1.0 else "{0, 1, 2, ...}"
         left = "[" if self.closed and math.isfinite(self.low) else "("
@@ -73,18 +87,20 @@ class Family:
     Arguments are numbers or arrays, which broadcast; numbers in give a float out. What lies outside
     `domain` (the means) is refused with an `ArmatureError`. `support` is the set of rewards.
 
+    A family can have a parameter for each arm: then `n_arms` says for how many, `for_arm(k)` is the
+    family of one of them, and arguments and answers are arrays whose last axis is the arms.
+
     `convex` says whether y -> d(x, y) is convex. All families share the minimisers of problems made
-    of order constraints alone; the other structures need it.
+    of order constraints alone, if their arms are alike; the other structures need it.
 
     A family of your own is a frozen dataclass in one file: `domain`, `support`, and `formulas`, the
     kernels that compiled code calls. It then works wherever the library's do. It must be a
     one-parameter exponential family: then pooling is averaging, which much else rests on.
     """
 
-    domain: ClassVar[Interval]
-    support: ClassVar[Interval]
     convex: ClassVar[bool] = True
     formulas: ClassVar[Formulas]
+    gaussian: ClassVar[bool] = False  # whether compiled code has the formulas in place
 
     @classmethod
     def examples(cls) -> tuple[Family, ...]:
@@ -92,9 +108,60 @@ class Family:
         return (cls(),)
 
     @property
+    def domain(self) -> Interval:
+        """The set of means."""
+        raise ArmatureError(f"{type(self).__name__} declares no domain: the interval of its means.")
+
+    @property
+    def support(self) -> Interval:
+        """The set of rewards."""
+        raise ArmatureError(f"{type(self).__name__} declares no support: the set of its rewards.")
+
+    @property
+    def n_arms(self) -> int | None:
+        """How many arms have parameters of their own; None where all arms are alike."""
+        return None
+
+    def for_arm(self, arm: int) -> Family:
+        """The family of one arm's rewards."""
+        return self
+
+    def relabelled(self, order: Sequence[int]) -> Family:
+        """The same family with the arms renumbered: arm i is what was arm order[i]."""
+        if self.n_arms is None:
+            return self
+        raise ArmatureError(f"{type(self).__name__} does not say what it is with arms renumbered.")
+
+    @property
+    def alike(self) -> bool:
+        """Whether all arms have the same parameter, be it given for each of them."""
+        first = self.for_arm(0)
+        return all(self.for_arm(k) == first for k in range(1, self.n_arms or 1))
+
+    @property
+    def pools_by_averaging(self) -> bool:
+        """Whether arms that are made equal meet at a mean, weighted, if need be, per variance."""
+        return self.gaussian or self.alike
+
+    @property
+    def estimated(self) -> bool:
+        """Whether policies have to estimate the parameter."""
+        return False
+
+    @property
+    def as_told(self) -> Family:
+        """What policies are told of this family."""
+        return self
+
+    def estimate(self, variance: float) -> Family:
+        """The family with an estimate of the variance in place of what policies are not told."""
+        return self
+
+    @property
     def some_mean(self) -> float:
-        """A mean well inside of the domain."""
-        low, high = self.domain.low, self.domain.high
+        """A mean well inside of the domain (of every arm)."""
+        ends = [self.for_arm(k).domain for k in range(self.n_arms or 1)]
+        low, high = max(end.low for end in ends), min(end.high for end in ends)
         if math.isfinite(low) and math.isfinite(high):
             return 0.5 * (low + high)
         return low + 1.0 if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0
@@ -105,6 +172,11 @@ class Family:
         return 1.0
 
     @property
+    def shift(self) -> float:
+        """What is taken from means before they get to the formulas."""
+        return 0.0
+
+    @property
     def sub_gaussian_variance(self) -> float:
         """A variance v such that E exp(s (reward - mean)) <= exp(v s^2 / 2); inf if there is none.
 
@@ -113,21 +185,59 @@ class Family:
         return (self.support.high - self.support.low) ** 2 / 4.0
 
     @property
-    def record(self) -> FamilyRecord:
-        """This family as kernels see it."""
+    def mirror(self) -> float | None:
+        """The number a for which a - reward, of any arm, has a distribution of this family, too.
+
+        None where there is none: then costs can't be minimised as such rewards.
+        """
+        return None
+
+    @property
+    def arm_facts(self) -> tuple[str, ...]:
+        """What must be said of a new arm, by keyword: nothing, where all arms are alike."""
+        return ()
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Family:
+        """The same family for one more arm, number `at`, of which `facts` says what is asked."""
+        return self
+
+    def without_arm(self, arm: int) -> Family:
+        """The same family for all arms but one."""
+        return self
+
+    def check_arms(self, n_arms: int) -> None:
+        """Refuse to go with a structure of another number of arms."""
+        if self.n_arms is not None and self.n_arms != n_arms:
+            raise ArmatureError(
+                f"{self} is about {self.n_arms} arms, where there are {n_arms}: give one number "
+                "for all arms, or one for each."
+            )
+
+    def check_known(self) -> None:
+        """Refuse to answer what depends on something that is not known."""
+
+    def record_for(self, n_arms: int) -> FamilyRecord:
+        """This family as kernels see it, for so many arms."""
+        self.check_arms(n_arms)
         formulas = getattr(type(self), "formulas", None)
         if not isinstance(formulas, Formulas):
             raise ArmatureError(
                 f"{type(self).__name__} declares no formulas: a reward family needs the class "
                 "attribute `formulas = Formulas(...)`, the kernels that compiled code calls."
             )
+        own = [] if self.alike else [self.for_arm(k) for k in range(n_arms)]
+        rows = [(f.parameter, f.domain.low, f.domain.high, f.sub_gaussian_variance) for f in own]
         return FamilyRecord(
-            False,
-            self.parameter,
+            self.gaussian,
+            self.alike,
+            self.estimated,
+            self.parameter if self.alike else math.nan,
             self.domain.low,
             self.domain.high,
             self.sub_gaussian_variance,
-            *addresses(formulas),
+            self.shift,
+            np.array(rows, dtype=np.float64).reshape(len(rows), 4),
+            *([0] * len(Formulas._fields) if self.gaussian else addresses(formulas)),
         )
 
     @overload
@@ -176,7 +286,15 @@ class Family:
         size: int | tuple[int, ...] | None = None,
     ) -> float | Floats:
         """Rewards of the given mean (one number for a number and no size)."""
-        rewards = np.asarray(self._draw(self.checked(mean, "mean"), rng, size), dtype=np.float64)
+        means = self.checked(mean, "mean")
+        if self.n_arms is None:
+            rewards = np.asarray(self._draw(means, rng, size), dtype=np.float64)
+        else:
+            means = self._along_arms(means, "mean")
+            means = np.broadcast_to(means, means.shape if size is None else size)
+            rewards = np.empty(self._along_arms(means, "size").shape)
+            for k in range(self.n_arms):
+                rewards[..., k] = self.for_arm(k)._draw(means[..., k], rng, None)
         return float(rewards) if rewards.ndim == 0 else rewards
 
     def _draw(
@@ -188,8 +306,9 @@ class Family:
         flat = rewards.reshape(-1)
         for i, one in enumerate(means.reshape(-1)):
             words = rng.integers(0, 2**32, len(Source._fields))
-            self.formulas.draw(self.parameter, float(one), flat[i : i + 1], Source(*words.tolist()))
-        return rewards
+            source = Source(*words.tolist())
+            self.formulas.draw(self.parameter, float(one) - self.shift, flat[i : i + 1], source)
+        return rewards + self.shift
 
     def checked(self, means: npt.ArrayLike, name: str = "means") -> Floats:
         """The means as a float array; an error that names the first one outside the domain."""
@@ -197,17 +316,35 @@ class Family:
             array = np.asarray(means, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             raise ArmatureError(f"{name} must be numbers; got {means!r}.") from None
-        low, high, closed, _ = self.domain
-        inside = np.isfinite(array) & (array <= high)
-        inside &= (array >= low) if closed else (array > low)
+        wide = array if self.n_arms is None else self._along_arms(array, name)
+        ends = [self.for_arm(k).domain for k in range(self.n_arms or 1)]
+        low, high = ([getattr(end, side) for end in ends] for side in ("low", "high"))
+        inside = np.isfinite(wide) & (wide <= high)
+        inside &= (wide >= low) if self.domain.closed else (wide > low)
         if not inside.all():
-            at = np.argwhere(~inside)[0]
+            at = np.argwhere(~inside.reshape(wide.shape))[:1].reshape(-1)
             where = name if array.ndim == 0 else f"{name}[{', '.join(map(str, at))}]"
+            own = self if self.n_arms is None else self.for_arm(int(at[-1]))
             raise ArmatureError(
-                f"{where} = {array[tuple(at)]:g} is not a mean of {self}: means of this family "
-                f"are finite numbers in {self.domain}."
+                f"{where} = {wide[tuple(at)]:g} is not a mean of {own}: means of this family "
+                f"are finite numbers in {own.domain}."
             )
         return array
+
+    def clipped(self, means: Floats) -> Floats:
+        """Numbers, one for each arm, brought into the domains of the arms (ends included)."""
+        ends = [self.for_arm(k).domain for k in range(len(means))]
+        return np.clip(means, [end.low for end in ends], [end.high for end in ends])
+
+    def _along_arms(self, array: Floats, name: str) -> Floats:
+        """Numbers with the arms as their last axis."""
+        K = self.n_arms or 1
+        if array.ndim and array.shape[-1] not in (1, K):
+            raise ArmatureError(
+                f"{name} has {array.shape[-1]} entries, where {self} is about {K} arms: give one "
+                "number for all arms, or one for each."
+            )
+        return np.broadcast_to(array, (*array.shape[:-1], K))
 
     def _broadcast(
         self,
@@ -215,6 +352,7 @@ class Family:
         first: Floats,
         second: Floats,
     ) -> float | Floats:
+        self.check_known()
         try:
             first, second = np.broadcast_arrays(first, second)
         except ValueError:
@@ -222,9 +360,12 @@ class Family:
                 f"arrays of shapes {first.shape} and {second.shape} do not go together: "
                 "give equal shapes, or a number for one of them."
             ) from None
+        if self.n_arms is not None:
+            first, second = (self._along_arms(one, "the array") for one in (first, second))
         out = np.empty(first.shape)
         flat_first, flat_second = np.ascontiguousarray(first), np.ascontiguousarray(second)
-        kernel(self.record, flat_first.ravel(), flat_second.ravel(), out.reshape(-1))
+        record = self.record_for(self.n_arms or 1)
+        kernel(record, flat_first.ravel(), flat_second.ravel(), out.reshape(-1))
         return float(out) if out.ndim == 0 else out
 
 

@@ -31,8 +31,8 @@ class Formulas(NamedTuple):
     variance: Kernel[[float, float], float]  # (p, x): of rewards of mean x
     # (p, mean, out, source): out holds uniform numbers and becomes rewards
     draw: Kernel[[float, float, Floats, Source], None]
-    # (p, pulls, sums, means, stream, out): a posterior sample of the mean of every arm
-    posterior: Kernel[[float, Floats, Floats, Floats, Stream, Floats], None]
+    # (p, pulls, total, stream): a posterior sample of the mean of so many rewards with that sum
+    posterior: Kernel[[float, float, float, Stream], float]
 
 
 def two_means_at(address: int) -> Callable[[float, float, float], float]:
@@ -50,7 +50,7 @@ def draw_at(address: int) -> Callable[[float, float, Floats, Source], None]:
     return function_at(address)
 
 
-def posterior_at(address: int) -> Callable[[float, Floats, Floats, Floats, Stream, Floats], None]:
+def posterior_at(address: int) -> Callable[[float, float, float, Stream], float]:
     """The formula `posterior` at an address."""
     return function_at(address)
 
@@ -69,7 +69,7 @@ def signatures() -> dict[str, Any]:
         **dict.fromkeys(("divergence", "upper", "lower", "slope", "curvature"), two_means),
         "variance": real(real, real),
         "draw": types.void(real, real, reals, source),
-        "posterior": types.void(real, reals, reals, reals, stream, reals),
+        "posterior": real(real, real, real, stream),
     }
 
 

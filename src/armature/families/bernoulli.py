@@ -1,10 +1,11 @@
-"""Rewards that are 0 or 1."""
+"""Rewards that are 0 or 1, or 0 or a price."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,27 +15,32 @@ from armature.arrays import Floats
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_of_log
+from armature.limits import checked_scales
 from armature.streams import Source, Stream, next_gamma
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 SMALLEST_ABOVE_ZERO = 5e-324
 
 
+# p is the scale: a reward is 0 or p, and x / p the probability of the latter.
+
+
 @kernel
 def divergence(p: float, x: float, y: float) -> float:
-    """x ln(x / y) + (1 - x) ln((1 - x) / (1 - y)), as a sum of two non-negative terms.
+    """a ln(a / b) + (1 - a) ln((1 - a) / (1 - b)) at a = x / p, b = y / p, without cancellation.
 
-    With 1 + u = y / x and 1 + v = (1 - y) / (1 - x), the linear parts x u + (1 - x) v cancel.
+    With 1 + u = b / a and 1 + v = (1 - b) / (1 - a), the linear parts a u + (1 - a) v cancel, and
+    two non-negative terms are left.
     """
     if x == y:
         return 0.0
-    if y <= 0.0 or y >= 1.0:
+    if y <= 0.0 or y >= p:
         return math.inf
     if x <= 0.0:
-        return -math.log1p(-y)
-    if x >= 1.0:
-        return -math.log(y)
-    return excess(x, y, y - x) + excess(1.0 - x, 1.0 - y, x - y)
+        return -math.log1p(-y / p)
+    if x >= p:
+        return -math.log(y / p)
+    return excess(x / p, y / p, (y - x) / p) + excess((p - x) / p, (p - y) / p, (x - y) / p)
 
 
 @kernel
@@ -71,69 +77,74 @@ def shrink(a: float, b: float, level: float) -> float:
 
 @kernel
 def upper(p: float, x: float, level: float) -> float:
-    """The largest y with divergence(x, y) <= level; 1 only for x = 1 or an infinite level."""
-    if x == 1.0 or level == math.inf:
-        return 1.0
-    y = x - (1.0 - x) * math.expm1(shrink(1.0 - x, x, level))
-    return min(y, LARGEST_BELOW_ONE)
+    """The largest y with divergence(x, y) <= level; p only for x = p or an infinite level."""
+    if x >= p or level == math.inf:
+        return p
+    y = x - (p - x) * math.expm1(shrink((p - x) / p, x / p, level))
+    return min(y, p * LARGEST_BELOW_ONE)
 
 
 @kernel
 def lower(p: float, x: float, level: float) -> float:
     """The smallest y with divergence(x, y) <= level; 0 only for x = 0 or an infinite level."""
-    if x == 0.0 or level == math.inf:
+    if x <= 0.0 or level == math.inf:
         return 0.0
-    y = x * math.exp(shrink(x, 1.0 - x, level))
+    y = x * math.exp(shrink(x / p, (p - x) / p, level))
     return max(y, SMALLEST_ABOVE_ZERO)
 
 
 @kernel
 def slope(p: float, x: float, y: float) -> float:
     """The derivative of y -> d(x, y), for y inside the domain or y = x."""
-    if y == 0.0 or y == 1.0:
-        return 1.0 - 2.0 * y
-    return (y - x) / (y * (1.0 - y))
+    if y == 0.0 or y == p:
+        return (1.0 - 2.0 * y / p) / p
+    return (y - x) / (y * (p - y))
 
 
 @kernel
 def curvature(p: float, x: float, y: float) -> float:
     """The second derivative, likewise."""
     first = x / (y * y) if x > 0.0 and y > 0.0 else 0.0
-    return first + ((1.0 - x) / ((1.0 - y) * (1.0 - y)) if x < 1.0 and y < 1.0 else 0.0)
+    return (first + ((p - x) / ((p - y) * (p - y)) if x < p and y < p else 0.0)) / p
 
 
 @kernel
 def variance(p: float, x: float) -> float:
-    """x (1 - x)."""
-    return x * (1.0 - x)
+    """x (p - x)."""
+    return x * (p - x)
 
 
 @kernel
 def draw(p: float, mean: float, out: Floats, source: Source) -> None:
-    """1 with probability `mean`."""
+    """p with probability `mean` / p."""
     for i in range(out.size):
-        out[i] = 1.0 if out[i] < mean else 0.0
+        out[i] = p if out[i] < mean / p else 0.0
 
 
 @kernel
-def posterior(
-    p: float, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
-) -> None:
-    """A beta number for each arm: the prior is flat."""
-    for k in range(pulls.size):
-        a = next_gamma(stream, 1.0 + sums[k])
-        b = next_gamma(stream, 1.0 + pulls[k] - sums[k])
-        out[k] = a / (a + b)
+def posterior(p: float, pulls: float, total: float, stream: Stream) -> float:
+    """A beta number: the prior is flat."""
+    a = next_gamma(stream, 1.0 + total / p)
+    b = next_gamma(stream, 1.0 + max(pulls - total / p, 0.0))
+    return p * (a / (a + b))
 
 
 @dataclass(frozen=True)
 class Bernoulli(Family):
-    """Rewards that are 1 with probability `mean` and otherwise 0.
+    """Rewards that are `scale` with probability `mean` / `scale` and otherwise 0.
 
-    Clicks, sales, cures; d(x, y) = x ln(x / y) + (1 - x) ln((1 - x) / (1 - y)), which is infinite
-    where y is 0 or 1 and x is not.
+    Clicks, sales, cures; at a scale of 1, d(x, y) = x ln(x / y) + (1 - x) ln((1 - x) / (1 - y)),
+    which is infinite where y is 0 or 1 and x is not. At other scales it is d(x / scale, y / scale).
 
-    It has no parameters. Means lie in [0, 1], both ends included.
+    A sale at a price s is a reward of s or of nothing: `Bernoulli(scale=prices)` has a price for
+    each arm. Arms that are made equal then meet at the y with sum_k w_k (y - x_k) / (s_k - y) = 0
+    instead of at their mean.
+
+    Parameters
+    ----------
+    scale : float or sequence of float
+        What a reward is that is not 0: one number for all arms or one for each, from 1e-30 to 1e30.
+        Means lie in [0, scale], both ends included.
 
     Guarantee
     ---------
@@ -144,19 +155,71 @@ class Bernoulli(Family):
     (inf, 0.0)
     >>> round(Bernoulli().upper(0.5, 0.1), 6)
     0.712879
+    >>> prices = Bernoulli(scale=[10.0, 20.0])
+    >>> str(prices.for_arm(1).support), prices.upper(5.0, 0.1).round(6)
+    ('{0, 20}', array([7.128787, 9.332482]))
 
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
-    domain: ClassVar[Interval] = Interval(0.0, 1.0)
-    support: ClassVar[Interval] = Interval(0.0, 1.0, integer=True)
+    scale: float | Sequence[float] = 1.0
+
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", checked_scales(self.scale, "scale"))
+
+    @classmethod
+    def examples(cls) -> tuple[Bernoulli, ...]:
+        return cls(), cls(scale=5.0)
+
+    @property
+    def domain(self) -> Interval:
+        return Interval(0.0, self.parameter)
+
+    @property
+    def support(self) -> Interval:
+        return Interval(0.0, self.parameter, ends=True)
+
+    @property
+    def n_arms(self) -> int | None:
+        return len(self.scale) if isinstance(self.scale, tuple) else None
+
+    def for_arm(self, arm: int) -> Bernoulli:
+        return Bernoulli(self.scale[arm]) if isinstance(self.scale, tuple) else self
+
+    def relabelled(self, order: Sequence[int]) -> Bernoulli:
+        return Bernoulli([self.scale[i] for i in order]) if isinstance(self.scale, tuple) else self
+
+    @property
+    def mirror(self) -> float | None:
+        return self.parameter if self.alike else None
+
+    @property
+    def arm_facts(self) -> tuple[str, ...]:
+        return ("scale",) if isinstance(self.scale, tuple) else ()
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Bernoulli:
+        if not isinstance(self.scale, tuple):
+            return self
+        return Bernoulli([*self.scale[:at], facts["scale"], *self.scale[at:]])
+
+    def without_arm(self, arm: int) -> Bernoulli:
+        if not isinstance(self.scale, tuple):
+            return self
+        return Bernoulli([*self.scale[:arm], *self.scale[arm + 1 :]])
+
+    @property
+    def parameter(self) -> float:
+        """The scale; the largest where each arm has one."""
+        return float(np.max(self.scale))
+
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None
     ) -> npt.ArrayLike:
-        return rng.random(np.broadcast_shapes(mean.shape) if size is None else size) < mean
+        shape = np.broadcast_shapes(mean.shape) if size is None else size
+        return self.parameter * (rng.random(shape) < mean / self.parameter)

@@ -62,12 +62,9 @@ def draw(p: float, mean: float, out: Floats, source: Source) -> None:
 
 
 @kernel
-def posterior(
-    p: float, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
-) -> None:
-    """An inverse gamma number for each arm: the prior is Jeffreys's, 1 / mean."""
-    for k in range(pulls.size):
-        out[k] = sums[k] / next_gamma(stream, pulls[k])
+def posterior(p: float, pulls: float, total: float, stream: Stream) -> float:
+    """An inverse gamma number: the prior is Jeffreys's, 1 / mean."""
+    return total / next_gamma(stream, pulls)
 
 
 @dataclass(frozen=True)

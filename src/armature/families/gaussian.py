@@ -1,20 +1,22 @@
-"""Gaussian rewards of known standard deviation."""
+"""Gaussian rewards, of a standard deviation that is known or not."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from armature._compile import inlined, kernel
 from armature.arrays import Floats
-from armature.families._family import Family, FamilyRecord, Interval
+from armature.errors import ArmatureError
+from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
-from armature.limits import checked_scale
-from armature.streams import Source, Stream, fill_normals, normal_quantile
+from armature.limits import checked_scales
+from armature.streams import Source, Stream, next_unit, normal_quantile
 
 # Used in place where `FamilyRecord.gaussian` says so; the formulas by address are the same.
 
@@ -40,14 +42,9 @@ def draw_gaussian(p: float, mean: float, out: Floats, source: Source) -> None:
 
 
 @kernel
-def posterior_gaussian(
-    p: float, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
-) -> None:
-    """A normal number for each arm: the prior is flat."""
-    fill_normals(stream, out)
-    sigma = math.sqrt(p)
-    for k in range(pulls.size):
-        out[k] = means[k] + sigma * out[k] / math.sqrt(pulls[k])
+def posterior_gaussian(p: float, pulls: float, total: float, stream: Stream) -> float:
+    """A normal number: the prior is flat."""
+    return total / pulls + math.sqrt(p / pulls) * normal_quantile(next_unit(stream))
 
 
 @kernel
@@ -90,60 +87,127 @@ def variance(p: float, x: float) -> float:
 class Gaussian(Family):
     """Normal rewards: any mean, standard deviation `sigma`.
 
-    Measurements with noise of a known size; d(x, y) = (x - y)^2 / (2 sigma^2).
+    Measurements with noise; d(x, y) = (x - y)^2 / (2 sigma^2). Where the noise differs from arm to
+    arm, a pull of arm k counts for 1 / sigma_k^2 in all that structures are asked.
 
     Parameters
     ----------
-    sigma : float
-        The standard deviation of a reward, the same for all arms: from 1e-30 to 1e30. It must be
-        known; one that is too large explores too much, one that is too small too little.
+    sigma : float, sequence of float, or None
+        The standard deviation of a reward: one for all arms or one for each, from 1e-30 to 1e30.
+        One that is too large explores too much, one that is too small too little. None: it is not
+        known, and one for all arms is estimated as rewards come (`estimate_variance`).
+    known : bool
+        False keeps sigma, one number for all arms, from policies: rewards are drawn with it, bounds
+        know it, policies have to estimate it. That is for simulations; a live bandit has None.
 
     Guarantee
     ---------
-    The paper's theorems cover it. Divergences and their inverses are compared in tests with
-    arithmetic in sixty digits, rewards with SciPy's distribution. Every policy and every structure
-    takes it.
+    The paper's theorems cover it where sigma is known. Divergences and their inverses are compared
+    in tests with arithmetic in sixty digits, rewards with SciPy's distribution. Every policy and
+    every structure takes it. What an unknown sigma costs was measured: `docs/rewards.md`.
 
     >>> Gaussian(sigma=2.0).divergence(0.0, 2.0)
     0.5
     >>> Gaussian().upper(1.0, 2.0)
     3.0
+    >>> Gaussian(sigma=[1.0, 2.0]).divergence(0.0, 2.0)
+    array([2. , 0.5])
 
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
-    sigma: float = 1.0
+    sigma: float | Sequence[float] | None = 1.0
+    known: bool = True
 
     domain: ClassVar[Interval] = Interval(-math.inf, math.inf)
     support: ClassVar[Interval] = Interval(-math.inf, math.inf)
+    gaussian: ClassVar[bool] = True
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw_gaussian, posterior_gaussian
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", checked_scale(self.sigma, "sigma"))
+        if not isinstance(self.known, bool):
+            raise ArmatureError(f"known must be True or False; got {self.known!r}.")
+        if self.sigma is not None:
+            object.__setattr__(self, "sigma", checked_scales(self.sigma, "sigma"))
+        if not self.known and not isinstance(self.sigma, float):
+            raise ArmatureError(
+                f"known=False is for one sigma, which rewards are drawn with and policies are not "
+                f"told; got sigma={self.sigma!r}."
+            )
 
     @classmethod
     def examples(cls) -> tuple[Gaussian, ...]:
         return cls(), cls(sigma=0.1)
 
     @property
+    def n_arms(self) -> int | None:
+        return len(self.sigma) if isinstance(self.sigma, tuple) else None
+
+    def for_arm(self, arm: int) -> Gaussian:
+        return Gaussian(self.sigma[arm]) if isinstance(self.sigma, tuple) else self
+
+    def relabelled(self, order: Sequence[int]) -> Gaussian:
+        return Gaussian([self.sigma[i] for i in order]) if isinstance(self.sigma, tuple) else self
+
+    @property
+    def estimated(self) -> bool:
+        return self.sigma is None
+
+    @property
+    def as_told(self) -> Gaussian:
+        return self if self.known else Gaussian(sigma=None)
+
+    def estimate(self, variance: float) -> Gaussian:
+        return Gaussian(math.sqrt(variance)) if self.as_told.estimated else self
+
+    def check_known(self) -> None:
+        if self.sigma is None:
+            raise ArmatureError(
+                "Gaussian(sigma=None) has no divergence before sigma is estimated: give "
+                "Gaussian(sigma=...), or Gaussian(sigma=..., known=False) for a simulation in "
+                "which policies are not told."
+            )
+
+    @property
     def parameter(self) -> float:
-        return self.sigma * self.sigma
+        """The variance; 1 where it is not known, until there is an estimate."""
+        if self.sigma is None:
+            return 1.0
+        largest = self._largest
+        return largest * largest
+
+    @property
+    def _largest(self) -> float:
+        return float(np.max(np.asarray(self.sigma, dtype=np.float64)))
 
     @property
     def sub_gaussian_variance(self) -> float:
         return self.parameter
 
     @property
-    def record(self) -> FamilyRecord:
-        v = self.parameter
-        unused = [0] * len(Formulas._fields)
-        return FamilyRecord(True, v, self.domain.low, self.domain.high, v, *unused)
+    def mirror(self) -> float:
+        return 0.0
+
+    @property
+    def arm_facts(self) -> tuple[str, ...]:
+        return ("sigma",) if isinstance(self.sigma, tuple) else ()
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Gaussian:
+        if not isinstance(self.sigma, tuple):
+            return self
+        return Gaussian([*self.sigma[:at], facts["sigma"], *self.sigma[at:]])
+
+    def without_arm(self, arm: int) -> Gaussian:
+        if not isinstance(self.sigma, tuple):
+            return self
+        return Gaussian([*self.sigma[:arm], *self.sigma[arm + 1 :]])
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None
     ) -> npt.ArrayLike:
-        return rng.normal(mean, self.sigma, size)
+        self.check_known()
+        return rng.normal(mean, self._largest, size)

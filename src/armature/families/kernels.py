@@ -1,21 +1,90 @@
 """The families' formulas for compiled code: one kernel serves all families.
 
 Gaussian formulas stand here in place; those of all other families are called by address.
+
+Most kernels are about one arm: where the arms have parameters of their own, they are given
+`of_arm(family, k)`. Those with a vector of means, such as `total_divergence`, see to it themselves.
 """
 
 from __future__ import annotations
+
+import math
+
+import numpy as np
 
 from armature._compile import inlined, kernel
 from armature.arrays import Floats
 from armature.families._family import FamilyRecord
 from armature.families._formulas import draw_at, of_one_mean, of_two_means, posterior_at
-from armature.families.gaussian import (
-    draw_gaussian,
-    gaussian_divergence,
-    gaussian_radius,
-    posterior_gaussian,
-)
-from armature.streams import Source, Stream
+from armature.families.gaussian import draw_gaussian, gaussian_divergence, gaussian_radius
+from armature.streams import Source, Stream, fill_normals
+
+
+@inlined
+def of_arm(family: FamilyRecord, k: int) -> FamilyRecord:
+    """The family of arm k alone: the same one, unless the arms have parameters of their own."""
+    if family.alike:
+        return family
+    arms = family.arms
+    return FamilyRecord(
+        family.gaussian,
+        True,
+        family.estimated,
+        arms[k, 0],
+        arms[k, 1],
+        arms[k, 2],
+        arms[k, 3],
+        family.shift,
+        arms,
+        family.divergence,
+        family.upper,
+        family.lower,
+        family.slope,
+        family.curvature,
+        family.variance,
+        family.draw,
+        family.posterior,
+    )
+
+
+@inlined
+def inside(family: FamilyRecord, k: int, mean: float) -> float:
+    """The mean of some rewards of arm k, in its domain even after rounding."""
+    own = of_arm(family, k)
+    return min(max(mean, own.low), own.high)
+
+
+@inlined
+def unit_gaussian(family: FamilyRecord) -> FamilyRecord:
+    """Gaussian rewards of variance 1, for as many arms."""
+    return FamilyRecord(
+        True, True, False, 1.0, -math.inf, math.inf, 1.0, 0.0, family.arms, 0, 0, 0, 0, 0, 0, 0, 0
+    )  # fmt: skip
+
+
+@inlined
+def with_variance(family: FamilyRecord, variance: float) -> FamilyRecord:
+    """Gaussian rewards of another variance, for as many arms."""
+    return FamilyRecord(
+        True, True, True, variance, -math.inf, math.inf, variance, 0.0, family.arms,
+        0, 0, 0, 0, 0, 0, 0, 0,
+    )  # fmt: skip
+
+
+@kernel
+def divide_by_variances(family: FamilyRecord, w: Floats, out: Floats) -> None:
+    """out = what weights of Gaussian arms come to in units of variance 1."""
+    for k in range(w.size):
+        out[k] = w[k] / of_arm(family, k).parameter
+
+
+@kernel
+def write_ends(family: FamilyRecord, low: Floats, high: Floats) -> None:
+    """low, high = the ends of each arm's domain."""
+    for k in range(low.size):
+        own = of_arm(family, k)
+        low[k] = own.low
+        high[k] = own.high
 
 
 @inlined
@@ -23,7 +92,7 @@ def divergence(family: FamilyRecord, x: float, y: float) -> float:
     """d(x, y)."""
     if family.gaussian:
         return gaussian_divergence(family.parameter, x, y)
-    return of_two_means(family.divergence, family.parameter, x, y)
+    return of_two_means(family.divergence, family.parameter, x - family.shift, y - family.shift)
 
 
 @inlined
@@ -39,8 +108,28 @@ def total_divergence(family: FamilyRecord, w: Floats, mu: Floats, lam: Floats) -
     """sum_i w_i d(mu_i, lam_i): the objective of every oracle."""
     total = 0.0
     for i in range(mu.size):
-        total += weighted_divergence(family, w[i], mu[i], lam[i])
+        total += weighted_divergence(of_arm(family, i), w[i], mu[i], lam[i])
     return total
+
+
+@inlined
+def below_end(y: float, x: float, high: float, level: float) -> float:
+    """y, a bound that rounding has put past x or onto an end that it does not reach, mended."""
+    if level == 0.0:
+        return x
+    if y >= high and x < high and level < math.inf:
+        return float(np.nextafter(high, -math.inf))
+    return max(y, x)
+
+
+@inlined
+def above_end(y: float, x: float, low: float, level: float) -> float:
+    """The same from below."""
+    if level == 0.0:
+        return x
+    if y <= low and x > low and level < math.inf:
+        return float(np.nextafter(low, math.inf))
+    return min(y, x)
 
 
 @inlined
@@ -48,7 +137,10 @@ def upper(family: FamilyRecord, x: float, level: float) -> float:
     """sup { y : d(x, y) <= level }."""
     if family.gaussian:
         return x + gaussian_radius(family.parameter, level)
-    return of_two_means(family.upper, family.parameter, x, level)
+    y = of_two_means(family.upper, family.parameter, x - family.shift, level)
+    if family.shift == 0.0:
+        return y
+    return below_end(family.shift + y, x, family.high, level)
 
 
 @inlined
@@ -56,7 +148,10 @@ def lower(family: FamilyRecord, x: float, level: float) -> float:
     """inf { y : d(x, y) <= level }."""
     if family.gaussian:
         return x - gaussian_radius(family.parameter, level)
-    return of_two_means(family.lower, family.parameter, x, level)
+    y = of_two_means(family.lower, family.parameter, x - family.shift, level)
+    if family.shift == 0.0:
+        return y
+    return above_end(family.shift + y, x, family.low, level)
 
 
 @inlined
@@ -64,7 +159,7 @@ def slope(family: FamilyRecord, x: float, y: float) -> float:
     """The derivative of y -> d(x, y), for y inside the domain or y = x."""
     if family.gaussian:
         return (y - x) / family.parameter
-    return of_two_means(family.slope, family.parameter, x, y)
+    return of_two_means(family.slope, family.parameter, x - family.shift, y - family.shift)
 
 
 @inlined
@@ -72,7 +167,7 @@ def curvature(family: FamilyRecord, x: float, y: float) -> float:
     """The second derivative of y -> d(x, y), likewise."""
     if family.gaussian:
         return 1.0 / family.parameter
-    return of_two_means(family.curvature, family.parameter, x, y)
+    return of_two_means(family.curvature, family.parameter, x - family.shift, y - family.shift)
 
 
 @inlined
@@ -80,7 +175,7 @@ def variance(family: FamilyRecord, x: float) -> float:
     """The variance of rewards of mean x."""
     if family.gaussian:
         return family.parameter
-    return of_one_mean(family.variance, family.parameter, x)
+    return of_one_mean(family.variance, family.parameter, x - family.shift)
 
 
 @kernel
@@ -88,8 +183,11 @@ def draw(family: FamilyRecord, mean: float, out: Floats, source: Source) -> None
     """Turn uniform numbers into rewards of a mean; `source` has more of them."""
     if family.gaussian:
         draw_gaussian(family.parameter, mean, out, source)
-    else:
-        draw_at(family.draw)(family.parameter, mean, out, source)
+        return
+    draw_at(family.draw)(family.parameter, mean - family.shift, out, source)
+    if family.shift != 0.0:
+        for i in range(out.size):
+            out[i] = min(max(out[i] + family.shift, family.low), family.high)
 
 
 @kernel
@@ -98,27 +196,37 @@ def draw_means(
 ) -> None:
     """One posterior sample of each arm's mean; every arm has been pulled."""
     if family.gaussian:
-        posterior_gaussian(family.parameter, pulls, sums, means, stream, out)
-    else:
-        posterior_at(family.posterior)(family.parameter, pulls, sums, means, stream, out)
+        fill_normals(stream, out)
+        for k in range(out.size):
+            sigma = math.sqrt(of_arm(family, k).parameter)
+            out[k] = means[k] + sigma * out[k] / math.sqrt(pulls[k])
+        return
+    shift = family.shift
+    posterior = posterior_at(family.posterior)
+    for k in range(out.size):
+        p = of_arm(family, k).parameter
+        out[k] = shift + posterior(p, pulls[k], sums[k] - pulls[k] * shift, stream)
 
 
 @kernel
 def divergences(family: FamilyRecord, x: Floats, y: Floats, out: Floats) -> None:
-    """`divergence`, element by element."""
+    """`divergence`, element by element; the arms' families in turns where they differ."""
+    K = max(family.arms.shape[0], 1)
     for i in range(x.size):
-        out[i] = divergence(family, x[i], y[i])
+        out[i] = divergence(of_arm(family, i % K), x[i], y[i])
 
 
 @kernel
 def uppers(family: FamilyRecord, x: Floats, level: Floats, out: Floats) -> None:
-    """`upper`, element by element."""
+    """`upper`, likewise."""
+    K = max(family.arms.shape[0], 1)
     for i in range(x.size):
-        out[i] = upper(family, x[i], level[i])
+        out[i] = upper(of_arm(family, i % K), x[i], level[i])
 
 
 @kernel
 def lowers(family: FamilyRecord, x: Floats, level: Floats, out: Floats) -> None:
-    """`lower`, element by element."""
+    """`lower`, likewise."""
+    K = max(family.arms.shape[0], 1)
     for i in range(x.size):
-        out[i] = lower(family, x[i], level[i])
+        out[i] = lower(of_arm(family, i % K), x[i], level[i])

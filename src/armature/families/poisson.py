@@ -117,12 +117,9 @@ def draw(p: float, mean: float, out: Floats, source: Source) -> None:
 
 
 @kernel
-def posterior(
-    p: float, pulls: Floats, sums: Floats, means: Floats, stream: Stream, out: Floats
-) -> None:
-    """A gamma number for each arm: the prior is Jeffreys's, Gamma(1/2, 0)."""
-    for k in range(pulls.size):
-        out[k] = next_gamma(stream, 0.5 + sums[k]) / pulls[k]
+def posterior(p: float, pulls: float, total: float, stream: Stream) -> float:
+    """A gamma number: the prior is Jeffreys's, Gamma(1/2, 0)."""
+    return next_gamma(stream, 0.5 + total) / pulls
 
 
 @dataclass(frozen=True)

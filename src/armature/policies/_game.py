@@ -11,7 +11,7 @@ from armature._compile import inlined, kernel
 from armature.arrays import Floats
 from armature.families import FamilyRecord
 from armature.families.gaussian import gaussian_radius
-from armature.families.kernels import divergence, lower, upper
+from armature.families.kernels import divergence, lower, of_arm, upper
 from armature.policies.records import History, argmax, mark_exploration
 from armature.structures.model import Model, nearest_alternative, projection
 from armature.thresholds import (
@@ -106,13 +106,14 @@ def write_intervals(
     for k in range(K):
         x = history.means[k]
         reach = level / history.pulls[k]
+        own = of_arm(family, k)
         if family.gaussian:
-            radius = gaussian_radius(family.parameter, reach)
+            radius = gaussian_radius(own.parameter, reach)
             low[k] = x - radius
             high[k] = x + radius
         else:
-            low[k] = lower(family, x, reach)
-            high[k] = upper(family, x, reach)
+            low[k] = lower(own, x, reach)
+            high[k] = upper(own, x, reach)
 
 
 @inlined

@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.families import Family
+from armature.families.kernels import of_arm
 from armature.policies._options import check_horizon, check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.records import History
@@ -94,7 +95,7 @@ def eliminate(state: CATSEState) -> None:
 def choose(state: CATSEState, model: Model, history: History, stream: Stream) -> int:
     """Active categories in turns, each arm once a turn; UCB inside of the last one."""
     N = history.pulls
-    variance = model.family.proxy
+    variance = model.family.proxy  # the largest
     least = -1
     most = 0.0
     for k in range(N.size):
@@ -118,7 +119,7 @@ def choose(state: CATSEState, model: Model, history: History, stream: Stream) ->
             continue
         if left == 1:
             bound = history.means[k] + math.sqrt(
-                2.0 * variance * math.log(history.clock[0] + 1.0) / N[k]
+                2.0 * of_arm(model.family, k).proxy * math.log(history.clock[0] + 1.0) / N[k]
             )
         else:
             bound = -N[k]

@@ -11,7 +11,7 @@ import numpy as np
 from armature._compile import inlined, kernel
 from armature.arrays import Floats, Ints
 from armature.families import Family
-from armature.families.kernels import divergence, draw_means, variance
+from armature.families.kernels import divergence, draw_means, of_arm, variance
 from armature.policies._explanation import Belief
 from armature.policies._options import check_choice, check_number
 from armature.policies._policy import CompiledPolicy, Policy
@@ -40,12 +40,13 @@ class ChallengerState(NamedTuple):
     """Who was looked into; room for projection, costs, opponent and sample; the options."""
 
     looked: Floats  # into each arm, how often, by pulling another one
-    start: Ints  # the arms to begin with
+    begun: Ints  # [how many of the arms to begin with were handed out]
+    start: Ints  # these arms
     projected: Floats
     costs: Floats
     lam: Floats
     sample: Floats
-    bounded: bool  # whether the projection bounds what a challenger costs: see `least_cost`
+    convex: bool  # whether M is
     draw: int
     patience: float
     price: float
@@ -70,7 +71,8 @@ def least_cost(model: Model, history: History, pr: Floats, j: int, i: int) -> fl
     if N[i] == 0.0 or N[j] == 0.0:
         return 0.0
     gap = max(0.0, pr[j] - pr[i])
-    noise = variance(model.family, pr[i]) / N[i] + variance(model.family, pr[j]) / N[j]
+    noise = variance(of_arm(model.family, i), pr[i]) / N[i]
+    noise += variance(of_arm(model.family, j), pr[j]) / N[j]
     return float(gap * gap / (2.0 * noise))
 
 
@@ -89,7 +91,7 @@ def overdue(state: ChallengerState, model: Model, history: History, j: int, base
         if joint:
             cost = state.costs[i]
         else:
-            if state.bounded:
+            if state.convex and model.family.gaussian:
                 bound = least_cost(model, history, state.projected, j, i)
                 if waited(bound, N[i] + state.looked[i]) >= least:
                     continue
@@ -151,13 +153,14 @@ def answer(
     nearest_challenger(model, history.means, history.pulls, j, i, lam)
     if abs(lam[i] - pr[i]) <= UNMOVED * largest(pr):
         return i  # pulling it is the one way to learn more about it
-    least = max(TINY, math.sqrt(variance(model.family, pr[j]) / (history.pulls[j] + 1.0)))
+    noise = variance(of_arm(model.family, j), pr[j])
+    least = max(TINY, math.sqrt(noise / (history.pulls[j] + 1.0)))
     k = i
     most = 0.0
     for a in range(pr.size):
         if a != j:
             regret = max(pr[j] - pr[a], least)
-            gain = divergence(model.family, pr[a], lam[a]) / regret**state.price
+            gain = divergence(of_arm(model.family, a), pr[a], lam[a]) / regret**state.price
             if gain > most:
                 most = gain
                 k = a
@@ -165,8 +168,10 @@ def answer(
         return k
     share = state.share
     if share < 0.0:
-        own = divergence(model.family, pr[i], lam[i]) / max(pr[j] - pr[i], least) ** 2
-        other = divergence(model.family, pr[k], lam[k]) / max(pr[j] - pr[k], least) ** 2
+        own = divergence(of_arm(model.family, i), pr[i], lam[i])
+        own /= max(pr[j] - pr[i], least) ** 2
+        other = divergence(of_arm(model.family, k), pr[k], lam[k])
+        other /= max(pr[j] - pr[k], least) ** 2
         share = own / (own + other)
     return i if next_unit(stream) < share else k
 
@@ -174,9 +179,11 @@ def answer(
 @kernel
 def choose(state: ChallengerState, model: Model, history: History, stream: Stream) -> int:
     """The leader, unless somebody challenges it; then the answer to that."""
-    for a in range(state.start.size):
-        if history.pulls[state.start[a]] == 0.0:
-            return int(state.start[a])
+    while state.begun[0] < state.start.size:
+        first = state.start[state.begun[0]]
+        state.begun[0] += 1
+        if history.pulls[first] == 0.0:
+            return int(first)
     base = projection(model, history.means, history.pulls, state.projected)
     j = argmax(state.projected)
     i = opponent(state, model, history, j, base, stream)
@@ -252,7 +259,7 @@ class Challenger(CompiledPolicy):
     starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
-    saved: ClassVar = ("looked",)
+    saved: ClassVar = ("looked", "begun")
     choose: ClassVar = choose
 
     def __post_init__(self) -> None:
@@ -298,12 +305,13 @@ class Challenger(CompiledPolicy):
         every = np.arange(K, dtype=np.int64)
         return ChallengerState(
             looked=np.zeros(K),
+            begun=np.zeros(1, dtype=np.int64),
             start=every if self.draw == "sample" else spanning_arms(structure),
             projected=np.zeros(K),
             costs=np.zeros(K),
             lam=np.zeros(K),
             sample=np.zeros(K),
-            bounded=structure.is_convex and family.record.gaussian,
+            convex=structure.is_convex,
             draw=DRAWS.index(self.draw),
             patience=float(self.patience),
             price=float(self.price),

@@ -13,6 +13,7 @@ from armature.arrays import Floats, Ints
 from armature.bounds.allocation import CERTIFIED, Solution, Task, allocate
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family, Gaussian
+from armature.families.kernels import of_arm
 from armature.policies._options import check_horizon, check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
@@ -59,7 +60,7 @@ def write_estimates(state: EndOfOptimismState, history: History, out: Floats) ->
 def plan(state: EndOfOptimismState, model: Model, history: History) -> None:
     """After the warm-up: the allocation for its estimates."""
     widest = write_estimates(state, history, state.means)
-    state.tolerance[0] = widest * math.sqrt(model.family.parameter * state.f)
+    state.tolerance[0] = widest * math.sqrt(model.family.proxy * state.f)
     best = argmax(state.means)
     for k in range(state.means.size):
         state.gaps[k] = state.means[best] - state.means[k]
@@ -93,10 +94,11 @@ def choose(state: EndOfOptimismState, model: Model, history: History, stream: St
                     mark_exploration(history)
                     return k
             return argmax(state.estimates)
-    radius = math.sqrt(2.0 * model.family.parameter * math.log(history.clock[0] + 1.0))
     for k in range(N.size):
         if N[k] == 0.0:
             return k
+        variance = of_arm(model.family, k).parameter
+        radius = math.sqrt(2.0 * variance * math.log(history.clock[0] + 1.0))
         state.estimates[k] = history.means[k] + radius / math.sqrt(N[k])
     return argmax(state.estimates)
 

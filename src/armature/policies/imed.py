@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from armature._compile import kernel
 from armature.families import Family
-from armature.families.kernels import divergence
+from armature.families.kernels import divergence, of_arm
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History, argmax
 from armature.streams import Stream
@@ -32,7 +32,7 @@ def choose(state: IMEDState, model: Model, history: History, stream: Stream) -> 
     least = math.log(N[best])
     for k in range(N.size):
         if k != best:
-            index = N[k] * divergence(model.family, mu[k], mu[best])
+            index = N[k] * divergence(of_arm(model.family, k), mu[k], mu[best])
             if index < least:
                 index += math.log(N[k])
                 if index < least:

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from armature._compile import kernel
 from armature.families import Family
-from armature.families.kernels import divergence
+from armature.families.kernels import divergence, of_arm
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History
 from armature.streams import Stream
@@ -35,7 +35,7 @@ def choose(state: IMEDUBState, model: Model, history: History, stream: Stream) -
     least = math.log(N[best])
     for k in (best - 1, best + 1):
         if 0 <= k < N.size:
-            index = N[k] * divergence(model.family, mu[k], mu[best]) + math.log(N[k])
+            index = N[k] * divergence(of_arm(model.family, k), mu[k], mu[best]) + math.log(N[k])
             if index < least:
                 least = index
                 chosen = k

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from armature._compile import kernel
 from armature.families import Family, FamilyRecord
-from armature.families.kernels import divergence, upper
+from armature.families.kernels import divergence, of_arm, upper
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History, argmax
@@ -43,10 +43,11 @@ def choose(state: KLUCBState, model: Model, history: History, stream: Stream) ->
     mu = history.means
     level = kl_level(history.clock[0] + 1.0, state.c)
     best = argmax(mu)
-    highest = upper(model.family, mu[best], level / N[best])
+    highest = upper(of_arm(model.family, best), mu[best], level / N[best])
     for k in range(N.size):
-        if k != best and beats(model.family, mu[k], N[k], level, highest):
-            bound = upper(model.family, mu[k], level / N[k])
+        own = of_arm(model.family, k)
+        if k != best and beats(own, mu[k], N[k], level, highest):
+            bound = upper(own, mu[k], level / N[k])
             if bound > highest:
                 highest = bound
                 best = k

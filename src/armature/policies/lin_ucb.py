@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats
 from armature.families import Family
+from armature.families.kernels import of_arm
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History, argmax
@@ -25,6 +26,7 @@ class LinUCBState(NamedTuple):
 
     ridge: Ridge
     bounds: Floats  # (K,)
+    weights: Floats  # (K,): pulls, those of a noisier arm for less
     width: float
     penalty: float
 
@@ -32,9 +34,14 @@ class LinUCBState(NamedTuple):
 @kernel
 def choose(state: LinUCBState, model: Model, history: History, stream: Stream) -> int:
     """The highest bound at alpha = sigma sqrt(2 ln t)."""
-    alpha = math.sqrt(2.0 * model.family.proxy * math.log(history.clock[0] + 1.0))
+    family = model.family
+    alpha = math.sqrt(2.0 * family.proxy * math.log(history.clock[0] + 1.0))
+    for k in range(history.pulls.size):
+        state.weights[k] = history.pulls[k]
+        if not family.alike:
+            state.weights[k] *= family.proxy / of_arm(family, k).proxy
     write_ridge_bounds(
-        state.ridge, history.means, history.pulls, state.penalty, state.width * alpha, state.bounds
+        state.ridge, history.means, state.weights, state.penalty, state.width * alpha, state.bounds
     )
     return argmax(state.bounds)
 
@@ -45,7 +52,8 @@ class LinUCB(CompiledPolicy):
 
     With the features x_k of the arms, G = ridge I + sum of x x' over the pulls and theta =
     G^-1 (sum of x times reward), the bound of an arm is
-    x'theta + width sigma sqrt(2 ln t) |x|, in the norm of G^-1.
+    x'theta + width sigma sqrt(2 ln t) |x|, in the norm of G^-1. Where the arms' noise differs,
+    sigma is the largest, and a pull of arm k counts sigma^2 / sigma_k^2 times.
 
     Parameters
     ----------
@@ -96,6 +104,7 @@ class LinUCB(CompiledPolicy):
         return LinUCBState(
             ridge=make_ridge(structure.features),
             bounds=np.zeros(structure.n_arms),
+            weights=np.zeros(structure.n_arms),
             width=float(self.width),
             penalty=float(self.ridge),
         )

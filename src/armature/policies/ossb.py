@@ -13,7 +13,7 @@ from armature.arrays import Floats
 from armature.bounds.allocation import UNCERTIFIED, Solution, Task, allocate
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
-from armature.families.kernels import divergence
+from armature.families.kernels import divergence, of_arm
 from armature.policies._explanation import Belief
 from armature.policies._options import check_horizon, check_number
 from armature.policies._policy import CompiledPolicy, Policy
@@ -56,7 +56,7 @@ def information(state: OSSBState, model: Model, history: History, best: int) -> 
         state.w[k] = history.pulls[k]
     state.w[best] = FREE * heaviest
     cost = nearest_alternative(model, mu, state.w, best, state.lam)
-    moved = state.w[best] * divergence(model.family, mu[best], state.lam[best])
+    moved = state.w[best] * divergence(of_arm(model.family, best), mu[best], state.lam[best])
     return math.inf if moved > 0.5 * cost > 0.0 else cost
 
 
@@ -168,7 +168,8 @@ class OSSB(CompiledPolicy):
         fit = belief.structure.nearest_alternative(belief.projected, weights, best, belief.family)
         told = fit.cost
         if told < math.inf:  # else there is no alternative at all
-            known = belief.family.divergence(belief.projected[best], fit.means[best])
+            own = belief.family.for_arm(best)
+            known = own.divergence(belief.projected[best], fit.means[best])
             told = math.inf if weights[best] * known > 0.5 * fit.cost > 0.0 else fit.cost
         bar = (1.0 + self.gamma) * math.log(1.0 + belief.rounds)
         if told >= bar:

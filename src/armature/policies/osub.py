@@ -10,7 +10,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats
 from armature.families import Family
-from armature.families.kernels import upper
+from armature.families.kernels import of_arm, upper
 from armature.policies._options import check_number, check_whole
 from armature.policies._policy import CompiledPolicy
 from armature.policies.klucb import kl_level
@@ -38,10 +38,11 @@ def choose(state: OSUBState, model: Model, history: History, stream: Stream) -> 
         return leader
     level = kl_level(rounds + 1.0, state.c)
     chosen = leader
-    highest = upper(model.family, history.means[leader], level / history.pulls[leader])
+    own = of_arm(model.family, leader)
+    highest = upper(own, history.means[leader], level / history.pulls[leader])
     for k in (leader - 1, leader + 1):
         if 0 <= k < history.pulls.size:
-            bound = upper(model.family, history.means[k], level / history.pulls[k])
+            bound = upper(of_arm(model.family, k), history.means[k], level / history.pulls[k])
             if bound > highest:
                 highest = bound
                 chosen = k

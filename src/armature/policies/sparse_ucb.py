@@ -8,9 +8,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
+from armature._compile import inlined, kernel
 from armature.arrays import Ints
-from armature.families import Family
+from armature.families import Family, FamilyRecord
+from armature.families.kernels import of_arm
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History
@@ -28,6 +29,12 @@ class SparseUCBState(NamedTuple):
     support: int
 
 
+@inlined
+def scale_of(a: float, family: FamilyRecord, k: int) -> float:
+    """The authors' a, which is for rewards of variance 1/4, for those of an arm."""
+    return a * 4.0 * of_arm(family, k).proxy
+
+
 @kernel
 def choose(state: SparseUCBState, model: Model, history: History, stream: Stream) -> int:
     """Round robin until enough arms look good, then those that are not sure, then UCB."""
@@ -35,13 +42,12 @@ def choose(state: SparseUCBState, model: Model, history: History, stream: Stream
     K = N.size
     level = state.level
     support = state.support
-    variance = model.family.proxy
-    # The authors' constants are for rewards of variance 1/4.
-    scale = state.a * 4.0 * variance
+    family = model.family
     log_t = math.log(history.clock[0] + 1.0)
     good = 0  # J: above the level by their own clock
     sure = 0  # above it by the common clock
     for k in range(K):
+        scale = scale_of(state.a, family, k)
         above = history.means[k] - level
         if above >= math.sqrt(scale * math.log(N[k]) / N[k]):
             good += 1
@@ -54,6 +60,7 @@ def choose(state: SparseUCBState, model: Model, history: History, stream: Stream
     highest = -math.inf
     for step in range(1, K + 1):
         k = (state.turn[1] + step) % K
+        scale = scale_of(state.a, family, k)
         above = history.means[k] - level
         is_good = above >= math.sqrt(scale * math.log(N[k]) / N[k])
         is_sure = above >= math.sqrt(scale * log_t / N[k])

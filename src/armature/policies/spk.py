@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import inlined, kernel
 from armature.arrays import Floats
 from armature.families import Family, FamilyRecord
+from armature.families.kernels import of_arm
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.learners.tracking import track
 from armature.policies._game import (
@@ -94,7 +95,8 @@ def choose(state: SPkState, model: Model, history: History, stream: Stream) -> i
         return j  # nothing tells against it
     # The regret of w is sum_k w_k gap_k = (sum_k shares_k) / total.
     for k in range(K):
-        gain = optimistic_gain(model.family, k == j, epsilon, top, low[k], high[k], lam[k])
+        own = of_arm(model.family, k)
+        gain = optimistic_gain(own, k == j, epsilon, top, low[k], high[k], lam[k])
         gains[k] = -gain / total
     adahedge_update(learner, state.shares, gains)
     return track(state.ahead, w)

@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.families import Family, FamilyRecord
+from armature.families.kernels import of_arm
 from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.policies._game import (
     GameOptions,
@@ -63,7 +64,7 @@ def expected(family: FamilyRecord, q: Floats, leaders: Floats, k: int, xi: float
     total = 0.0
     for c in range(q.size):
         if q[c] > 0.0:
-            total += q[c] * telling(family, xi, leaders[c, k])
+            total += q[c] * telling(of_arm(family, k), xi, leaders[c, k])
     return total
 
 
@@ -111,7 +112,9 @@ def choose(state: SPLambdaState, model: Model, history: History, stream: Stream)
     pulled = best_response(model.family, room, j, epsilon, q, state.leaders)
     least = math.inf
     for c in range(awake):
-        loss[c] = telling(model.family, history.means[pulled], state.leaders[c, pulled])
+        loss[c] = telling(
+            of_arm(model.family, pulled), history.means[pulled], state.leaders[c, pulled]
+        )
         least = min(least, loss[c])
     average = least  # exactly so where all are equal
     for c in range(awake):
@@ -170,7 +173,7 @@ class SPLambda(SaddlePointPolicy):
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> SPLambdaState:
-        K, C = structure.n_arms, structure.n_cells
+        K, C = structure.n_arms, structure.n_cells_for(family)
         return SPLambdaState(
             explored=np.zeros(K),
             weights=np.zeros((K, K)),

@@ -11,7 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats
 from armature.families import Family
-from armature.families.kernels import lower, upper
+from armature.families.kernels import lower, of_arm, upper
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History, argmax
 from armature.streams import Stream
@@ -35,8 +35,9 @@ def choose(state: StructuredUCBState, model: Model, history: History, stream: St
         if optimistic_means(model, history.means, history.pulls, level, state.bounds):
             return argmax(state.bounds)
     for k in range(history.pulls.size):
-        state.low[k] = lower(model.family, history.means[k], level / history.pulls[k])
-        state.high[k] = upper(model.family, history.means[k], level / history.pulls[k])
+        own = of_arm(model.family, k)
+        state.low[k] = lower(own, history.means[k], level / history.pulls[k])
+        state.high[k] = upper(own, history.means[k], level / history.pulls[k])
     if highest_means(model, state.low, state.high, state.bounds):
         return argmax(state.bounds)
     return argmax(state.high)

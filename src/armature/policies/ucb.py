@@ -11,6 +11,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats
 from armature.families import Family
+from armature.families.kernels import of_arm
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History
@@ -30,7 +31,9 @@ class UCBState(NamedTuple):
 @kernel
 def choose(state: UCBState, model: Model, history: History, stream: Stream) -> int:
     """The arm with the highest upper confidence bound."""
-    radius = state.width * math.sqrt(2.0 * model.family.proxy * math.log(history.clock[0] + 1.0))
+    family = model.family
+    log_t = math.log(history.clock[0] + 1.0)
+    radius = state.width * math.sqrt(2.0 * family.proxy * log_t)
     pulls = history.pulls
     means = history.means
     for k in range(pulls.size):
@@ -40,6 +43,8 @@ def choose(state: UCBState, model: Model, history: History, stream: Stream) -> i
     best = 0
     highest = -math.inf
     for k in range(pulls.size):
+        if not family.alike:
+            radius = state.width * math.sqrt(2.0 * of_arm(family, k).proxy * log_t)
         bound = means[k] + radius * state.inverse_root[k]
         better = bound > highest
         highest = bound if better else highest

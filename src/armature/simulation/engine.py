@@ -46,7 +46,7 @@ class PythonRun:
         self._decisions = make_decisions(
             policy, instance.structure, instance.family, seed, repetition
         )
-        self._family, self._gaps = instance.family.record, instance.gaps
+        self._family, self._gaps = instance.family.record_for(instance.n_arms), instance.gaps
         self._rewards = make_rewards(instance.means, seed, repetition)
         self.record: Record = make_record(checkpoints, instance.n_arms)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -11,13 +12,16 @@ from armature._compile import before_compiling, kernel
 from armature._pointers import address_of, function_at, is_compiling, make_caller
 from armature.arrays import Floats, Ints
 from armature.decisions import no_such_arm
+from armature.families import FamilyRecord
+from armature.families.estimation import estimate_variance
+from armature.families.kernels import inside
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, History
 from armature.policies.records import make_history
 from armature.simulation.packing import pack, packed_choose, packed_update
 from armature.simulation.rewards import BLOCK, Rewards, draw_block, make_rewards
 from armature.streams import DECISIONS, Stream, make_stream
-from armature.structures.model import Model, make_model
+from armature.structures.model import Model, make_model, with_estimate
 
 
 class Record(NamedTuple):
@@ -100,6 +104,7 @@ def play(
     model: Model,
     history: History,
     stream: Stream,
+    family: FamilyRecord,
     rewards: Rewards,
     gaps: Floats,
     record: Record,
@@ -107,7 +112,7 @@ def play(
 ) -> int:
     """Go on for some rounds; 0, or the first choice that is no arm, at which the run stops.
 
-    `state` is packed into words.
+    `state` is packed into words. `family` is what rewards come from; `model` may be told less.
 
     Most of a round's time is the policy's if nothing is called for the rest: so `next_reward` and
     `take_in` are written out, on local names.
@@ -120,11 +125,17 @@ def play(
     block = rewards.block
     drawn = rewards.drawn
     checkpoints = record.checkpoints
-    family = model.family
+    estimated = model.family.estimated
+    bounded = family.high < math.inf
     total = record.total[0]
     first = gaps.size if each_arm_first else 0
     for t in range(clock[0], clock[0] + rounds):
-        arm = choose(state, model, history, stream) if t >= first else t
+        if estimated:
+            variance = estimate_variance(pulls, means, history.squares)
+            told = with_estimate(model, variance)
+            arm = choose(state, told, history, stream) if t >= first else t
+        else:
+            arm = choose(state, model, history, stream) if t >= first else t
         if arm < 0 or arm >= gaps.size:
             return arm
         i = drawn[arm]
@@ -133,14 +144,23 @@ def play(
         if place == 0:
             draw_block(family, rewards, arm, i)
         reward = block[arm, place]
+        before = means[arm]
         pulls[arm] += 1.0
         sums[arm] += reward
         means[arm] = sums[arm] / pulls[arm]
+        if bounded:
+            means[arm] = inside(family, arm, means[arm])
+        if estimated:
+            history.squares[arm] += (reward - before) * (reward - means[arm])
         clock[0] = t + 1
         total += gaps[arm]
         if update_address != 0:
             update = updater_at(update_address, model, history)
-            update(state, model, history, arm, reward)
+            if estimated:
+                variance = estimate_variance(pulls, means, history.squares)
+                update(state, with_estimate(model, variance), history, arm, reward)
+            else:
+                update(state, model, history, arm, reward)
         if t + 1 == checkpoints[record.progress[0]]:
             record.total[0] = total
             note(history, record)
@@ -159,7 +179,7 @@ class Run:
         repetition: int,
         checkpoints: Ints,
     ) -> None:
-        structure, family = instance.structure, instance.family
+        structure, family = instance.structure, instance.family.as_told
         self._policy, self._n_arms = policy, instance.n_arms
         state = policy.init(structure, family)
         model = make_model(structure, family, policy.oracles)
@@ -174,6 +194,7 @@ class Run:
             model,
             history,
             stream,
+            instance.family.record_for(instance.n_arms),
             make_rewards(instance.means, seed, repetition),
             instance.gaps,
             self.record,

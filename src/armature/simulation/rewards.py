@@ -12,7 +12,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord
-from armature.families.kernels import draw
+from armature.families.kernels import draw, of_arm
 from armature.streams import REWARDS, Source, fill_units, key_of
 
 BLOCK = 64  # rewards of an arm that are drawn at once: a power of 2
@@ -44,7 +44,8 @@ def draw_block(family: FamilyRecord, rewards: Rewards, arm: int, first: int) -> 
     key = rewards.key
     out = rewards.block[arm]
     fill_units(first // 2, arm, key[2], REWARDS, key[0], key[1], out)
-    draw(family, rewards.means[arm], out, Source(first, arm, key[2], key[0], key[1]))
+    own = of_arm(family, arm)
+    draw(own, rewards.means[arm], out, Source(first, arm, key[2], key[0], key[1]))
 
 
 @kernel

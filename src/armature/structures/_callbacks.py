@@ -26,10 +26,11 @@ from armature.structures.records import ENTRIES, Cell, Fit, Problem, Shape, Work
 def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Ask for the projection."""
     number = problem.shape.integer[0]
+    variance = problem.family.parameter
     mu = problem.mu
     w = problem.w
     with numba.objmode(cost="float64"):
-        cost = _answer(0, number, mu, w, first, second, lam)
+        cost = _answer(0, number, variance, mu, w, first, second, lam)
     return cost
 
 
@@ -37,10 +38,11 @@ def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
 def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Ask for the nearest alternative with a challenger."""
     number = problem.shape.integer[0]
+    variance = problem.family.parameter
     mu = problem.mu
     w = problem.w
     with numba.objmode(cost="float64"):
-        cost = _answer(1, number, mu, w, first, second, lam)
+        cost = _answer(1, number, variance, mu, w, first, second, lam)
     return cost
 
 
@@ -48,10 +50,11 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Ask for the nearest alternative."""
     number = problem.shape.integer[0]
+    variance = problem.family.parameter
     mu = problem.mu
     w = problem.w
     with numba.objmode(cost="float64"):
-        cost = _answer(2, number, mu, w, first, second, lam)
+        cost = _answer(2, number, variance, mu, w, first, second, lam)
     return cost
 
 
@@ -59,10 +62,11 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
 def cells(problem: Problem, first: int, out: Ints) -> int:
     """Ask for the cells."""
     number = problem.shape.integer[0]
+    variance = problem.family.parameter
     mu = problem.mu
     w = problem.w
     with numba.objmode(n="int64"):
-        n = _list_cells(number, mu, w, first, out)
+        n = _list_cells(number, variance, mu, w, first, out)
     return n
 
 
@@ -70,10 +74,11 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Ask for the nearest point of a cell."""
     number = problem.shape.integer[0]
+    variance = problem.family.parameter
     mu = problem.mu
     w = problem.w
     with numba.objmode(cost="float64"):
-        cost = _answer(3, number, mu, w, first, second, lam)
+        cost = _answer(3, number, variance, mu, w, first, second, lam)
     return cost
 
 
@@ -81,10 +86,11 @@ def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Ask where a challenger beats the best arm."""
     number = problem.shape.integer[0]
+    variance = problem.family.parameter
     mu = problem.mu
     w = problem.w
     with numba.objmode(cost="float64"):
-        cost = _answer(4, number, mu, w, first, second, lam)
+        cost = _answer(4, number, variance, mu, w, first, second, lam)
     return cost
 
 
@@ -92,10 +98,11 @@ def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> fl
 def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Ask where an arm is best."""
     number = problem.shape.integer[0]
+    variance = problem.family.parameter
     mu = problem.mu
     w = problem.w
     with numba.objmode(cost="float64"):
-        cost = _answer(5, number, mu, w, first, second, lam)
+        cost = _answer(5, number, variance, mu, w, first, second, lam)
     return cost
 
 
@@ -124,19 +131,27 @@ def number_of(structure: Structure, family: Family) -> int:
     return number
 
 
-def _asked(number: int) -> tuple[Structure, Family]:
+def _asked(number: int, variance: float) -> tuple[Structure, Family]:
+    """What a number stands for, with an estimate where the variance is not known."""
     reference, family = _STRUCTURES.get(number, (lambda: None, None))
     structure = reference()
     if structure is None or family is None:
         raise ArmatureError("the structure that this model is about is gone: keep it as long.")
-    return structure, family
+    return structure, family.estimate(variance) if family.estimated else family
 
 
 def _answer(
-    entry: int, number: int, mu: Floats, w: Floats, first: int, second: int, lam: Floats
+    entry: int,
+    number: int,
+    variance: float,
+    mu: Floats,
+    w: Floats,
+    first: int,
+    second: int,
+    lam: Floats,
 ) -> float:
     """Ask a structure in plain Python, which gets copies: the arrays are the caller's."""
-    structure, family = _asked(number)
+    structure, family = _asked(number, variance)
     means, weights = mu.copy(), w.copy()
     fit: Fit
     if entry == 0:
@@ -155,8 +170,8 @@ def _answer(
     return float(fit.cost)
 
 
-def _list_cells(number: int, mu: Floats, w: Floats, best: int, out: Ints) -> int:
-    structure, family = _asked(number)
+def _list_cells(number: int, variance: float, mu: Floats, w: Floats, best: int, out: Ints) -> int:
+    structure, family = _asked(number, variance)
     found = structure.cells(best, mu.copy(), w.copy(), family)
     if any(cell.marks for cell in found):
         raise ArmatureError(
@@ -168,7 +183,7 @@ def _list_cells(number: int, mu: Floats, w: Floats, best: int, out: Ints) -> int
 
 
 def _highest(number: int, low: Floats, high: Floats, out: Floats) -> float:
-    structure, _ = _asked(number)
+    structure, _ = _asked(number, 1.0)
     found = structure.highest(low.copy(), high.copy())
     out[:] = -np.inf if found is None else found
     return 0.0 if found is None else 1.0
@@ -185,4 +200,4 @@ def make_model(structure: Structure, family: Family, oracles: Sequence[str]) -> 
     )  # fmt: skip
     derived = [False] * len(ENTRIES)
     record = structure.checked_family(family)
-    return assemble(record, shape, work, kernels, derived, oracles, structure)
+    return assemble(record, shape, work, kernels, derived, oracles, structure, False)

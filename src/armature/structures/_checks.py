@@ -66,6 +66,14 @@ def checked_array(values: npt.ArrayLike, name: str) -> Floats:
     return array
 
 
+def checked_number(value: float, name: str) -> float:
+    """One such number."""
+    array = checked_array(value, name)
+    if array.ndim != 0:
+        raise ArmatureError(f"{name} must be one number; got {value!r}.")
+    return float(array)
+
+
 def _finite_array(values: npt.ArrayLike, name: str) -> Floats:
     try:
         array = np.array(values, dtype=np.float64, order="C")

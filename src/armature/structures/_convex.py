@@ -23,6 +23,7 @@ from armature.families import FamilyRecord
 from armature.families.kernels import (
     curvature,
     divergence,
+    of_arm,
     slope,
     total_divergence,
 )
@@ -196,9 +197,10 @@ def narrow(family: FamilyRecord, limits: Limits, margin: float, s: Scratch) -> L
         own = min(margin, 0.25 * (limits.high[i] - limits.low[i]))
         s.low[i] = limits.low[i]
         s.high[i] = limits.high[i]
-        if limits.low[i] <= family.low:
+        arm = of_arm(family, i)
+        if limits.low[i] <= arm.low:
             s.low[i] += own
-        if limits.high[i] >= family.high:
+        if limits.high[i] >= arm.high:
             s.high[i] -= own
     return Limits(s.low, s.high, limits.j, limits.k, limits.i, limits.top)
 
@@ -250,10 +252,11 @@ def repeat_precisely(
 @inlined
 def longest_step(family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, target: Floats) -> float:
     """The part of the way to the target on which no arm comes ten times nearer to where F = inf."""
-    low = family.low
-    high = family.high
     step = 1.0
     for i in range(mu.size):
+        arm = of_arm(family, i)
+        low = arm.low
+        high = arm.high
         move = target[i] - lam[i]
         if w[i] > 0.0 and move < 0.0 and mu[i] > low:
             room = lam[i] - low
@@ -362,8 +365,9 @@ def leave_ends(
     copy(s.y, middle)
     count = 1.0
     for k in range(mu.size):
-        if w[k] > 0.0 and divergence(family, mu[k], lam[k]) == math.inf:
-            way = FAR * size if lam[k] < family.high else -FAR * size
+        arm = of_arm(family, k)
+        if w[k] > 0.0 and divergence(arm, mu[k], lam[k]) == math.inf:
+            way = FAR * size if lam[k] < arm.high else -FAR * size
             for attempt in range(4):
                 aim_far(lam, k, way, basis, state)
                 outcome = repeat_precisely(rows, limits, basis, state, s, size)
@@ -402,8 +406,9 @@ def write_model(
         s.g[i] = 0.0
         s.h[i] = 0.0
         if w[i] > 0.0:
-            s.g[i] = w[i] * slope(family, mu[i], lam[i])
-            s.h[i] = w[i] * curvature(family, mu[i], lam[i])
+            arm = of_arm(family, i)
+            s.g[i] = w[i] * slope(arm, mu[i], lam[i])
+            s.h[i] = w[i] * curvature(arm, mu[i], lam[i])
             if reach > 0.0:
                 s.h[i] = max(s.h[i], straightest * abs(s.g[i]) / reach)
     steepest = largest(s.h)
@@ -486,8 +491,9 @@ def is_confirmed(
     for i in range(mu.size):
         last[i] = min(max(state.lam[i], limits.low[i]), limits.high[i])
     for i in range(mu.size):
-        s.g[i] = w[i] * slope(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
-        s.h[i] = w[i] * curvature(family, mu[i], last[i]) if w[i] > 0.0 else 0.0
+        arm = of_arm(family, i)
+        s.g[i] = w[i] * slope(arm, mu[i], last[i]) if w[i] > 0.0 else 0.0
+        s.h[i] = w[i] * curvature(arm, mu[i], last[i]) if w[i] > 0.0 else 0.0
     reach = largest(mu) + largest(lam)
     if basis.shape[0] > 0 and is_bent(w, s, straightest / reach if straightest == 1.0 else 0.0):
         return False
@@ -652,8 +658,10 @@ def nearest_of(
             # The projection's multipliers stay, the new constraint gets the best one for them.
             free = family.parameter * (1.0 / trial[j] + 1.0 / trial[k])
             bound[k] = base_cost + violated * violated / (2.0 * free)
-        else:
+        elif family.alike:
             bound[k] = max(base_cost, pair_cost(family, w[j], mu[j], w[k], mu[k]))
+        else:
+            bound[k] = base_cost
         if first < 0 or bound[k] < bound[first]:
             first = k
     best_cost = fail(lam)

@@ -2,8 +2,8 @@
 
 What the kernels need of the pieces is a table, made once for a structure (`make_table`). Each entry
 goes through the pieces, leaves out those that can't do better than what was found, and solves the
-rest by `minimise`. If all rows are orders, the minimiser is the same for every family: it is found
-for Gaussian rewards, and only its cost is the family's.
+rest by `minimise`. If all rows are orders, the minimiser is the same for every family whose arms
+are alike: it is found for Gaussian rewards, and only its cost is the family's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
-from armature.families.kernels import total_divergence
+from armature.families.kernels import total_divergence, unit_gaussian, write_ends
 from armature.structures._convex import fail, minimise, nearest_of, nearest_scratch_size
 from armature.structures._farthest import farthest
 from armature.structures._pooling import pair_cost
@@ -185,10 +185,8 @@ def rows_of(table: Table, p: int) -> Rows:
 @kernel
 def simplest(table: Table, family: FamilyRecord) -> FamilyRecord:
     """The family to solve for: unit Gaussian where the minimiser is the same for all."""
-    if table.orders_only:
-        return FamilyRecord(
-            True, 1.0, -math.inf, math.inf, 1.0, 0, 0, 0, 0, 0, 0, 0, 0
-        )  # fmt: skip
+    if table.orders_only and family.alike:
+        return unit_gaussian(family)
     return family
 
 
@@ -203,7 +201,7 @@ def solve_in(
     cost = minimise(
         family, problem.mu, problem.w, rows, limits, identity, lam, room.state, room.solver
     )
-    if not table.orders_only or cost == math.inf:
+    if not (table.orders_only and problem.family.alike) or cost == math.inf:
         return cost
     for i in range(lam.size):
         lam[i] = min(max(lam[i], limits.low[i]), limits.high[i])  # rounding
@@ -213,8 +211,7 @@ def solve_in(
 @kernel
 def domain(family: FamilyRecord, room: Scratch) -> None:
     """The limits are the family's domain."""
-    fill(room.low, family.low)
-    fill(room.high, family.high)
+    write_ends(family, room.low, room.high)
 
 
 @kernel
@@ -312,7 +309,10 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
             if room.base[k] >= room.base[j]:
                 best = base
                 copy(room.base, lam)
-            elif pair_cost(problem.family, w[j], mu[j], w[k], mu[k]) < best:
+            elif (
+                not problem.family.alike
+                or pair_cost(problem.family, w[j], mu[j], w[k], mu[k]) < best
+            ):
                 limits = Limits(room.low, room.high, j, k, -1, -1)
                 best = keep_better(problem, table, p, limits, best, lam, room)
     return best

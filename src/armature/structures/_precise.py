@@ -43,6 +43,7 @@ SUSPECT = 1e-10  # a normal's free part that is so small asks whether it depends
 NOTHING_FREE = 1e-50  # one that is nothing but rounding
 DEPENDS = 1e-12  # it seems to if so little remains of it: its entries are rounded themselves
 FARTHEST = 1e12  # how far away, relative to the size of the means, there are digits to work with
+ALLOWED = 1e-10  # a violation that is no reason to give a solution up, likewise
 NO_CHANGE = 1e-27  # what counts as no effect of a multiplier on another
 
 
@@ -511,16 +512,17 @@ def precise_program(
     """`precise_model` and `precise_solve`.
 
     Where constraints contradict each other by rounding errors in their own numbers, they are eased,
-    more and more, by less than what counts as feasible.
+    more and more, by less than what counts as feasible; then the last digits are trusted. If that
+    leads nowhere, it is the first attempt that is left, which stopped at such a contradiction.
     """
     size = max(size, largest(rows.right))
     ease = 0.0
     outcome = STUCK
-    for attempt in range(6):
+    for attempt in range(7):
         is_bold = attempt == 5
         precise_model(basis, y, lam, g, h, state, tail_of(state))
-        outcome = precise_solve(rows, limits, basis, state, size, 0.0 if is_bold else ease, is_bold)
-        if outcome != STUCK:
+        outcome = precise_solve(rows, limits, basis, state, size, ease, is_bold)
+        if outcome != STUCK or (is_bold and most_violated(rows, limits, state, ALLOWED * size) < 0):
             break
-        ease = PRECISELY_FEASIBLE * size * 10.0**attempt
+        ease = PRECISELY_FEASIBLE * size * 10.0**attempt if attempt < 4 else 0.0
     return outcome

@@ -6,7 +6,7 @@ import functools
 import inspect
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,8 @@ import numpy.typing as npt
 from armature._compile import Kernel
 from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.families import Family, FamilyRecord, Gaussian
+from armature.families import Family, FamilyRecord, Gaussian, Interval
+from armature.families.kernels import divide_by_variances, unit_gaussian
 from armature.structures import _derived
 from armature.structures._checks import checked_index, checked_vector
 from armature.structures._scratch import measure
@@ -89,6 +90,11 @@ class Structure:
     challenge: str | None = None
     cells_depend_on_means: ClassVar[bool] = False
 
+    # What must be said of a new arm, by keyword; None where the structure does not say what a new
+    # arm would mean. And whether its place among the others means something.
+    arm_facts: tuple[str, ...] | None = None
+    arms_in_order: bool = False
+
     @classmethod
     def examples(cls) -> tuple[Structure, ...]:
         """Small instances for the conformance suite; their means include some in (0, 1)."""
@@ -144,7 +150,9 @@ class Structure:
     ) -> Floats:
         """For each arm what it costs that it beats `best`; at `best`, what the projection costs."""
         j = self.checked_arm(best, "best")
-        if self.oracle.challenger_costs is None or overrides(self, "alt_min", "project"):
+        if self.oracle_for(family).challenger_costs is None or overrides(
+            self, "alt_min", "project"
+        ):
             costs = np.empty(self.n_arms)
             costs[j] = self.project(means, weights, family).cost
             for k in self._others(j):
@@ -194,19 +202,19 @@ class Structure:
         j = self.checked_arm(best, "best")
         if overrides(self, "alt_min"):
             return tuple(Cell(j, k) for k in self._others(j))
-        if means is None and self.cells_depend_on_means:
+        family = Gaussian() if family is None else family
+        if means is None and self.cells_depend_on(family):
             raise ArmatureError(
                 f"the cells of {type(self).__name__} depend on the means: give means."
             )
-        family = Gaussian() if family is None else family
         mu = family.checked(np.full(self.n_arms, family.some_mean) if means is None else means)
         problem = self._problem(
             "cells", mu, np.ones(self.n_arms) if weights is None else weights, family
         )
         kernel, _, _ = self._entry("cells", family)
-        numbers = np.zeros(self.n_cells, dtype=np.int64)
+        numbers = np.zeros(self.n_cells_for(family), dtype=np.int64)
         n = kernel(problem, j, numbers)
-        marks = tuple(problem.marks.tolist()) if self.cells_depend_on_means else ()
+        marks = tuple(problem.marks.tolist()) if self.cells_depend_on(family) else ()
         return tuple(Cell(j, int(number), marks) for number in numbers[:n])
 
     def cell_min(
@@ -215,14 +223,14 @@ class Structure:
         """The nearest mean vector in a cell."""
         if overrides(self, "alt_min"):
             return self.alt_min(means, weights, cell.best, cell.number, family)
-        self.checked_cell(cell)
+        self.checked_cell(cell, family)
         return self._solve(
             "cell_min", means, weights, family, cell.best, cell.number, marks=cell.marks
         )
 
-    def checked_cell(self, cell: Cell) -> None:
+    def checked_cell(self, cell: Cell, family: Family) -> None:
         """Refuse what `cells` does not give."""
-        if cell not in self.cells(cell.best):
+        if cell not in self.cells(cell.best, family=family):
             raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
 
     def contains(self, means: npt.ArrayLike) -> bool:
@@ -263,6 +271,34 @@ class Structure:
         from armature.structures.composition import Relabelled
 
         return Relabelled(self, order)
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Structure:
+        """The same knowledge with one more arm, number `at`; the others keep their order.
+
+        `facts` says of it what `arm_facts` asks for.
+        """
+        raise ArmatureError(
+            f"{type(self).__name__} does not say what a new arm would mean: make a new bandit with "
+            "a structure for all arms, and give it what was learned as its history."
+        )
+
+    def without_arm(self, arm: int) -> Structure:
+        """What is known about the other arms if nothing is said about this one."""
+        raise ArmatureError(
+            f"{type(self).__name__} does not say what is left without an arm: exclude it whenever "
+            "you ask, or make a new bandit with a structure for the others."
+        )
+
+    def mirrored(self, about: float) -> Structure:
+        """The set of values `about - cost`, where the structure is what is known about costs.
+
+        What a structure says of good and bad stays as it is: one peak of the values is one valley
+        of the costs. Numbers, such as bounds and levels, are those of the costs.
+        """
+        raise ArmatureError(
+            f'{type(self).__name__} can\'t be read as knowledge about costs: leave goal="max", '
+            "tell minus the costs, and say what is known about these."
+        )
 
     def __and__(self, other: Structure) -> Intersection:
         from armature.structures.composition import Intersection
@@ -347,13 +383,27 @@ class Structure:
             return self.n_arms
         return len(self._listed()) * self.n_arms
 
-    def accelerates(self, family: Family) -> bool:
-        """Whether the kernels in `oracle` know a family; else what follows from the pieces does."""
-        return True
+    def n_cells_for(self, family: Family) -> int:
+        """The same where rewards are of a family: its cells may be those of the pieces."""
+        if self.oracle_for(family).cells is not None or not declares_pieces(self):
+            return self.n_cells
+        return len(self._listed()) * self.n_arms
+
+    def cells_depend_on(self, family: Family) -> bool:
+        """Whether the cells depend on the means where rewards are of a family."""
+        return self.cells_depend_on_means and self.oracle_for(family).cells is not None
+
+    def oracle_for(self, family: Family) -> Oracle:
+        """The kernels for a family, where they are not the same for all.
+
+        Those in `oracle` pool arms by averaging; where the arms have parameters of their own, what
+        follows from the pieces is right, unless a class knows better.
+        """
+        return self.oracle if family.pools_by_averaging else Oracle(highest=self.oracle.highest)
 
     def entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any] | None, bool]:
         """The kernel that answers a question, and whether it is derived from the pieces."""
-        quick = self.oracle if family is None or self.accelerates(family) else Oracle()
+        quick = self.oracle if family is None else self.oracle_for(family)
         own = getattr(quick, name)
         if own is None and name == "challenger_min" and not self.reads_by_top:
             own = quick.alt_min
@@ -379,29 +429,31 @@ class Structure:
                 f"family must be a reward family such as Gaussian(); got {family!r}."
             )
         if declares_pieces(self):
-            if not (self.is_order_only or family.convex):
+            if not (family.convex or (self.is_order_only and family.pools_by_averaging)):
                 raise ArmatureError(
                     f"{type(self).__name__} does not go with {type(family).__name__} rewards, "
                     "whose divergence is not convex in its second argument: use Gaussian, "
                     "Bernoulli or Poisson rewards, or a structure that only orders the arms "
                     "(Unconstrained, Unimodal, Categorised, Sparse)."
                 )
-            if not self._meets(family.domain.low, family.domain.high):
+            family.check_arms(self.n_arms)
+            if not self._meets(tuple(family.for_arm(k).domain for k in range(self.n_arms))):
                 raise ArmatureError(
-                    f"{type(self).__name__} does not go with {type(family).__name__} rewards: none "
-                    f"of its mean vectors has all means in {family.domain}."
+                    f"{type(self).__name__} does not go with {family} rewards: none of its mean "
+                    f"vectors has all means in {family.domain}."
                 )
-        return family.record
+        return family.record_for(self.n_arms)
 
-    def _meets(self, low: float, high: float) -> bool:
-        """Whether a piece has points between low and high."""
-        if math.isinf(low) and math.isinf(high):
+    def _meets(self, ends: tuple[Interval, ...]) -> bool:
+        """Whether a piece has points between the ends of all arms' domains."""
+        if all(math.isinf(end.low) and math.isinf(end.high) for end in ends):
             return True
-        known: dict[tuple[float, float], bool] = self.__dict__.setdefault("_met", {})
-        if (low, high) not in known:
-            box = Piece.of_box(np.full(self.n_arms, low), np.full(self.n_arms, high))
-            known[low, high] = any(not (piece & box).is_empty for piece in self.pieces())
-        return known[low, high]
+        known: dict[tuple[Interval, ...], bool] = self.__dict__.setdefault("_met", {})
+        if ends not in known:
+            low, high = (np.array([getattr(end, side) for end in ends]) for side in ("low", "high"))
+            box = Piece.of_box(low, high)
+            known[ends] = any(not (piece & box).is_empty for piece in self.pieces())
+        return known[ends]
 
     def checked_arm(self, arm: int, name: str) -> int:
         """The index of an arm, or an error that says which there are."""
@@ -443,7 +495,12 @@ class Structure:
         self, name: str, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family
     ) -> Problem:
         record = self.checked_family(family)
+        family.check_known()
         mu, w = self.checked_problem(means, weights, family)
+        if record.gaussian and not record.alike:  # as in `armature.structures.model.problem_for`
+            even = np.empty(self.n_arms)
+            divide_by_variances(record, w, even)
+            record, w = unit_gaussian.py_func(record), even
         _, shape, work = self._entry(name, family)
         return Problem(record, mu, w, shape, work, np.zeros(self.n_arms, dtype=np.int64))
 

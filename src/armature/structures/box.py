@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +55,8 @@ class Box(Structure):
     low: Floats
     high: Floats
 
+    arm_facts = ("low", "high")
+
     @classmethod
     def examples(cls) -> tuple[Box, ...]:
         return cls(2, 0.2), cls(4, [0.1, 0.2, None, 0.4], 0.8), cls(3)
@@ -80,6 +83,20 @@ class Box(Structure):
     def relabelled(self, order: Sequence[int]) -> Box:
         permutation = checked_order(order, self.n_arms)
         return Box(self.n_arms, self.low[permutation], self.high[permutation])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Box:
+        new = {
+            name: _checked_bound([facts[name]], name, missing, 1)[0]
+            for name, missing in (("low", -np.inf), ("high", np.inf))
+        }
+        low, high = (np.insert(getattr(self, name), at, new[name]) for name in ("low", "high"))
+        return Box(self.n_arms + 1, low, high)
+
+    def without_arm(self, arm: int) -> Box:
+        return Box(self.n_arms - 1, np.delete(self.low, arm), np.delete(self.high, arm))
+
+    def mirrored(self, about: float) -> Box:
+        return Box(self.n_arms, about - self.high, about - self.low)
 
 
 def _checked_bound(bound: Bound, name: str, missing: float, n_arms: int) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -274,6 +274,7 @@ class Categorised(Structure):
         highest=highest,
     )
     order_only = True
+    arm_facts = ("category",)
 
     @classmethod
     def examples(cls) -> tuple[Categorised, ...]:
@@ -342,6 +343,21 @@ class Categorised(Structure):
 
     def relabelled(self, order: Sequence[int]) -> Categorised:
         return Categorised([self.categories[i] for i in checked_order(order, self.n_arms)])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Categorised:
+        return Categorised([*self.categories[:at], facts["category"], *self.categories[at:]])
+
+    def without_arm(self, arm: int) -> Categorised:
+        if self.categories.count(self.categories[arm]) == 1:
+            raise ArmatureError(
+                f"the arm is alone in its category {self.categories[arm]!r}: if that is the best "
+                "one, nothing is known about the others. Exclude it whenever you ask, or make a "
+                "new bandit."
+            )
+        return Categorised([*self.categories[:arm], *self.categories[arm + 1 :]])
+
+    def mirrored(self, about: float) -> Categorised:
+        return self
 
 
 def _plain(label: Any) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from armature.errors import ArmatureError
 from armature.structures._checks import checked_list, checked_order
@@ -27,6 +28,22 @@ def _checked_parts(parts: Sequence[Structure], word: str) -> tuple[Structure, ..
     for part in parts:
         part.pieces()  # which says so where there are none
     return tuple(parts)
+
+
+def _set_parts(whole: Intersection | Union, parts: tuple[Structure, ...]) -> None:
+    """The parts, and what they ask for of a new arm: each what it needs, if all can have one."""
+    facts: dict[str, None] | None = {}
+    for part in parts:
+        known = None if facts is None or part.arm_facts is None else part.arm_facts
+        facts = None if known is None else {**(facts or {}), **dict.fromkeys(known)}
+    values = {
+        "parts": parts,
+        "n_arms": parts[0].n_arms,
+        "arm_facts": None if facts is None else tuple(facts),
+        "arms_in_order": any(part.arms_in_order for part in parts),
+    }
+    for name, value in values.items():
+        object.__setattr__(whole, name, value)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -73,8 +90,7 @@ class Intersection(Structure):
         )
 
     def __init__(self, parts: Sequence[Structure]) -> None:
-        object.__setattr__(self, "parts", _checked_parts(parts, "an intersection"))
-        object.__setattr__(self, "n_arms", self.parts[0].n_arms)
+        _set_parts(self, _checked_parts(parts, "an intersection"))
         if not self._pieces:
             names = " & ".join(type(part).__name__ for part in self.parts)
             raise ArmatureError(
@@ -94,6 +110,15 @@ class Intersection(Structure):
 
     def relabelled(self, order: Sequence[int]) -> Intersection:
         return Intersection([part.relabelled(order) for part in self.parts])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Intersection:
+        return Intersection([part.with_arm(at, facts) for part in self.parts])
+
+    def without_arm(self, arm: int) -> Intersection:
+        return Intersection([part.without_arm(arm) for part in self.parts])
+
+    def mirrored(self, about: float) -> Intersection:
+        return Intersection([part.mirrored(about) for part in self.parts])
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -137,8 +162,7 @@ class Union(Structure):
         )
 
     def __init__(self, parts: Sequence[Structure]) -> None:
-        object.__setattr__(self, "parts", _checked_parts(parts, "a union"))
-        object.__setattr__(self, "n_arms", self.parts[0].n_arms)
+        _set_parts(self, _checked_parts(parts, "a union"))
 
     def pieces(self) -> Iterable[Piece]:
         for part in self.parts:
@@ -146,6 +170,15 @@ class Union(Structure):
 
     def relabelled(self, order: Sequence[int]) -> Union:
         return Union([part.relabelled(order) for part in self.parts])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Union:
+        return Union([part.with_arm(at, facts) for part in self.parts])
+
+    def without_arm(self, arm: int) -> Union:
+        return Union([part.without_arm(arm) for part in self.parts])
+
+    def mirrored(self, about: float) -> Union:
+        return Union([part.mirrored(about) for part in self.parts])
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -204,3 +237,6 @@ class Relabelled(Structure):
     def relabelled(self, order: Sequence[int]) -> Structure:
         permutation = checked_order(order, self.n_arms)
         return self.structure.relabelled([self.order[i] for i in permutation])
+
+    def mirrored(self, about: float) -> Structure:
+        return self.structure.mirrored(about).relabelled(self.order)

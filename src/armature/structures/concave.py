@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armature.arrays import Floats
-from armature.structures._checks import checked_n_arms, checked_order, checked_positions
+from armature.structures._checks import (
+    checked_n_arms,
+    checked_number,
+    checked_order,
+    checked_positions,
+)
 from armature.structures._structure import Structure
 from armature.structures.piece import Piece
 
@@ -49,6 +55,8 @@ class Concave(Structure):
     n_arms: int
     positions: Floats
 
+    arm_facts = ("position",)
+
     @classmethod
     def examples(cls) -> tuple[Concave, ...]:
         return cls(2), cls(5), cls(5, [0.3, 0.0, 1.0, 0.4, 0.7])
@@ -86,3 +94,13 @@ class Concave(Structure):
     def relabelled(self, order: Sequence[int]) -> Concave:
         permutation = checked_order(order, self.n_arms)
         return Concave(self.n_arms, self.positions[permutation])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Concave:
+        position = checked_number(facts["position"], "position")
+        return Concave(self.n_arms + 1, np.insert(self.positions, at, position))
+
+    def without_arm(self, arm: int) -> Concave:
+        return Concave(self.n_arms - 1, np.delete(self.positions, arm))
+
+    def mirrored(self, about: float) -> Concave:
+        return self

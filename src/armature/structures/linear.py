@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,12 @@ import numpy.typing as npt
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
+from armature.families import Family, Gaussian, Interval
 from armature.families.kernels import total_divergence
+from armature.structures import _linear_newton as newton
 from armature.structures._checks import checked_array, checked_n_arms, checked_order
-from armature.structures._convex import fail, minimise, nearest_of, nearest_scratch_size
+from armature.structures._convex import fail
+from armature.structures._features import frame_of, twins
 from armature.structures._least_squares import (
     back_substitute,
     difference,
@@ -24,37 +27,13 @@ from armature.structures._least_squares import (
     write_means,
     write_tie,
 )
-from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
 from armature.structures._scratch import largest_of, measure
 from armature.structures._structure import Structure
 from armature.structures.piece import Piece
 from armature.structures.records import Oracle, Problem, Shape, Work
 from armature.structures.ridge import ridge_of, write_ridge_bounds
-from armature.structures.vectors import fill
 
-# shape.real = an orthonormal basis of the features' column space, (K, r) by rows; then for each arm
-# the number of the first arm with the same features; then the features, (K, d) by rows.
-# shape.integer = [r, d]. In the basis the parameter is theta: lam = basis @ theta.
-
-
-class Frame(NamedTuple):
-    """A record, as kernels can't return a bare array."""
-
-    basis: Floats  # (K, r)
-
-
-@kernel
-def frame_of(shape: Shape, K: int) -> Frame:
-    """The basis in a structure's arrays."""
-    r = shape.integer[0]
-    return Frame(shape.real[: K * r].reshape(K, r))
-
-
-@kernel
-def twins(shape: Shape, K: int, j: int, k: int) -> bool:
-    """Whether j and k have the same features, so that neither is ever better."""
-    at = K * shape.integer[0]
-    return bool(shape.real[at + j] == shape.real[at + k])
+# These kernels are for Gaussian rewards; `_linear_newton` has those for all others.
 
 
 class Solved(NamedTuple):
@@ -125,65 +104,6 @@ def tie(fit: Solved, j: int, k: int, lam: Floats) -> None:
         lam[k] = max(lam[k], lam[j])  # equal but for rounding
 
 
-class Scratch(NamedTuple):
-    """Room for what other rewards take: two states of the solver and the vectors around it."""
-
-    state: State
-    spare: State
-    low: Floats  # (K,): the domain
-    high: Floats
-    trial: Floats
-    solver: Floats
-    can_beat: Ints  # (K,)
-    nothing: Ints  # (1,)
-
-
-@kernel
-def scratch_of(work: Work, K: int, r: int) -> Scratch:
-    """The scratch space for K arms and r features."""
-    n_real, n_integer = state_size(r, K, 0)
-    a = 2 * n_real
-    b = 2 * n_integer
-    return Scratch(
-        make_state(work.real[:n_real], work.integer[:n_integer], r, K, 0),
-        make_state(work.real[n_real:a], work.integer[n_integer:b], r, K, 0),
-        work.real[a : a + K],
-        work.real[a + K : a + 2 * K],
-        work.real[a + 2 * K : a + 3 * K],
-        work.real[a + 3 * K : a + 3 * K + nearest_scratch_size(r, K)],
-        work.integer[b : b + K],
-        work.integer[b + K : b + K + 1],
-    )
-
-
-@kernel
-def no_rows(room: Scratch) -> Rows:
-    """No constraints but the basis."""
-    room.nothing[0] = 0
-    return Rows(room.nothing, room.nothing[:0], room.solver[:0], room.solver[:0], 0)
-
-
-@kernel
-def minimised(problem: Problem, j: int, k: int, lam: Floats) -> float:
-    """`constrained` for other rewards than Gaussian."""
-    K = lam.size
-    room = scratch_of(problem.work, K, problem.shape.integer[0])
-    fill(room.low, problem.family.low)
-    fill(room.high, problem.family.high)
-    limits = Limits(room.low, room.high, j, k, -1, -1)
-    return minimise(
-        problem.family,
-        problem.mu,
-        problem.w,
-        no_rows(room),
-        limits,
-        frame_of(problem.shape, K).basis,
-        lam,
-        room.state,
-        room.solver,
-    )
-
-
 @kernel
 def constrained(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The nearest linear means, with lam_k >= lam_j unless k = second is negative."""
@@ -191,8 +111,6 @@ def constrained(problem: Problem, first: int, second: int, lam: Floats) -> float
     k = second
     if k >= 0 and twins(problem.shape, lam.size, j, k):
         return fail(lam)
-    if not problem.family.gaussian:
-        return minimised(problem, j, k, lam)
     fit = least_squares(problem, lam)
     if k >= 0:
         tie(fit, j, k, lam)
@@ -201,54 +119,29 @@ def constrained(problem: Problem, first: int, second: int, lam: Floats) -> float
 
 @kernel
 def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """One factorisation for all challengers if Gaussian: O(K r^2)."""
+    """One factorisation for all challengers: O(K r^2)."""
     K = lam.size
     j = first
     shape = problem.shape
-    if problem.family.gaussian:
-        fit = least_squares(problem, lam)
-        nearest_k = -1
-        least = math.inf
-        for k in range(K):
-            if k != j and not twins(shape, K, k, j):
-                cost = tie_cost(fit, j, k, lam[j] - lam[k])
-                if cost < least:
-                    least = cost
-                    nearest_k = k
-        tie(fit, j, nearest_k, lam)
-        return total_divergence(problem.family, problem.w, problem.mu, lam)
-    room = scratch_of(problem.work, K, shape.integer[0])
-    fill(room.low, problem.family.low)
-    fill(room.high, problem.family.high)
+    fit = least_squares(problem, lam)
+    nearest_k = -1
+    least = math.inf
     for k in range(K):
-        room.can_beat[k] = 0 if twins(shape, K, j, k) else 1
-    return nearest_of(
-        problem.family,
-        problem.mu,
-        problem.w,
-        no_rows(room),
-        Limits(room.low, room.high, -1, -1, -1, -1),
-        j,
-        room.can_beat,
-        frame_of(shape, K).basis,
-        lam,
-        room.state,
-        room.spare,
-        room.solver,
-    )
+        if k != j and not twins(shape, K, k, j):
+            cost = tie_cost(fit, j, k, lam[j] - lam[k])
+            if cost < least:
+                least = cost
+                nearest_k = k
+    tie(fit, j, nearest_k, lam)
+    return total_divergence(problem.family, problem.w, problem.mu, lam)
 
 
 @kernel
 def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """One factorisation for all challengers if Gaussian: O(K r^2); else one after the other."""
+    """One factorisation for all challengers: O(K r^2)."""
     K = costs.size
     j = first
     shape = problem.shape
-    if not problem.family.gaussian:
-        trial = scratch_of(problem.work, K, shape.integer[0]).trial
-        for k in range(K):
-            costs[k] = constrained(problem, j, k if k != j else -1, trial)
-        return float(costs[j])
     means = solved_of(problem.work, frame_of(shape, K).basis, K, shape.integer[0]).means
     fit = least_squares(problem, means)
     base = total_divergence(problem.family, problem.w, problem.mu, means)
@@ -330,6 +223,7 @@ class Linear(Structure):
     features: Floats
     n_arms: int
 
+    arm_facts = ("features",)
     oracle: ClassVar[Oracle] = Oracle(
         project=constrained,
         alt_min=constrained,
@@ -338,6 +232,13 @@ class Linear(Structure):
         cell_min=constrained,
         challenger_costs=challenger_costs,
         optimistic=optimistic,
+    )
+    other_rewards: ClassVar[Oracle] = oracle._replace(
+        project=newton.constrained,
+        alt_min=newton.constrained,
+        nearest=newton.nearest,
+        cell_min=newton.constrained,
+        challenger_costs=newton.challenger_costs,
     )
     convex = True
     order_only = False
@@ -386,9 +287,12 @@ class Linear(Structure):
         (K, r), d = self.basis.shape, self.features.shape[1]
         return largest_of(
             measure(lambda work: solved_of(work, self.basis, K, r)),
-            measure(scratch_of, K, r),
+            measure(newton.scratch_of, K, r),
             measure(lambda work: ridge_of(work, self.features, K, d)),
         )
+
+    def oracle_for(self, family: Family) -> Oracle:
+        return self.oracle if isinstance(family, Gaussian) else self.other_rewards
 
     def pieces(self) -> Iterable[Piece]:
         # What is orthogonal to the basis is zero.
@@ -396,8 +300,8 @@ class Linear(Structure):
         nothing = np.empty((0, self.n_arms)), np.empty(0)
         yield Piece(*nothing, complement, np.zeros(len(complement)))
 
-    def _meets(self, low: float, high: float) -> bool:
-        return low <= 0.0 <= high or super()._meets(low, high)
+    def _meets(self, ends: tuple[Interval, ...]) -> bool:
+        return all(end.low <= 0.0 <= end.high for end in ends) or super()._meets(ends)
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         nearest_means = self.basis @ (self.basis.T @ means)
@@ -412,3 +316,25 @@ class Linear(Structure):
 
     def relabelled(self, order: Sequence[int]) -> Linear:
         return Linear(self.features[checked_order(order, self.n_arms)])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Linear:
+        row = checked_array(facts["features"], "features")
+        d = self.features.shape[1]
+        if row.shape != (d,):
+            raise ArmatureError(
+                f"the features of a new arm must be {d} numbers, as those of the others; got an "
+                f"array of shape {row.shape}."
+            )
+        return Linear(np.insert(self.features, at, row, axis=0))
+
+    def without_arm(self, arm: int) -> Linear:
+        return Linear(np.delete(self.features, arm, axis=0))
+
+    def mirrored(self, about: float) -> Linear:
+        ones = np.ones(self.n_arms)
+        if about != 0.0 and np.abs(self.basis @ (self.basis.T @ ones) - ones).max() > 1e-9:
+            raise ArmatureError(
+                f"if costs are linear in the features, {about:g} minus the costs is not: add a "
+                "column of ones to the features, so that the costs may have a constant part."
+            )
+        return self

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from armature._compile import kernel
 from armature.arrays import Floats
 from armature.structures._checks import (
     checked_n_arms,
+    checked_number,
     checked_order,
     checked_positions,
     checked_positive,
@@ -76,6 +77,8 @@ class Lipschitz(Structure):
     constant: float
     positions: Floats
 
+    arm_facts = ("position",)
+
     @classmethod
     def examples(cls) -> tuple[Lipschitz, ...]:
         return cls(2, 0.3), cls(5, 0.2), cls(5, 0.9, [0.3, 0.0, 1.0, 0.4, 0.7])
@@ -119,3 +122,13 @@ class Lipschitz(Structure):
     def relabelled(self, order: Sequence[int]) -> Lipschitz:
         permutation = checked_order(order, self.n_arms)
         return Lipschitz(self.n_arms, self.constant, self.positions[permutation])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Lipschitz:
+        position = checked_number(facts["position"], "position")
+        return Lipschitz(self.n_arms + 1, self.constant, np.insert(self.positions, at, position))
+
+    def without_arm(self, arm: int) -> Lipschitz:
+        return Lipschitz(self.n_arms - 1, self.constant, np.delete(self.positions, arm))
+
+    def mirrored(self, about: float) -> Lipschitz:
+        return self

@@ -16,6 +16,7 @@ from armature._compile import Kernel, before_compiling, inlined, kernel
 from armature._pointers import address_of, function_at, is_compiling, make_caller
 from armature.arrays import Floats, Ints
 from armature.families import Family, FamilyRecord
+from armature.families.kernels import divide_by_variances, unit_gaussian, with_variance
 from armature.structures._derived import COMPARING
 from armature.structures._structure import Structure, overrides
 from armature.structures.records import ENTRIES, Problem, Shape, Work
@@ -36,6 +37,7 @@ class Model(NamedTuple):
     shape: Shape
     work: Work
     table: Ints
+    weights: Floats  # (K,): room for weights per variance, where arms have variances of their own
 
 
 def oracle_at(address: int) -> Callable[[Problem, int, int, Floats], float]:
@@ -65,7 +67,8 @@ def signatures() -> dict[str, Any]:
 
     types: Any = _numba.types
     reals, integers = types.float64[::1], types.int64[::1]
-    numbers = [types.boolean] + [types.float64] * 4 + [types.int64] * 8
+    arms = types.float64[:, ::1]
+    numbers = [types.boolean] * 3 + [types.float64] * 5 + [arms] + [types.int64] * 8
     shape, work = (types.NamedTuple([reals, integers], record) for record in (Shape, Work))
     family = types.NamedTuple(numbers, FamilyRecord)
     problem = types.NamedTuple([family, reals, reals, shape, work, integers], Problem)
@@ -100,12 +103,28 @@ def _teach_oracles() -> None:
 
 @inlined
 def problem_for(model: Model, entry: int, mu: Floats, w: Floats) -> Problem:
-    """The problem that an entry is asked, with the arrays that are its."""
+    """The problem that an entry is asked, with the arrays that are its.
+
+    Gaussian rewards with a variance for each arm are those of variance 1 with weights w_k / v_k.
+    """
     table = model.table
     marks = table[MARKS:]
+    family = model.family
+    if model.weights.size > 0:
+        divide_by_variances(family, w, model.weights)
+        w = model.weights
+        family = unit_gaussian(family)
     if table[DERIVED + entry] == 0:
-        return Problem(model.family, mu, w, model.shape, model.work, marks)
-    return Problem(model.family, mu, w, derived_shape(model), derived_work(model), marks)
+        return Problem(family, mu, w, model.shape, model.work, marks)
+    return Problem(family, mu, w, derived_shape(model), derived_work(model), marks)
+
+
+@inlined
+def with_estimate(model: Model, variance: float) -> Model:
+    """The model with an estimate of the rewards' variance."""
+    return Model(
+        with_variance(model.family, variance), model.shape, model.work, model.table, model.weights
+    )
 
 
 @inlined
@@ -241,7 +260,8 @@ def make_model(structure: Structure, family: Family, oracles: Sequence[str] = EN
     derived = [own and name in oracles for (_, own), name in zip(entries, ENTRIES, strict=True)]
     kernels = tuple(kernel for kernel, _ in entries)
     shape, work = structure.own_side()
-    return assemble(record, shape, work, kernels, derived, oracles, structure)
+    weighs = record.gaussian and not record.alike
+    return assemble(record, shape, work, kernels, derived, oracles, structure, weighs)
 
 
 def assemble(
@@ -252,8 +272,12 @@ def assemble(
     derived: Sequence[bool],
     oracles: Sequence[str],
     structure: Structure,
+    weighs: bool,
 ) -> Model:
-    """Put a model together, with what is derived from the pieces behind what is the structure's."""
+    """Put a model together, with what is derived from the pieces behind what is the structure's.
+
+    `weighs` says whether oracles get weights per variance: see `problem_for`.
+    """
     origin = [shape.real.size, shape.integer.size, work.real.size, work.integer.size]
     if any(derived):
         asked = {name for name, own in zip(ENTRIES, derived, strict=True) if own}
@@ -267,7 +291,8 @@ def assemble(
             np.concatenate([work.integer, more_work.integer]),
         )
     table = [*entry_addresses(kernels, tuple(oracles)), *derived, *origin, *[0] * structure.n_arms]
-    return Model(record, shape, work, np.array(table, dtype=np.int64))
+    weights = np.empty(structure.n_arms if weighs else 0)
+    return Model(record, shape, work, np.array(table, dtype=np.int64), weights)
 
 
 @functools.cache

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from armature.families import Family
+from armature.structures import _scaled_peaks
 from armature.structures._checks import checked_n_arms
+from armature.structures._scaled import is_scaled
+from armature.structures._scratch import measure
 from armature.structures._structure import Structure
 from armature.structures.piece import Piece
+from armature.structures.records import Oracle
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +50,9 @@ class Monotone(Structure):
 
     n_arms: int
 
+    arm_facts = ()
+    arms_in_order = True
+
     @classmethod
     def examples(cls) -> tuple[Monotone, ...]:
         return cls(2), cls(5)
@@ -49,5 +60,22 @@ class Monotone(Structure):
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
 
+    @functools.cached_property
+    def work_size(self) -> tuple[int, int]:
+        return measure(_scaled_peaks.runs_of, self.n_arms)
+
+    def oracle_for(self, family: Family) -> Oracle:
+        scaled = Oracle(project=_scaled_peaks.project_in_order)
+        return scaled if is_scaled(family) else super().oracle_for(family)
+
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [(i, i + 1) for i in range(self.n_arms - 1)])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Monotone:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Monotone:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Monotone:
+        return self

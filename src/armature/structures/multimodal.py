@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from armature.errors import ArmatureError
 from armature.structures._checks import checked_integer, checked_n_arms
@@ -46,6 +48,9 @@ class Multimodal(Structure):
     n_arms: int
     peaks: int
 
+    arm_facts = ()
+    arms_in_order = True
+
     @classmethod
     def examples(cls) -> tuple[Multimodal, ...]:
         return cls(4, 1), cls(5, 2), cls(3, 3)
@@ -70,3 +75,12 @@ class Multimodal(Structure):
                     ups = [rising_first ^ (sum(t <= i for t in turns) % 2) for i in range(K - 1)]
                     orders = [(i, i + 1) if up else (i + 1, i) for i, up in enumerate(ups)]
                     yield Piece.of_orders(K, orders)
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Multimodal:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Multimodal:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Multimodal:
+        return self

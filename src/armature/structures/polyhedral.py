@@ -95,3 +95,7 @@ class Polyhedral(Structure):
     def relabelled(self, order: Sequence[int]) -> Polyhedral:
         permutation = checked_order(order, self.n_arms)
         return Polyhedral(self.A[:, permutation], self.b, self.C[:, permutation], self.d)
+
+    def mirrored(self, about: float) -> Polyhedral:
+        total, fixed = self.A.sum(axis=1), self.C.sum(axis=1)
+        return Polyhedral(-self.A, self.b - about * total, -self.C, self.d - about * fixed)

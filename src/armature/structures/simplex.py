@@ -393,8 +393,10 @@ class Simplex(Structure):
             -np.eye(self.n_arms), np.zeros(self.n_arms), np.ones((1, self.n_arms)), np.ones(1)
         )
 
-    def accelerates(self, family: Family) -> bool:
-        return isinstance(family, (Gaussian, Bernoulli, Poisson))
+    def oracle_for(self, family: Family) -> Oracle:
+        ones = isinstance(family, Bernoulli) and family.alike and family.parameter == 1.0
+        known = isinstance(family, (Gaussian, Poisson)) or ones
+        return self.oracle if known else Oracle()
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         lowest = int(means.argmin())
@@ -407,3 +409,9 @@ class Simplex(Structure):
     def relabelled(self, order: Sequence[int]) -> Simplex:
         checked_order(order, self.n_arms)
         return self
+
+    def mirrored(self, about: float) -> Structure:
+        from armature.structures.polyhedral import Polyhedral
+
+        K = self.n_arms
+        return Polyhedral(np.eye(K), np.full(K, about), np.ones((1, K)), [about * K - 1.0])

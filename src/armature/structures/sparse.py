@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
-from armature.families import Family, FamilyRecord
+from armature.families import Family, FamilyRecord, Interval
 from armature.families.kernels import total_divergence, weighted_divergence
 from armature.structures._checks import (
     checked_array,
@@ -389,6 +390,7 @@ class Sparse(Structure):
     challenge = "order"
     convex = False
     cells_depend_on_means = True
+    arm_facts = ()
 
     @classmethod
     def examples(cls) -> tuple[Sparse, ...]:
@@ -428,17 +430,23 @@ class Sparse(Structure):
             yield Piece(-unit[list(inside)], above, unit[outside], on)
 
     def checked_family(self, family: Family) -> FamilyRecord:
-        if isinstance(family, Family) and self.level not in family.domain:
-            raise ArmatureError(
-                f"level = {self.level:g} is not a mean of {type(family).__name__} rewards: "
-                f"it must be in {family.domain}."
-            )
+        if isinstance(family, Family):
+            family.check_arms(self.n_arms)
+            for own in map(family.for_arm, range(self.n_arms)):
+                if self.level not in own.domain:
+                    raise ArmatureError(
+                        f"level = {self.level:g} is not a mean of {own} rewards: it must be in "
+                        f"{own.domain}."
+                    )
         return super().checked_family(family)
 
-    def _meets(self, low: float, high: float) -> bool:
+    def _meets(self, ends: tuple[Interval, ...]) -> bool:
         return True  # the level is a mean: `checked_family` has seen to it
 
-    def checked_cell(self, cell: Cell) -> None:
+    def checked_cell(self, cell: Cell, family: Family) -> None:
+        if not self.cells_depend_on(family):
+            super().checked_cell(cell, family)
+            return
         K, inside = self.n_arms, {i for i, mark in enumerate(cell.marks) if mark == 1}
         best = self.checked_arm(cell.best, "best")
         leaver, k = divmod(cell.number, K)
@@ -469,3 +477,12 @@ class Sparse(Structure):
     def relabelled(self, order: Sequence[int]) -> Sparse:
         checked_order(order, self.n_arms)
         return self
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Sparse:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Sparse:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Sparse:
+        return dataclasses.replace(self, level=about - self.level)

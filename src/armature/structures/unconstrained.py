@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from armature._compile import kernel
 from armature.arrays import Floats
-from armature.families import FamilyRecord
+from armature.families import Family, FamilyRecord
 from armature.families.kernels import total_divergence
+from armature.structures import _scaled
 from armature.structures._cells import every_other
 from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._pooling import pair_cost, pooled_mean
@@ -106,6 +108,18 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     return 1.0
 
 
+SCALED = Oracle(
+    project=project,
+    alt_min=_scaled.alt_min,
+    nearest=_scaled.nearest,
+    cells=every_other,
+    cell_min=_scaled.alt_min,
+    challenger_costs=_scaled.challenger_costs,
+    best_min=_scaled.best_min,
+    highest=highest,
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Unconstrained(Structure):
     """Every mean vector is possible: the classical bandit.
@@ -147,6 +161,7 @@ class Unconstrained(Structure):
     )
     convex = True
     order_only = True
+    arm_facts = ()
 
     @classmethod
     def examples(cls) -> tuple[Unconstrained, ...]:
@@ -154,6 +169,13 @@ class Unconstrained(Structure):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
+
+    @property
+    def work_size(self) -> tuple[int, int]:
+        return 0, self.n_arms
+
+    def oracle_for(self, family: Family) -> Oracle:
+        return SCALED if _scaled.is_scaled(family) else super().oracle_for(family)
 
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [])
@@ -163,4 +185,13 @@ class Unconstrained(Structure):
 
     def relabelled(self, order: Sequence[int]) -> Unconstrained:
         checked_order(order, self.n_arms)
+        return self
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Unconstrained:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Unconstrained:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Unconstrained:
         return self

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
-from armature.families import FamilyRecord
+from armature.families import Family, FamilyRecord
 from armature.families.kernels import total_divergence
+from armature.structures import _scaled_peaks
 from armature.structures._cells import every_other
 from armature.structures._checks import checked_n_arms, checked_order
 from armature.structures._isotonic import isotonic_blocks, isotonic_costs, write_blocks
 from armature.structures._peaks import fit_prefixes, peak_cost, prefixes
 from armature.structures._pooling import pooled_mean
+from armature.structures._scaled import is_scaled
 from armature.structures._scratch import largest_of, measure
 from armature.structures._structure import Structure
 from armature.structures.piece import Piece
@@ -338,6 +341,18 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     return possible
 
 
+SCALED = Oracle(
+    project=_scaled_peaks.project,
+    nearest=_scaled_peaks.nearest,
+    cells=every_other,
+    cell_min=_scaled_peaks.cell_min,
+    challenger_min=_scaled_peaks.cell_min,
+    challenger_costs=_scaled_peaks.challenger_costs,
+    best_min=_scaled_peaks.best_min,
+    highest=highest,
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Unimodal(Structure):
     """One peak, arms in order: means[0] <= ... <= means[peak] >= ... >= means[-1]. Plateaus count.
@@ -384,6 +399,8 @@ class Unimodal(Structure):
         highest=highest,
     )
     order_only = True
+    arm_facts = ()
+    arms_in_order = True
 
     @classmethod
     def examples(cls) -> tuple[Unimodal, ...]:
@@ -400,7 +417,14 @@ class Unimodal(Structure):
 
     @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        return largest_of(measure(scratch_of, self.n_arms), measure(prefixes, self.n_arms, 1))
+        return largest_of(
+            measure(scratch_of, self.n_arms),
+            measure(prefixes, self.n_arms, 1),
+            measure(_scaled_peaks.runs_of, self.n_arms),
+        )
+
+    def oracle_for(self, family: Family) -> Oracle:
+        return SCALED if is_scaled(family) else super().oracle_for(family)
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         peak = int(means.argmax())
@@ -419,3 +443,12 @@ class Unimodal(Structure):
         if permutation in (sorted(permutation), sorted(permutation, reverse=True)):
             return self
         return super().relabelled(order)
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Unimodal:
+        return dataclasses.replace(self, n_arms=self.n_arms + 1)
+
+    def without_arm(self, arm: int) -> Unimodal:
+        return dataclasses.replace(self, n_arms=self.n_arms - 1)
+
+    def mirrored(self, about: float) -> Unimodal:
+        return self

@@ -83,3 +83,6 @@ class UnimodalTree(Structure):
     def relabelled(self, order: Sequence[int]) -> UnimodalTree:
         place = {int(old): new for new, old in enumerate(checked_order(order, self.n_arms))}
         return UnimodalTree([(place[i], place[k]) for i, k in self.edges])
+
+    def mirrored(self, about: float) -> UnimodalTree:
+        return self

@@ -16,6 +16,7 @@ from armature.testing._structures import (
     Declared,
     Problem,
     check_structure,
+    further_families,
     random_problem,
     supported_families,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "check_policy",
     "check_structure",
     "discover",
+    "further_families",
     "fuzz_bandits",
     "random_problem",
     "supported_families",

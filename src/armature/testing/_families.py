@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,12 @@ GRID = 12
 
 def check_family(family: Family, seed: int = 0) -> None:
     """Raise an AssertionError if a family breaks a promise."""
+    if family.n_arms is not None:
+        _check_arms(family, seed)
+        return
+    if family.estimated:
+        _check_unknown(family)
+        return
     rng = np.random.default_rng(seed)
     for check in (
         _check_divergence,
@@ -25,6 +32,41 @@ def check_family(family: Family, seed: int = 0) -> None:
         _check_refusals,
     ):
         check(family, rng)
+
+
+def _check_arms(family: Family, seed: int) -> None:
+    """With parameters for each arm: each arm's family, and all of them at once."""
+    K, rng = family.n_arms or 0, np.random.default_rng(seed)
+    own = [family.for_arm(k) for k in range(K)]
+    for one in own:
+        check_family(one, seed)
+    x, y = (np.array([_means(one, rng)[0] for one in own]) for _ in range(2))
+    level = rng.exponential(size=K)
+    for name, second in (("divergence", y), ("upper", level), ("lower", level)):
+        whole = np.asarray(getattr(family, name)(np.array([x, x]), second))
+        parts = [getattr(one, name)(*pair) for one, *pair in zip(own, x, second, strict=True)]
+        _require((whole == parts).all(), f"{family}.{name} is not that of its arms")
+    rewards = np.asarray(family.sample(x, rng, (4000, K)))
+    _require(rewards.shape == (4000, K), f"{family}.sample ignores its size")
+    error = np.abs(rewards.mean(axis=0) - x) / (rewards.std(axis=0) / math.sqrt(4000))
+    _require((error < 5.0).all(), f"{family}.sample has means {rewards.mean(axis=0)}, not {x}")
+    for refused in (lambda: family.divergence(x[1:], y[1:]), lambda: family.record_for(K + 1)):
+        _require_refusal(refused, f"{family} goes with another number of arms")
+
+
+def _check_unknown(family: Family) -> None:
+    """What is not known has no divergence; with an estimate it has."""
+    mean = family.some_mean
+    _require_refusal(lambda: family.divergence(mean, mean), f"{family} has a divergence")
+    check_family(family.estimate(1.5))
+
+
+def _require_refusal(call: Callable[[], Any], complaint: str) -> None:
+    try:
+        call()
+    except ArmatureError:
+        return
+    raise AssertionError(complaint)
 
 
 def _require(condition: Any, complaint: str) -> None:
@@ -138,8 +180,7 @@ def _check_refusals(family: Family, rng: np.random.Generator) -> None:
     inside = float(_means(family, rng)[0])
     for bad in outside:
         for x, y in ((bad, inside), (inside, bad)):
-            try:
-                family.divergence(x, y)
-            except ArmatureError:
-                continue
-            raise AssertionError(f"{family}.divergence({x}, {y}) is not refused")
+            _require_refusal(
+                lambda x=x, y=y: family.divergence(x, y),  # type: ignore[misc]
+                f"{family}.divergence({x}, {y}) is not refused",
+            )

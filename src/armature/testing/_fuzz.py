@@ -2,15 +2,15 @@
 
 A case is a function of a seed and a number. It takes a policy with options at random, a structure
 and a family that go with it, and rewards from all over the supported range: constant, zero, huge,
-tiny, of both signs, of sixty orders of magnitude. It asks and tells in any order, saves and
-resumes from the text alone, and explains. A finding is any error, and any arm or mean that is none.
+tiny, of both signs, of sixty orders of magnitude. It asks and tells in any order, with a floor,
+exclusions, ids and lost rewards, saves and resumes from the text alone, and explains. A finding is
+any error, and any arm or mean that is none.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import math
 import warnings
 from collections.abc import Sequence
@@ -23,13 +23,14 @@ import numpy.typing as npt
 import armature
 from armature.bandit import Bandit
 from armature.errors import ArmatureError
-from armature.families import Family, Interval
+from armature.families import Family, Gaussian, Interval
 from armature.limits import LARGEST, SMALLEST
+from armature.online.tickets import Decision
 from armature.policies import Policy
 from armature.structures import Structure
 from armature.testing._discovery import discover
 from armature.testing._policies import resumed_from
-from armature.testing._structures import supported_families
+from armature.testing._structures import further_families, supported_families
 
 ROUNDS = 30
 REWARDS = 8  # of each arm, which then come again
@@ -75,11 +76,12 @@ def random_case(
     rng = np.random.default_rng([seed, number])
     policy, structure = pairs[int(rng.integers(len(pairs)))]
     policy = _with_random_option(policy, rng)
-    families = [f for f in supported_families(structure) if policy.supports(structure, f)]
+    known = (*supported_families(structure), *further_families(structure), Gaussian(sigma=None))
+    families = [f for f in known if policy.supports(structure, f)]
     family = families[int(rng.integers(len(families)))]
-    if "sigma" in inspect.signature(type(family)).parameters and rng.random() < 0.7:
+    if family == Gaussian() and rng.random() < 0.7:
         sigma = rng.choice([SMALLEST, 1.0, LARGEST, 10.0 ** rng.uniform(-EXPONENT, EXPONENT)])
-        family = type(family)(sigma=float(sigma))  # type: ignore[call-arg]
+        family = Gaussian(sigma=float(sigma))
     return policy, structure, family, rng
 
 
@@ -117,7 +119,11 @@ def random_rewards(family: Family, n_arms: int, rng: np.random.Generator) -> Flo
     support: Interval = family.support
     if math.isfinite(support.low) and math.isfinite(support.high):
         share = rng.choice([0.0, 0.01, 0.5, 1.0], n_arms)[:, None]
-        return np.where(rng.random(shape) < share, support.high, support.low)
+        ends = np.array([family.for_arm(k).support[:2] for k in range(n_arms)])
+        rewards = np.where(rng.random(shape) < share, ends[:, 1:], ends[:, :1])
+        if not support.ends and rng.random() < 0.5:
+            rewards = ends[:, :1] + (ends[:, 1:] - ends[:, :1]) * rng.random(shape)
+        return np.asarray(rewards)
     size = 10.0 ** rng.uniform(-EXPONENT, EXPONENT)
     each = 10.0 ** rng.uniform(-EXPONENT, EXPONENT, (n_arms, 1))
     rewards = [
@@ -143,27 +149,73 @@ def random_rewards(family: Family, n_arms: int, rng: np.random.Generator) -> Flo
 def play_case(
     policy: Policy, structure: Structure, family: Family, rng: np.random.Generator
 ) -> None:
-    """Ask, tell, save, resume and explain; an error where something is wrong."""
+    """Ask, tell, cancel, save, resume and explain; an error where something is wrong."""
     rewards = random_rewards(family, structure.n_arms, rng)
-    bandit = Bandit(policy, structure, family, int(rng.integers(2**32)), horizon=1000)
+    bandit = _random_bandit(policy, structure, family, rng)
     moment = int(rng.integers(ROUNDS))
-    waiting: list[int] = []
+    waiting: list[Any] = []
     for t in range(ROUNDS):
-        waiting += bandit.ask(int(rng.integers(1, 4)))
+        waiting += _asked(bandit, rng)
         rng.shuffle(waiting)
         for _ in range(int(rng.integers(len(waiting) + 1))):
-            arm = waiting.pop()
-            bandit.tell(arm, rewards[arm, int(rng.integers(REWARDS))])
+            _settle(bandit, waiting.pop(), rewards, rng)
         if rng.random() < 0.1:  # of an arm that nobody asked for
             arm = int(rng.integers(structure.n_arms))
             bandit.tell(arm, rewards[arm, 0])
+            if arm in waiting:  # or so it seemed: it is taken for the one that was asked for
+                waiting.remove(arm)
         if t == moment:
             bandit = _resumed(bandit)
     _require(str(bandit.explain()), "it has nothing to say")
     told = bandit.means[bandit.pulls > 0]
     _require(np.isfinite(told).all(), f"means that are no numbers: {told}")
     other = _resumed(bandit)
+    shares = bandit.probabilities(draws=3).values
+    _require(abs(shares.sum() - 1.0) < 1e-9, f"probabilities that do not sum to 1: {shares}")
     _require(bandit.ask(5) == other.ask(5), "what was saved goes on differently")
+
+
+def _random_bandit(
+    policy: Policy, structure: Structure, family: Family, rng: np.random.Generator
+) -> Bandit:
+    """With a floor or without, for rewards or, where that is possible, for costs."""
+    floor = float(rng.choice([0.0, 0.0, 0.5, 1.0])) / structure.n_arms
+    seed, least = int(rng.integers(2**32)), bool(rng.random() < 0.3)
+    try:
+        goal: Any = "min" if least else "max"
+        return Bandit(policy, structure, family, seed, horizon=1000, floor=floor, goal=goal)
+    except ArmatureError:
+        if not least:
+            raise
+        return Bandit(policy, structure, family, seed, horizon=1000, floor=floor)
+
+
+def _asked(bandit: Bandit, rng: np.random.Generator) -> list[Any]:
+    """A few arms, or decisions with ids; now and then some are excluded."""
+    n, K = int(rng.integers(1, 4)), bandit.structure.n_arms
+    excluded: list[int] = []
+    if rng.random() < 0.3:
+        excluded = rng.choice(K, int(rng.integers(K)), replace=False).tolist()
+    if rng.random() < 0.2:
+        decisions = bandit.ask(n, exclude=excluded, ids=True)
+        _require(not {d.arm for d in decisions} & set(excluded), "it chose what is excluded")
+        return list(decisions)
+    arms = bandit.ask(n, exclude=excluded)
+    _require(not set(arms) & set(excluded), "it chose what is excluded")
+    return arms
+
+
+def _settle(bandit: Bandit, asked: Any, rewards: Floats, rng: np.random.Generator) -> None:
+    """A reward, or none for ever."""
+    lost, number = rng.random() < 0.2, int(rng.integers(REWARDS))
+    if not isinstance(asked, Decision):
+        bandit.cancel(asked) if lost else bandit.tell(asked, rewards[asked, number])
+    elif lost:
+        bandit.cancel_by_id(asked.id)
+    else:
+        reward = rewards[asked.arm, number]
+        _require(bandit.tell_by_id(asked.id, reward) == "applied", "a reward was not taken in")
+        _require(bandit.tell_by_id(asked.id, reward) == "duplicate", "a reward was counted twice")
 
 
 def _resumed(bandit: Bandit) -> Bandit:

@@ -48,14 +48,17 @@ class Trial:
     def rewards(self, rounds: int) -> Floats:
         """(arms, rounds): rewards of means in M, or near it."""
         rng, K = self.rng, self.structure.n_arms
-        low, high, *_ = self.family.domain
-        size = high - low if math.isfinite(high - low) else 1.0
-        start = low if math.isfinite(low) else 0.0
-        target = start + size * rng.uniform(0.1, 0.9, K)
-        means = np.asarray(self.structure.project(target, np.ones(K), self.family).means)
-        if math.isfinite(low):
-            means = np.clip(means, start + 0.05 * size, start + 0.95 * size)
-        return np.array([self.family.sample(float(mean), rng, rounds) for mean in means])
+        family = self.family.estimate(1.0)  # of what policies are not told
+        domains = [family.for_arm(k).domain for k in range(K)]
+        low = np.array([end.low if math.isfinite(end.low) else 0.0 for end in domains])
+        size = np.array([end.high - end.low for end in domains])
+        size[~np.isfinite(size)] = 1.0
+        target = low + size * rng.uniform(0.1, 0.9, K)
+        means = np.asarray(self.structure.project(target, np.ones(K), family).means)
+        if math.isfinite(domains[0].low):
+            means = np.clip(means, low + 0.05 * size, low + 0.95 * size)
+        own = (family.for_arm(k).sample(float(mean), rng, rounds) for k, mean in enumerate(means))
+        return np.array(list(own))
 
 
 def check_policy(
@@ -145,7 +148,8 @@ def _is_importable(reference: str) -> bool:
 def ties_are_survived(trial: Trial) -> None:
     """All rewards equal: no variance, and every comparison a tie."""
     for value in (0.0, 1.0):
-        if value in trial.family.support and value in trial.family.domain:
+        own = [trial.family.for_arm(k) for k in range(trial.structure.n_arms)]
+        if all(value in one.support and value in one.domain for one in own):
             constant = np.full((trial.structure.n_arms, 1), value)
             _run(trial, constant, "equal rewards")
 
@@ -160,8 +164,8 @@ def extremes_are_survived(trial: Trial) -> None:
     elif not math.isfinite(high):
         _run(trial, low + rng.poisson(1e5, (K, 50)).astype(np.float64), "huge rewards")
     else:
-        one = np.full((K, 1), low)
-        one[-1] = high
+        one = np.array([[trial.family.for_arm(k).support.low] for k in range(K)])
+        one[-1] = trial.family.for_arm(K - 1).support.high
         _run(trial, one, f"rewards that are always {low:g} or always {high:g}")
 
 

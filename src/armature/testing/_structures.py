@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
-from armature.families import Bernoulli, Exponential, Family, Gaussian, Poisson
+from armature.families import Bernoulli, Bounded, Exponential, Family, Gaussian, Poisson
 from armature.structures import Fit, Piece, Structure
 
 Floats = npt.NDArray[np.float64]
@@ -46,10 +46,10 @@ class Problem:
 
     def cost(self, lam: Floats) -> float:
         """sum_i w_i d(mu_i, lam_i)."""
-        inside = np.clip(lam, self.family.domain.low, self.family.domain.high)
+        inside = self.family.clipped(lam)
         seen = self.weights > 0.0
-        terms = self.family.divergence(self.means[seen], inside[seen])
-        return float(self.weights[seen] @ np.asarray(terms))
+        terms = np.asarray(self.family.divergence(self.means, inside))
+        return float(self.weights[seen] @ terms[seen])
 
     @property
     def scale(self) -> float:
@@ -66,14 +66,18 @@ def random_problem(structure: Structure, family: Family, rng: np.random.Generato
     means = rng.uniform(0.02, 0.98, K)
     kind = rng.integers(5)
     if kind == 0:
-        means = np.clip(structure.project(means, np.ones(K), family).means, 0.0, 1.0)
+        inside = family.clipped(means)
+        means = np.clip(structure.project(inside, np.ones(K), family).means, 0.0, 1.0)
     elif kind == 1:
         means = np.round(means, 1)
     elif kind == 2:
         means = means[rng.integers(K, size=K)]
-    for end in (family.domain.low, family.domain.high):
-        if end in family.domain and rng.random() < 0.3:
-            means[rng.random(K) < rng.choice([0.2, 0.5, 1.0])] = end
+    means = family.clipped(means)
+    domains = [family.for_arm(k).domain for k in range(K)]
+    for ends in ([end.low for end in domains], [end.high for end in domains]):
+        if ends[0] in domains[0] and rng.random() < 0.3:
+            at = rng.random(K) < rng.choice([0.2, 0.5, 1.0])
+            means[at] = np.array(ends)[at]
     if isinstance(family, Exponential):
         means = np.maximum(means, 0.01)
     weights = 10.0 ** rng.uniform(-6.0, 0.0, K)
@@ -87,6 +91,18 @@ def random_problem(structure: Structure, family: Family, rng: np.random.Generato
 def supported_families(structure: Structure) -> tuple[Family, ...]:
     """The families that a structure goes with (all of them for a user's own structure)."""
     families = (Gaussian(), Bernoulli(), Poisson(), Exponential())
+    return tuple(f for f in families if _accepts(structure, f))
+
+
+def further_families(structure: Structure) -> tuple[Family, ...]:
+    """More of what it goes with: parameters for each arm, means from elsewhere than 0 on."""
+    K = structure.n_arms
+    rng = np.random.default_rng(K)
+    families = (
+        Gaussian(rng.uniform(0.3, 3.0, K).tolist()),
+        Bernoulli(rng.uniform(0.7, 2.5, K).tolist()),
+        Bounded(-0.5, 1.5),
+    )
     return tuple(f for f in families if _accepts(structure, f))
 
 
@@ -106,8 +122,11 @@ def check_structure(
 ) -> None:
     """Raise an AssertionError if a structure breaks a promise on a random problem.
 
-    `families` are the reward families that it should go with: all, unless told.
+    `families` are the reward families that it should go with: all, unless told; a fifth of the
+    problems then goes to each of `further_families`.
     """
+    if families is None:
+        check_structure(structure, further_families(structure), max(1, problems // 5), seed)
     for family in supported_families(structure) if families is None else families:
         rng = np.random.default_rng(seed)
         for _ in range(problems):
@@ -126,9 +145,8 @@ def fits_are_feasible(problem: Problem) -> None:
             continue
         lam = np.asarray(fit.means)
         size = max(1.0, float(np.abs(lam).max()))
-        low, high = problem.family.domain.low, problem.family.domain.high
         _require(problem.structure.violation_of(lam) is None, problem, f"{name} is not in M: {lam}")
-        inside = ((lam >= low) & (lam <= high)).all()
+        inside = (lam == problem.family.clipped(lam)).all()
         _require(bool(inside), problem, f"{name} leaves the family's domain: {lam}")
         others = lam[np.arange(lam.size) != j].max()
         if name == "alt_min":
@@ -190,11 +208,11 @@ def no_point_is_cheaper(problem: Problem) -> None:
     rng = np.random.default_rng(zlib.crc32(problem.means.tobytes()))
     for target in (
         problem.means,
-        problem.means[::-1],
+        problem.family.clipped(problem.means[::-1]),
         np.asarray(projected.means) + rng.normal(0.0, 0.01, uniform.size),
         rng.uniform(0.05, 0.95, uniform.size),
     ):
-        inside = np.clip(np.nan_to_num(target, nan=0.5), 0.01, 0.99)
+        inside = problem.family.clipped(np.clip(np.nan_to_num(target, nan=0.5), 0.01, 0.99))
         for weights in (uniform, problem.weights + 1e-3):
             point = structure.project(inside, weights, problem.family)
             if point.cost == math.inf:
@@ -256,7 +274,7 @@ def relabelling_changes_nothing(problem: Problem) -> None:
         return
     mirrored = Problem(
         structure,
-        problem.family,
+        problem.family.relabelled(order),
         problem.means[order],
         problem.weights[order],
         K - 1 - problem.best,
