@@ -287,7 +287,8 @@ class Challenger(CompiledPolicy):
         i = int(np.argmin(wait))
         drawn = "" if self.draw == "none" else " or whoever is drawn"
         due = math.exp(min(wait[i] + self.patience, 700.0))
-        seen = f"{belief.pulls[i]:.0f} pulls, and evidence of {G[i]:.2f} against it"
+        pulls = f"{belief.pulls[i]:.0f} pull{'' if belief.pulls[i] == 1.0 else 's'}"
+        seen = f"{pulls}, and evidence of {G[i]:.2f} against it"
         if due < belief.pulls[j]:
             return (
                 f"{self.name} looks into arm {i}{drawn}, unless other arms have told enough about "
