@@ -13,7 +13,7 @@ from armature.testing import discover
 
 BY_SEQUENCE = (
     am.SPk, am.SPLambda, am.OSSB, am.UCB, am.KLUCB, am.StructuredUCB, am.LinUCB, am.CATSE,
-    am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.IMEDUB, am.IDS,
+    am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.IMEDUB, am.IDS, am.Guarded,
 )  # fmt: skip
 BY_FREQUENCY = (
     am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger, am.UnimodalThompson,
@@ -493,3 +493,15 @@ def test_challenger_answers_with_another_arm() -> None:
     assert ln(200) > (1 + 3) / 2 + 1
     rewards = [[1] * 200, [0], [0.9] * 3]
     assert_frequency(am.Challenger(), three, rewards, 2, 100 / 101)
+
+
+def test_guarded() -> None:
+    """Means 3 and 2 where 0 is the most that is allowed: in doubt at once, then dropped; IMED."""
+    misfit = 3**2 / 2 + 2**2 / 2
+    assert misfit - 1 - ln(misfit) > ln(10)  # 3.63 > 2.30: in doubt after a pull of each
+    assert 1 * (3 - 2) ** 2 / 2 + ln(1) < ln(2)  # arm 1 is due when arm 0 has two pulls,
+    assert 2 * (3 - 2) ** 2 / 2 + ln(2) < ln(6)  # and with two of its own when that has six
+    box = am.Box(2, high=0.0)
+    assert pulled(am.Guarded(), box, [[3], [2]], 9) == [0, 1, 0, 1, 0, 0, 0, 0, 1]
+    # An audit that is never satisfied pulls whatever does not lead.
+    assert pulled(am.Guarded(audit=1e9), TWO, [[1], [0]], 6) == [0, 1, 1, 1, 1, 1]

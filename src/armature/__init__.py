@@ -7,6 +7,7 @@ from armature._compile import kernel
 from armature.bandit import Bandit
 from armature.bounds import Alternative, Game, LowerBound, lower_bound, solve_game
 from armature.errors import ArmatureError
+from armature.evidence import Evidence
 from armature.explanation import Explanation
 from armature.families import (
     Bernoulli,
@@ -34,6 +35,7 @@ from armature.policies import (
     Challenger,
     CompiledPolicy,
     EndOfOptimism,
+    Guarded,
     History,
     LinUCB,
     Policy,
@@ -96,6 +98,7 @@ __all__ = [
     "Concave",
     "Decision",
     "EndOfOptimism",
+    "Evidence",
     "Explanation",
     "Exponential",
     "Family",
@@ -103,6 +106,7 @@ __all__ = [
     "Formulas",
     "Game",
     "Gaussian",
+    "Guarded",
     "History",
     "Instance",
     "Intersection",

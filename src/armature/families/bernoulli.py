@@ -15,6 +15,7 @@ from armature.arrays import Floats
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_of_log
+from armature.families.mixtures import log_factorial, log_gamma_half
 from armature.limits import checked_scales
 from armature.streams import Source, Stream, next_gamma
 
@@ -129,6 +130,16 @@ def posterior(p: float, pulls: float, total: float, stream: Stream) -> float:
     return p * (a / (a + b))
 
 
+@kernel
+def learning_cost(p: float, n: float, total: float) -> float:
+    """Prior: Jeffreys's, Beta(1/2, 1/2)."""
+    if n <= 0.0:
+        return 0.0
+    ones = total / p
+    found = log_gamma_half(ones) + log_gamma_half(max(n - ones, 0.0))
+    return math.log(math.pi) + log_factorial(n) - found
+
+
 @dataclass(frozen=True)
 class Bernoulli(Family):
     """Rewards that are `scale` with probability `mean` / `scale` and otherwise 0.
@@ -169,13 +180,20 @@ class Bernoulli(Family):
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
+    learning_cost: ClassVar = learning_cost
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", checked_scales(self.scale, "scale"))
 
+    def __repr__(self) -> str:
+        if self.scale == 1.0:
+            return f"{type(self).__name__}()"
+        scale = list(self.scale) if isinstance(self.scale, tuple) else self.scale
+        return f"{type(self).__name__}(scale={scale})"
+
     @classmethod
     def examples(cls) -> tuple[Bernoulli, ...]:
-        return cls(), cls(scale=5.0)
+        return cls(), cls(scale=5.0), cls(scale=[1.0, 2.5, 4.0])
 
     @property
     def domain(self) -> Interval:

@@ -5,6 +5,7 @@ from armature.policies._policy import CompiledPolicy, Policy, Problem, PythonPol
 from armature.policies.catse import CATSE
 from armature.policies.challenger import Challenger
 from armature.policies.end_of_optimism import EndOfOptimism
+from armature.policies.guarded import Guarded
 from armature.policies.ids import IDS
 from armature.policies.imed import IMED
 from armature.policies.imed_ub import IMEDUB
@@ -37,6 +38,7 @@ __all__ = [
     "Challenger",
     "CompiledPolicy",
     "EndOfOptimism",
+    "Guarded",
     "History",
     "LinUCB",
     "Policy",
