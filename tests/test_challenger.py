@@ -300,7 +300,7 @@ def test_explanation_names_the_leader_and_who_is_next() -> None:
     bandit.tell(["red", "blue", "green"], [0.0, 1.0, -90.0])
     assert bandit.explain().summary == (
         "Challenger pulls arm 'blue', as it leads; the next to be looked into is arm 'red' (1 "
-        "pulls, and evidence of 0.25 against it), when arm 'blue' has more than 3.49 pulls."
+        "pull, and evidence of 0.25 against it), when arm 'blue' has more than 3.49 pulls."
     )
 
 

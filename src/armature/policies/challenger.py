@@ -40,12 +40,13 @@ class ChallengerState(NamedTuple):
     """Who was looked into; room for projection, costs, opponent and sample; the options."""
 
     looked: Floats  # into each arm, how often, by pulling another one
-    start: Ints  # the arms to begin with
+    begun: Ints  # [how many of the arms to begin with were handed out]
+    start: Ints  # these arms
     projected: Floats
     costs: Floats
     lam: Floats
     sample: Floats
-    bounded: bool  # whether the projection bounds what a challenger costs: see `least_cost`
+    convex: bool  # whether M is
     draw: int
     patience: float
     price: float
@@ -90,7 +91,7 @@ def overdue(state: ChallengerState, model: Model, history: History, j: int, base
         if joint:
             cost = state.costs[i]
         else:
-            if state.bounded:
+            if state.convex and model.family.gaussian:
                 bound = least_cost(model, history, state.projected, j, i)
                 if waited(bound, N[i] + state.looked[i]) >= least:
                     continue
@@ -167,8 +168,10 @@ def answer(
         return k
     share = state.share
     if share < 0.0:
-        own = divergence(of_arm(model.family, i), pr[i], lam[i]) / max(pr[j] - pr[i], least) ** 2
-        other = divergence(of_arm(model.family, k), pr[k], lam[k]) / max(pr[j] - pr[k], least) ** 2
+        own = divergence(of_arm(model.family, i), pr[i], lam[i])
+        own /= max(pr[j] - pr[i], least) ** 2
+        other = divergence(of_arm(model.family, k), pr[k], lam[k])
+        other /= max(pr[j] - pr[k], least) ** 2
         share = own / (own + other)
     return i if next_unit(stream) < share else k
 
@@ -176,9 +179,11 @@ def answer(
 @kernel
 def choose(state: ChallengerState, model: Model, history: History, stream: Stream) -> int:
     """The leader, unless somebody challenges it; then the answer to that."""
-    for a in range(state.start.size):
-        if history.pulls[state.start[a]] == 0.0:
-            return int(state.start[a])
+    while state.begun[0] < state.start.size:
+        first = state.start[state.begun[0]]
+        state.begun[0] += 1
+        if history.pulls[first] == 0.0:
+            return int(first)
     base = projection(model, history.means, history.pulls, state.projected)
     j = argmax(state.projected)
     i = opponent(state, model, history, j, base, stream)
@@ -254,7 +259,7 @@ class Challenger(CompiledPolicy):
     starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
-    saved: ClassVar = ("looked",)
+    saved: ClassVar = ("looked", "begun")
     choose: ClassVar = choose
 
     def __post_init__(self) -> None:
@@ -282,7 +287,8 @@ class Challenger(CompiledPolicy):
         i = int(np.argmin(wait))
         drawn = "" if self.draw == "none" else " or whoever is drawn"
         due = math.exp(min(wait[i] + self.patience, 700.0))
-        seen = f"{belief.pulls[i]:.0f} pulls, and evidence of {G[i]:.2f} against it"
+        pulls = f"{belief.pulls[i]:.0f} pull{'' if belief.pulls[i] == 1.0 else 's'}"
+        seen = f"{pulls}, and evidence of {G[i]:.2f} against it"
         if due < belief.pulls[j]:
             return (
                 f"{self.name} looks into arm {i}{drawn}, unless other arms have told enough about "
@@ -300,12 +306,13 @@ class Challenger(CompiledPolicy):
         every = np.arange(K, dtype=np.int64)
         return ChallengerState(
             looked=np.zeros(K),
+            begun=np.zeros(1, dtype=np.int64),
             start=every if self.draw == "sample" else spanning_arms(structure),
             projected=np.zeros(K),
             costs=np.zeros(K),
             lam=np.zeros(K),
             sample=np.zeros(K),
-            bounded=structure.is_convex and family.gaussian,
+            convex=structure.is_convex,
             draw=DRAWS.index(self.draw),
             patience=float(self.patience),
             price=float(self.price),

@@ -10,7 +10,8 @@ import numpy as np
 
 from armature._compile import kernel
 from armature.arrays import Floats
-from armature.families import Family
+from armature.families import Family, FamilyRecord
+from armature.families.kernels import of_arm
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
@@ -27,6 +28,7 @@ class IDSState(NamedTuple):
     """Room for least squares and for what an arm costs and tells."""
 
     ridge: Ridge
+    weights: Floats  # (K,): pulls, those of a noisier arm for less
     halves: Floats  # (K, d): L^-1 x of each arm
     means: Floats  # (K,): x'theta
     norms: Floats  # (K,): |x| in the norm of G^-1
@@ -59,9 +61,13 @@ def distance(state: IDSState, j: int, k: int) -> float:
 
 
 @kernel
-def fit(state: IDSState, history: History) -> None:
+def fit(state: IDSState, family: FamilyRecord, history: History) -> None:
     """Least squares, and the mean and the norm of every arm under it."""
-    fit_ridge(state.ridge, history.means, history.pulls, state.penalty)
+    for k in range(history.pulls.size):
+        state.weights[k] = history.pulls[k]
+        if not family.alike:
+            state.weights[k] *= family.proxy / of_arm(family, k).proxy
+    fit_ridge(state.ridge, history.means, state.weights, state.penalty)
     for k in range(state.means.size):
         half = state.halves[k]
         copy(state.ridge.features[k], half)
@@ -165,7 +171,7 @@ def mix(state: IDSState, j: int, stream: Stream) -> int:
 def choose(state: IDSState, model: Model, history: History, stream: Stream) -> int:
     """The leader where the evidence for it suffices, else a draw."""
     variance = model.family.proxy
-    fit(state, history)
+    fit(state, model.family, history)
     j = argmax(state.means)
     least = write_evidence(state, variance, j)
     if least > math.log(1.0 + history.clock[0]):
@@ -194,7 +200,8 @@ class IDS(CompiledPolicy):
     * regret_k = (x_j - x_k)'theta + max_z ((x_z - x_j)'theta + c |x_z - x_j|),
 
     with norms of G^-1, and pull a draw from the distribution that minimises squared mean regret
-    over mean information; two arms are enough for that.
+    over mean information; two arms are enough for that. Where the arms' noise differs, sigma is the
+    largest, and a pull of arm k counts sigma^2 / sigma_k^2 times.
 
     Parameters
     ----------
@@ -245,6 +252,7 @@ class IDS(CompiledPolicy):
         K, d = structure.features.shape
         return IDSState(
             ridge=make_ridge(structure.features),
+            weights=np.zeros(K),
             halves=np.zeros((K, d)),
             means=np.zeros(K),
             norms=np.zeros(K),
