@@ -99,10 +99,11 @@ def guard(state: GuardedState, model: Model, history: History, stream: Stream) -
     j = argmax(state.fitted)
     doubtful = doubt_of(misfit, history.pulls.size) > state.options.doubt
     if doubtful or is_contradicted(model, history, j):
-        mark_exploration(history)
-        return choose_by_imed(IMEDState(0.0), model, history, stream)
-    arm = to_be_audited(state, model, history, j)
-    if arm >= 0:
+        j = argmax(history.means)
+        arm = choose_by_imed(IMEDState(0.0), model, history, stream)
+    else:
+        arm = to_be_audited(state, model, history, j)
+    if arm >= 0 and arm != j:
         mark_exploration(history)
     return arm
 
