@@ -20,14 +20,24 @@ def discover(base: type[T], package: ModuleType) -> list[type[T]]:
     """
     found: dict[str, Any] = {}
     for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not info.name.endswith("__main__"):
-            module = importlib.import_module(info.name)
+        module = None if info.name.endswith("__main__") else _module(info.name, package)
+        if module is not None:
             found |= {
                 name: member
                 for name, member in inspect.getmembers(module, inspect.isclass)
                 if member.__module__ == module.__name__ and _is_concrete(member, base)
             }
     return [found[name] for name in sorted(found)]
+
+
+def _module(name: str, package: ModuleType) -> ModuleType | None:
+    """A module; None if it needs another package that is not there, such as one of an extra."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] == package.__name__:
+            raise
+        return None
 
 
 def _is_concrete(member: Any, base: type[Any]) -> bool:
