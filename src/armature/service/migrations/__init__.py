@@ -1,1 +1,0 @@
-"""How the schema came to be: Alembic's migrations, which `armature.service.migrate` runs."""
