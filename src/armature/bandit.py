@@ -13,7 +13,8 @@ import numpy.typing as npt
 from armature.decisions import checked_count, checked_policy, make_decisions
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
 from armature.errors import ArmatureError, check_kind
-from armature.explanation import Explanation, explain
+from armature.evidence import Evidence
+from armature.explanation import Explanation, evidence_of, explain
 from armature.families import Family, Gaussian
 from armature.files import read_text, write_text
 from armature.online.arms import RETIRED, Arms, Retired
@@ -44,6 +45,18 @@ class Bandit:
     What is refused changes nothing. Everything is a function of what was asked and told, and of the
     seed; `to_json` keeps all of it.
 
+    >>> from armature.policies import UCB
+    >>> from armature.structures import Unconstrained
+    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
+    >>> bandit.ask()
+    'red'
+    >>> bandit.tell("red", 0.3)
+    >>> bandit.ask(2)
+    ['blue', 'red']
+    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
+    >>> bandit.pulls.tolist(), bandit.means.tolist()
+    ([2, 1], [0.2, 0.9])
+
     Parameters
     ----------
     policy, structure, family, seed
@@ -70,18 +83,6 @@ class Bandit:
         spread is unknown). They count as if they had been told, one by one. What a policy keeps
         besides rewards, such as SPk's learners, begins with the first ask; one that takes in every
         reward by itself needs the rewards one by one.
-
-    >>> from armature.policies import UCB
-    >>> from armature.structures import Unconstrained
-    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
-    >>> bandit.ask()
-    'red'
-    >>> bandit.tell("red", 0.3)
-    >>> bandit.ask(2)
-    ['blue', 'red']
-    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
-    >>> bandit.pulls.tolist(), bandit.means.tolist()
-    ([2, 1], [0.2, 0.9])
     """
 
     def __init__(
@@ -178,6 +179,8 @@ class Bandit:
             for _ in range(structure.n_arms + 1):  # each arm once, and then a choice
                 arm = decisions.next(decisions.history)
                 decisions.take_in(arm, self.family.some_mean)
+            chooser = Chooser(decisions, self.floor, self._seed)
+            chooser.next(decisions.history, np.arange(structure.n_arms) > 0)  # one is excluded
 
     # Asking.
 
@@ -232,6 +235,20 @@ class Bandit:
             self._outstanding.tickets.issue(names[place])
         return names[chosen]
 
+    def ask_with_probability(self, *, exclude: Sequence[Arm] = ()) -> tuple[Arm, float | None]:
+        """What `ask` gives, and with which probability it did.
+
+        That is None where the policy draws its decisions, for it would have to be estimated
+        (`probabilities`).
+        """
+        arm, probability = self._chooser.next_with_probability(self._seen(), self._allowed(exclude))
+        self._outstanding.expect(arm)
+        return self._setting.arms.names[arm], probability
+
+    def expect(self, arm: Arm) -> None:
+        """Count a pull that somebody else has decided on as pending; the policy is not asked."""
+        self._outstanding.expect(self._setting.arms.live_place(arm))
+
     def _ask(self, allowed: Open, ids: bool) -> Any:
         history = self._seen()
         if not ids:
@@ -273,7 +290,7 @@ class Bandit:
         >>> from armature.policies import UCB
         >>> from armature.structures import Unconstrained
         >>> bandit = Bandit(UCB(), Unconstrained(4), floor=0.05)
-        >>> bandit.probabilities().values.tolist()
+        >>> bandit.probabilities().values.round(2).tolist()
         [0.85, 0.05, 0.05, 0.05]
         """
         draws, allowed = checked_count(draws, "draws"), self._allowed(exclude)
@@ -287,6 +304,8 @@ class Bandit:
         If anything is wrong with them, nothing changes. A late reward of an arm that was retired is
         no longer pending, and not counted.
         """
+        if isinstance(arm, Decision):
+            raise ArmatureError(f"{arm} has an id: say tell_by_id({arm.id}, ...).")
         if isinstance(arm, (list, np.ndarray)) or (
             isinstance(arm, tuple) and not self._setting.arms.has(arm)
         ):
@@ -319,6 +338,8 @@ class Bandit:
 
     def cancel(self, arm: Arm) -> None:
         """A reward that is outstanding will never come: the pull is not expected any more."""
+        if isinstance(arm, Decision):
+            raise ArmatureError(f"{arm} has an id: say cancel_by_id({arm.id}).")
         self._outstanding.cancel(arm)
 
     def cancel_by_id(self, id: int) -> Literal["cancelled", "duplicate", "settled"]:
@@ -332,6 +353,10 @@ class Bandit:
             return self._outstanding.repeated(number, None)
         self._outstanding.close(number, None)
         return "cancelled"
+
+    def check_reward(self, arm: Arm, reward: Any) -> None:
+        """Refuse what `tell` would refuse, with the same sentence; nothing changes."""
+        self._checked(arm, reward)
 
     def _checked(self, arm: Arm, reward: Any) -> tuple[int, float]:
         """The place of an arm, and what the policy is given for the reward."""
@@ -369,6 +394,15 @@ class Bandit:
         a bandit that starts from this history. An arm that was retired comes back with the rewards
         that it had then.
 
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unimodal
+        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
+        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
+        >>> bandit.add_arm("10.99", after="9.99")
+        '10.99'
+        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
+        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
+
         Parameters
         ----------
         label
@@ -381,15 +415,6 @@ class Bandit:
             What the structure and the family ask for: `position` (`Lipschitz`, `Concave`),
             `category` (`Categorised`), `features` (`Linear`), `low` and `high` (`Box`); `sigma` or
             `scale`, where each arm has its own. An `Intersection` asks for what its parts do.
-
-        >>> from armature.policies import UCB
-        >>> from armature.structures import Unimodal
-        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
-        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
-        >>> bandit.add_arm("10.99", after="9.99")
-        '10.99'
-        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
-        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
         """
         arms = self._setting.arms
         name, at = arms.new_name(label), self._place_of_new(after, before)
@@ -437,6 +462,22 @@ class Bandit:
     def explain(self) -> Explanation:
         """What the policy believes, and what it does next and why; print it, or read its fields."""
         return explain(self._decisions, self._setting.arms, self._goal, self.floor)
+
+    def evidence(self, delta: float | None = None) -> Evidence:
+        """How well the structure fits what was told: print it, read its fields, or `to_json()`.
+
+        If the structure is true, the evidence against it ever reaches its threshold, ln(1 / delta),
+        with probability at most delta, whichever policy chooses and whenever one looks. Without
+        `delta`: that of a `Guarded` policy, or 0.01.
+
+        >>> from armature.policies import Challenger
+        >>> from armature.structures import Monotone
+        >>> bandit = Bandit(Challenger(), Monotone(2))
+        >>> bandit.tell([0, 1] * 50, [2.0, 0.0] * 50)
+        >>> bandit.evidence().refuted
+        True
+        """
+        return evidence_of(self._decisions, self.arms, delta)
 
     def to_json(self) -> str:
         """Everything that the next decisions depend on, for `from_json`."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import abc
 import copy
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armature.arrays import Floats
 from armature.errors import ArmatureError, check_kind
-from armature.families import Family
+from armature.families import Family, FamilyRecord
 from armature.families.estimation import estimate_variance
+from armature.families.kernels import lowers, uppers
 from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
@@ -42,6 +45,7 @@ class Decisions(abc.ABC):
         ends = [family.for_arm(k).domain for k in range(structure.n_arms)]
         self._ends = [(end.low, end.high) for end in ends]
         self._starting = policy.starts_with_each_arm
+        self._record: FamilyRecord | None = None
 
     def unseen(self, history: History) -> npt.NDArray[np.intp]:
         """The arms that come before the policy is asked: those without a reward, if it so wants."""
@@ -87,6 +91,20 @@ class Decisions(abc.ABC):
         if not self.family.as_told.estimated:
             return self.family
         return self.family.estimate(self.estimated_variance())
+
+    def bounds(self, history: History) -> tuple[Floats, Floats]:
+        """The ends of { x : N d(mean, x) <= ln(1 + t) } for each arm; of one without rewards, any.
+
+        The history may be one that counts outstanding pulls.
+        """
+        if self._record is None or self.family.as_told.estimated:
+            self._record = self.informed_family().record_for(history.pulls.size)
+        level = math.log1p(float(history.clock[0])) / np.maximum(history.pulls, 1.0)
+        means = np.where(history.pulls > 0.0, history.means, self.family.some_mean)
+        low, high = np.empty_like(means), np.empty_like(means)
+        lowers(self._record, means, level, low)
+        uppers(self._record, means, level, high)
+        return low, high
 
     @abc.abstractmethod
     def _choose(self, history: History) -> int: ...
@@ -144,6 +162,7 @@ class CompiledDecisions(Decisions):
         self.model = make_model(structure, family, policy.oracles)
         self.stream = make_stream(seed, repetition, DECISIONS)
         self._kernel, self._updating, self._saved = policy.choose, policy.update, policy.saved
+        self._reads_history = policy.reads_history
 
     def _choose(self, history: History) -> int:
         return self._kernel(self.state, self._informed_model(), history, self.stream)
@@ -160,7 +179,7 @@ class CompiledDecisions(Decisions):
 
     @property
     def learns_by_itself(self) -> bool:
-        return self._updating is not None
+        return self._updating is not None and not self._reads_history
 
     def moment(self) -> Any:
         arrays = [getattr(self.state, name).copy() for name in self._saved]
@@ -287,6 +306,7 @@ def make_decisions(
     key_of(seed)
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     check_kind(family, Family, "family", "Gaussian()")
+    family.check_arms(structure.n_arms)
     policy.check(structure, family)
     family = family.as_told
     if isinstance(policy, CompiledPolicy):
