@@ -290,8 +290,9 @@ def tables(study: Study) -> dict[str, str]:
 
 
 def drawn(title: str, results: Results) -> Panel:
-    """Regret of all policies of a problem, for a picture."""
-    curves = {name: results.regret(name) for name in results.names}
+    """Regret of all policies of a problem, for a picture; one of each kind of line."""
+    names = [name for name in results.names if name != "Challenger(share=0.0)"]
+    curves = {name: results.regret(name) for name in names}
     return Panel(title, results.instance, results.checkpoints, curves)
 
 
