@@ -127,6 +127,12 @@ def _memory(process: Any) -> float:
     return int(status.split("VmRSS:")[1].split()[0]) / 1024
 
 
+def _processor(process: Any) -> float:
+    """Seconds of processor time so far: what a busy machine does not change."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def thousand(n: int = 1_000) -> None:
     """Memory and start-up with a thousand experiments, all of them used."""
     with tempfile.TemporaryDirectory() as folder:
@@ -142,12 +148,14 @@ def thousand(n: int = 1_000) -> None:
             ready = time.perf_counter() - start
             client.decide("prices 0")
             first = time.perf_counter() - start
+            used = _processor(process)
             for k in range(1, n):
                 client.decide(f"prices {k}")
             every = time.perf_counter() - start
         print(
             f"{n} experiments: {empty:.0f} MB without, {full:.0f} MB with all of them in memory; "
-            f"a restart answers after {ready:.1f} s, with a decision after {first:.1f} s, and has "
+            f"a restart answers after {ready:.1f} s, with a decision after {first:.1f} s "
+            f"({used:.1f} s of processor time; load average {os.getloadavg()[0]:.1f}), and has "
             f"decided in each of them, one after the other, after {every:.1f} s"
         )
 
@@ -169,10 +177,11 @@ def million(events: int = 1_000_000) -> None:
             ready = time.perf_counter() - start
             client.decide("prices")
             first = time.perf_counter() - start
-            memory = _memory(process)
+            memory, used = _memory(process), _processor(process)
         print(
             f"a log of {done:,} events ({size:.0f} MB): a restart answers after {ready:.1f} s and "
-            f"decides after {first:.1f} s ({memory:.0f} MB)"
+            f"decides after {first:.1f} s ({used:.1f} s of processor time; load average "
+            f"{os.getloadavg()[0]:.1f}; {memory:.0f} MB)"
         )
 
 

@@ -7,6 +7,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -36,6 +37,7 @@ class Backend:
         self.engine, self.allow, self.limits = engine, allow, limits or Limits()
         self.writer = Writer(engine, allow, self.limits.waiting)
         self._ids: dict[str, int] = {}  # names are never given to another experiment
+        self.stopping = asyncio.Event()
         self._bounding = asyncio.Lock()
         self._loading: dict[int, asyncio.Task[None]] = {}
 
@@ -172,19 +174,25 @@ class Backend:
             self.writer.loaded.setdefault(key, loaded)  # the writer may have been quicker
 
     async def watch_windows(self) -> None:
-        """Close windows as they pass, for as long as the server runs."""
-        while True:
+        """Close windows as they pass, until the server stops."""
+        while not self.stopping.is_set():
+            closed = []
             try:
                 keys = await asyncio.to_thread(self._overdue)
-                counts = await asyncio.gather(*(self._expire(key) for key in keys))
-            except Exception as error:  # a database that is away comes back
+                closed = await asyncio.gather(*(self._expire(key) for key in keys))
+            except SQLAlchemyError as error:  # a database that is away comes back
                 log.warning("windows could not be closed: %s", error)
-                counts = []
-            await asyncio.sleep(0.0 if any(counts) else TICK)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), 0.0 if any(closed) else TICK)
 
     async def _expire(self, key: int) -> int:
-        await self.prepare(key)
-        return int(await self.writer.run(key, Expire()))
+        """Close windows of an experiment; how many. What fails is tried again later."""
+        try:
+            await self.prepare(key)
+            return int(await self.writer.run(key, Expire()))
+        except (Refused, SQLAlchemyError) as error:
+            log.warning("windows of experiment %s could not be closed: %s", key, error)
+            return 0
 
     def _overdue(self) -> list[int]:
         """Experiments with windows that have passed."""

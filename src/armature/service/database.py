@@ -22,6 +22,8 @@ from armature.errors import ArmatureError
 
 DEFAULT = "sqlite:///armature.db"
 PATIENCE = 30.0  # seconds to wait for another process's transaction
+# A process that stops in the middle of a transaction, and is not dead, loses its lock in the end.
+_LIMITS = f"-c lock_timeout={int(PATIENCE)}s -c idle_in_transaction_session_timeout=120s"
 
 
 def open_database(storage: str) -> Engine:
@@ -35,7 +37,13 @@ def open_database(storage: str) -> Engine:
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         url = url.set(drivername="postgresql+psycopg")
         try:
-            return sa.create_engine(url, pool_pre_ping=True, pool_size=5, max_overflow=20)
+            return sa.create_engine(
+                url,
+                pool_pre_ping=True,
+                pool_size=5,
+                max_overflow=20,
+                connect_args={"connect_timeout": 10, "options": _LIMITS},
+            )
         except (NoSuchModuleError, ImportError) as error:
             raise ArmatureError(f"PostgreSQL can't be used here: {error}.") from None
     raise ArmatureError(_wrong(storage))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from jinja2 import Environment
+from jinja2 import Environment, Template
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -33,9 +34,13 @@ th:first-child, td:first-child { text-align: left }
 {% endif %}
 <p><a href="openapi.json">What it answers to</a>, <a href="metrics">metrics</a>.
 """
-_TEMPLATE = Environment(autoescape=True).from_string(_PAGE)
+
+
+@functools.cache
+def _template() -> Template:
+    return Environment(autoescape=True).from_string(_PAGE)
 
 
 def status_page(version: str, experiments: list[dict[str, Any]]) -> str:
     """The page."""
-    return _TEMPLATE.render(version=version, experiments=experiments)
+    return _template().render(version=version, experiments=experiments)

@@ -86,7 +86,6 @@ class Work:
 
     def __post_init__(self) -> None:
         self.first_seq = self.engine.seq
-        self.status_before = self.status
         self.counts: Counter[Kind] = Counter()
         self.new_events: list[Row] = []
         self.new_decisions: list[Row] = []
