@@ -14,7 +14,9 @@ from armature.testing import discover
 PACKAGE = Path(am.__file__).parent
 ROOT = PACKAGE.parent.parent
 # Algorithms that are about one structure.
-ABOUT_ONE = {"CATSE", "EndOfOptimism", "LinUCB", "OSUB", "SparseUCB"}
+ABOUT_ONE = {
+    "CATSE", "EndOfOptimism", "IDS", "IMEDUB", "LinUCB", "OSUB", "SparseUCB", "UnimodalThompson",
+}  # fmt: skip
 
 
 def imports_of(source: str) -> Iterator[tuple[str, list[str]]]:

@@ -116,8 +116,12 @@ def test_online_and_simulated_decisions_are_the_same(kind: type[am.Policy]) -> N
     shipped = next(i for i in map(load_instance, panels) if policy.supports(i.structure, i.family))
     family = am.Gaussian(2.0, known=False)
     instance = am.Instance(shipped.structure, shipped.means, family)
-    results = am.simulate(instance, [policy], horizon=150, repetitions=1, seed=7)
     told = am.Gaussian(sigma=None)
+    if not policy.supports(instance.structure, told):
+        with pytest.raises(am.ArmatureError, match="sigma is not known"):
+            am.simulate(instance, [policy], horizon=150, repetitions=1)
+        return
+    results = am.simulate(instance, [policy], horizon=150, repetitions=1, seed=7)
     bandit = am.Bandit(policy, instance.structure, told, seed=7, horizon=150)
     rewards, seen = make_rewards(instance.means, 7, 0), {}
     for t in range(1, 151):

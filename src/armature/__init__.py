@@ -7,6 +7,7 @@ from armature._compile import kernel
 from armature.bandit import Bandit
 from armature.bounds import Alternative, Game, LowerBound, lower_bound, solve_game
 from armature.errors import ArmatureError
+from armature.evidence import Evidence
 from armature.explanation import Explanation
 from armature.families import (
     Bernoulli,
@@ -23,7 +24,9 @@ from armature.online.probabilities import Probabilities
 from armature.online.tickets import Decision
 from armature.policies import (
     CATSE,
+    IDS,
     IMED,
+    IMEDUB,
     KLUCB,
     MINTS,
     OSSB,
@@ -32,6 +35,7 @@ from armature.policies import (
     Challenger,
     CompiledPolicy,
     EndOfOptimism,
+    Guarded,
     History,
     LinUCB,
     Policy,
@@ -43,6 +47,7 @@ from armature.policies import (
     SPLambda,
     StructuredUCB,
     ThompsonSampling,
+    UnimodalThompson,
 )
 from armature.simulation import Paired, Results, simulate
 from armature.structures import (
@@ -72,7 +77,9 @@ __version__ = "0.2.0"
 
 __all__ = [
     "CATSE",
+    "IDS",
     "IMED",
+    "IMEDUB",
     "KLUCB",
     "MINTS",
     "OSSB",
@@ -91,6 +98,7 @@ __all__ = [
     "Concave",
     "Decision",
     "EndOfOptimism",
+    "Evidence",
     "Explanation",
     "Exponential",
     "Family",
@@ -98,6 +106,7 @@ __all__ = [
     "Formulas",
     "Game",
     "Gaussian",
+    "Guarded",
     "History",
     "Instance",
     "Intersection",
@@ -129,6 +138,7 @@ __all__ = [
     "ThompsonSampling",
     "Unconstrained",
     "Unimodal",
+    "UnimodalThompson",
     "UnimodalTree",
     "Union",
     "__version__",

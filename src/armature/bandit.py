@@ -13,7 +13,8 @@ import numpy.typing as npt
 from armature.decisions import checked_count, checked_policy, make_decisions
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
 from armature.errors import ArmatureError, check_kind
-from armature.explanation import Explanation, explain
+from armature.evidence import Evidence
+from armature.explanation import Explanation, evidence_of, explain
 from armature.families import Family, Gaussian
 from armature.files import read_text, write_text
 from armature.online.arms import RETIRED, Arms, Retired
@@ -234,6 +235,20 @@ class Bandit:
             self._outstanding.tickets.issue(names[place])
         return names[chosen]
 
+    def ask_with_probability(self, *, exclude: Sequence[Arm] = ()) -> tuple[Arm, float | None]:
+        """What `ask` gives, and with which probability it did.
+
+        That is None where the policy draws its decisions, for it would have to be estimated
+        (`probabilities`).
+        """
+        arm, probability = self._chooser.next_with_probability(self._seen(), self._allowed(exclude))
+        self._outstanding.expect(arm)
+        return self._setting.arms.names[arm], probability
+
+    def expect(self, arm: Arm) -> None:
+        """Count a pull that somebody else has decided on as pending; the policy is not asked."""
+        self._outstanding.expect(self._setting.arms.live_place(arm))
+
     def _ask(self, allowed: Open, ids: bool) -> Any:
         history = self._seen()
         if not ids:
@@ -339,6 +354,10 @@ class Bandit:
         self._outstanding.close(number, None)
         return "cancelled"
 
+    def check_reward(self, arm: Arm, reward: Any) -> None:
+        """Refuse what `tell` would refuse, with the same sentence; nothing changes."""
+        self._checked(arm, reward)
+
     def _checked(self, arm: Arm, reward: Any) -> tuple[int, float]:
         """The place of an arm, and what the policy is given for the reward."""
         place = self._setting.arms.place(arm)
@@ -443,6 +462,22 @@ class Bandit:
     def explain(self) -> Explanation:
         """What the policy believes, and what it does next and why; print it, or read its fields."""
         return explain(self._decisions, self._setting.arms, self._goal, self.floor)
+
+    def evidence(self, delta: float | None = None) -> Evidence:
+        """How well the structure fits what was told: print it, read its fields, or `to_json()`.
+
+        If the structure is true, the evidence against it ever reaches its threshold, ln(1 / delta),
+        with probability at most delta, whichever policy chooses and whenever one looks. Without
+        `delta`: that of a `Guarded` policy, or 0.01.
+
+        >>> from armature.policies import Challenger
+        >>> from armature.structures import Monotone
+        >>> bandit = Bandit(Challenger(), Monotone(2))
+        >>> bandit.tell([0, 1] * 50, [2.0, 0.0] * 50)
+        >>> bandit.evidence().refuted
+        True
+        """
+        return evidence_of(self._decisions, self.arms, delta)
 
     def to_json(self) -> str:
         """Everything that the next decisions depend on, for `from_json`."""

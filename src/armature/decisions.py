@@ -162,6 +162,7 @@ class CompiledDecisions(Decisions):
         self.model = make_model(structure, family, policy.oracles)
         self.stream = make_stream(seed, repetition, DECISIONS)
         self._kernel, self._updating, self._saved = policy.choose, policy.update, policy.saved
+        self._reads_history = policy.reads_history
 
     def _choose(self, history: History) -> int:
         return self._kernel(self.state, self._informed_model(), history, self.stream)
@@ -178,7 +179,7 @@ class CompiledDecisions(Decisions):
 
     @property
     def learns_by_itself(self) -> bool:
-        return self._updating is not None
+        return self._updating is not None and not self._reads_history
 
     def moment(self) -> Any:
         arrays = [getattr(self.state, name).copy() for name in self._saved]
@@ -305,6 +306,7 @@ def make_decisions(
     key_of(seed)
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     check_kind(family, Family, "family", "Gaussian()")
+    family.check_arms(structure.n_arms)
     policy.check(structure, family)
     family = family.as_told
     if isinstance(policy, CompiledPolicy):

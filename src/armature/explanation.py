@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from armature.arrays import Floats
 from armature.decisions import Decisions
+from armature.evidence import DELTA, Evidence, doubt_of, evidence
 from armature.families import Family
 from armature.online.arms import Arms
 from armature.online.goal import Goal
@@ -32,6 +34,8 @@ class Explanation:
         evidence: how much more the nearest one with another best arm costs.
         misfit: how far the data are from the structure, as a log-likelihood ratio.
         sigma: the estimate of an unknown standard deviation, which all of this rests on; else None.
+        fit: how well the structure fits, with the evidence against it and its threshold, and when
+            it was dropped, if it was; None where the reward family has no evidence.
     """
 
     summary: str
@@ -45,6 +49,7 @@ class Explanation:
     evidence: float
     misfit: float
     sigma: float | None = None
+    fit: Evidence | None = None
 
     def __str__(self) -> str:
         width = max(5, *(len(str(arm)) for arm in self.arms))
@@ -60,6 +65,8 @@ class Explanation:
         lines += ["", self._fit()]
         if self.sigma is not None:
             lines.append(f"Sigma is not known; the rewards so far say about {self.sigma:.4g}.")
+        if self.fit is not None and self.pulls.any():
+            lines.append(str(self.fit))
         return "\n".join(lines)
 
     def _fit(self) -> str:
@@ -84,7 +91,7 @@ def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Expla
     family, estimated = decisions.informed_family(), decisions.family.as_told.estimated
     belief = _belief(
         decisions.structure, family, history.pulls, history.means, int(history.clock[0])
-    )
+    )._replace(state=getattr(decisions, "state", None))
     unseen = [str(name) for name, n in zip(names, history.pulls, strict=True) if n == 0.0]
     if unseen and policy.starts_with_each_arm:
         summary = f"{policy.name} pulls each arm once first; to come: {', '.join(unseen)}."
@@ -107,6 +114,35 @@ def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Expla
         belief.evidence,
         belief.misfit,
         math.sqrt(family.sub_gaussian_variance) if estimated else None,
+        evidence_of(decisions, names) if decisions.family.has_evidence else None,
+    )
+
+
+def evidence_of(
+    decisions: Decisions, names: Sequence[Hashable], delta: float | None = None
+) -> Evidence:
+    """The evidence against the structure in what a policy has seen.
+
+    Where the policy has dropped the structure: the evidence of then. `delta` is the policy's own
+    where it has one.
+    """
+    policy, history = decisions.policy, decisions.history
+    delta = delta or policy.drops_at or DELTA
+    found = evidence(
+        decisions.structure, decisions.family, history.pulls, history.sums, delta, names
+    )
+    dropped = policy.dropped(getattr(decisions, "state", None))
+    if dropped is None:
+        return found
+    misfit = dropped.log_e + dropped.learning
+    return dataclasses.replace(
+        found,
+        log_e=dropped.log_e,
+        misfit=misfit,
+        learning=dropped.learning,
+        doubt=float(doubt_of.py_func(misfit, len(names))),
+        shares=dropped.shares,
+        dropped=dropped.round,
     )
 
 

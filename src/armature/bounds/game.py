@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
+from armature.bounds.lower_bound import check_fit
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, of_arm
@@ -224,6 +225,7 @@ def solve_game(
         raise ArmatureError(f"epsilon must be a positive finite number; got {epsilon!r}.")
     if rounds < 1:
         raise ArmatureError(f"rounds = {rounds}: at least one round is needed.")
+    check_fit(instance)
     structure, family, best = instance.structure, instance.family, instance.best_arm
     board = Board(instance.means.copy(), np.maximum(instance.gaps, epsilon), best)
     ones = np.ones(instance.n_arms)

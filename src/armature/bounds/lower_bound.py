@@ -103,6 +103,7 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
     """
     if epsilon is not None and not (np.isfinite(epsilon) and epsilon > 0.0):
         raise ArmatureError(f"epsilon must be a positive finite number; got {epsilon!r}.")
+    check_fit(instance)
     gaps = np.maximum(instance.gaps, 0.0 if epsilon is None else epsilon)
     bound = _solve(instance.structure, instance, gaps)
     if isinstance(instance.structure, Unconstrained):
@@ -125,15 +126,28 @@ def without_structure(instance: Instance) -> float:
 
 
 def bound_or_none(instance: Instance) -> LowerBound | None:
-    """The lower bound, or None and a warning where it can't be computed.
+    """The lower bound; None where the structure is wrong, and, with a warning, if it is not found.
 
     For tables and pictures of results, which are worth having without it.
     """
+    if not instance.fits:
+        return None
     try:
         return lower_bound(instance)
     except ArmatureError as error:
         warnings.warn(f"no lower bound is shown: {error}", stacklevel=2)
         return None
+
+
+def check_fit(instance: Instance) -> None:
+    """Refuse an instance whose means are not in its structure: nothing is known of its regret."""
+    violation = instance.violation
+    if violation is not None:
+        name = type(instance.structure).__name__
+        raise ArmatureError(
+            f"there is no lower bound for a structure that is wrong: the means are not in {name}, "
+            f"as {violation}. Ask for that of the means in Unconstrained({instance.n_arms})."
+        )
 
 
 def _solve(structure: Structure, instance: Instance, gaps: Floats) -> LowerBound:

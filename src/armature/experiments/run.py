@@ -195,6 +195,7 @@ def description_of(experiment: Experiment, policies: Sequence[Policy]) -> dict[s
         "structure": describe(STRUCTURES, instance.structure),
         "family": describe(FAMILIES, instance.family),
         "means": instance.means.tolist(),
+        **({} if instance.strict else {"strict": False}),
         "policies": [describe(POLICIES, policy) for policy in policies],
         "horizon": experiment.horizon,
         "repetitions": experiment.repetitions,

@@ -12,7 +12,8 @@
 `means` may be left out for a linear structure with `theta`, or say { n_arms = 10, best = 1.0,
 gap = 0.5 }: one arm in the middle is better than all others by a gap. The number of arms follows
 from the means; the other keys of a structure are the arguments of its class. Without a family,
-rewards are Gaussian with sigma 1. What makes an experiment of it (`experiment.py`) is written above
+rewards are Gaussian with sigma 1. With `strict = false` the means need not be in the structure (a
+problem in which it is wrong). What makes an experiment of it (`experiment.py`) is written above
 the first section or in a section [experiment] anywhere. The file is UTF-8 on every machine.
 """
 
@@ -39,7 +40,7 @@ from armature.errors import ArmatureError
 from armature.files import read_text
 from armature.instance import Instance
 
-KEYS = ("title", "means", "theta", "structure", "family")
+KEYS = ("title", "means", "theta", "strict", "structure", "family")
 MOST_ARMS = 1_000_000
 EXPERIMENT_KEYS = ("horizon", "repetitions", "seed", "policies", "sweep")
 
@@ -127,18 +128,19 @@ def parse_instance_table(table: dict[str, Any], allow: Allowed = ()) -> Instance
     arguments = as_table(STRUCTURES, "structure", table["structure"])
     family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
     means = _means(table, arguments)
-    arguments = _with_arms(arguments, len(means), "structure", allow)
-    return Instance(build(STRUCTURES, "structure", arguments, allow), means, family)
+    arguments = with_arms(arguments, len(means), "structure", allow)
+    structure = build(STRUCTURES, "structure", arguments, allow)
+    return Instance(structure, means, family, strict=table.get("strict", True))
 
 
-def _with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
+def with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
     """A structure's table with the number of arms, and those of the structures inside of it."""
 
     def fill(key: str, value: Any) -> Any:
         if isinstance(value, list):
             return [fill(key, item) for item in value]
         if isinstance(value, dict) and "kind" in value:
-            return _with_arms(value, n_arms, f"{section}.{key}", allow)
+            return with_arms(value, n_arms, f"{section}.{key}", allow)
         return value
 
     filled = {key: fill(key, value) for key, value in table.items()}

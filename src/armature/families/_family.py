@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, overload
 import numpy as np
 import numpy.typing as npt
 
+from armature._compile import Kernel
 from armature.arrays import Floats
 from armature.errors import ArmatureError
 from armature.families._formulas import Formulas, addresses
@@ -100,6 +101,9 @@ class Family:
 
     convex: ClassVar[bool] = True
     formulas: ClassVar[Formulas]
+    # (p, n, total): the log-likelihood of n rewards of that total at their own mean, less the log
+    # of their marginal likelihood under a prior fixed in advance; None: no evidence can be had
+    learning_cost: ClassVar[Kernel[[float, float, float], float] | None] = None
     gaussian: ClassVar[bool] = False  # whether compiled code has the formulas in place
 
     @classmethod
@@ -147,6 +151,11 @@ class Family:
     def estimated(self) -> bool:
         """Whether policies have to estimate the parameter."""
         return False
+
+    @property
+    def has_evidence(self) -> bool:
+        """Whether there is evidence for or against structures: all that `learning_cost` takes."""
+        return self.learning_cost is not None and not self.as_told.estimated
 
     @property
     def as_told(self) -> Family:

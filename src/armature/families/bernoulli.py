@@ -15,6 +15,7 @@ from armature.arrays import Floats
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_of_log
+from armature.families.mixtures import log_factorial, log_gamma_half
 from armature.limits import checked_scales
 from armature.streams import Source, Stream, next_gamma
 
@@ -40,6 +41,8 @@ def divergence(p: float, x: float, y: float) -> float:
         return -math.log1p(-y / p)
     if x >= p:
         return -math.log(y / p)
+    if p == 1.0:  # which saves six divisions
+        return excess(x, y, y - x) + excess(1.0 - x, 1.0 - y, x - y)
     return excess(x / p, y / p, (y - x) / p) + excess((p - x) / p, (p - y) / p, (x - y) / p)
 
 
@@ -129,6 +132,16 @@ def posterior(p: float, pulls: float, total: float, stream: Stream) -> float:
     return p * (a / (a + b))
 
 
+@kernel
+def learning_cost(p: float, n: float, total: float) -> float:
+    """Prior: Jeffreys's, Beta(1/2, 1/2)."""
+    if n <= 0.0:
+        return 0.0
+    ones = total / p
+    found = log_gamma_half(ones) + log_gamma_half(max(n - ones, 0.0))
+    return math.log(math.pi) + log_factorial(n) - found
+
+
 @dataclass(frozen=True)
 class Bernoulli(Family):
     """Rewards that are `scale` with probability `mean` / `scale` and otherwise 0.
@@ -169,6 +182,7 @@ class Bernoulli(Family):
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
+    learning_cost: ClassVar = learning_cost
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", checked_scales(self.scale, "scale"))

@@ -13,6 +13,7 @@ from armature.families._formulas import Formulas
 from armature.families.bernoulli import (
     curvature,
     divergence,
+    learning_cost,
     lower,
     posterior,
     slope,
@@ -67,8 +68,10 @@ class Bounded(Family):
 
     Parameters
     ----------
-    low, high : float
-        The ends of the interval, low < high, from -1e30 to 1e30. Both can be rewards, and means.
+    low : float
+        The lower end of the interval, at least -1e30. It can be a reward, and a mean.
+    high : float
+        The upper end, above `low` and at most 1e30, likewise.
 
     Guarantee
     ---------
@@ -94,6 +97,7 @@ class Bounded(Family):
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
+    learning_cost: ClassVar = learning_cost  # a bound, which is what evidence needs
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):

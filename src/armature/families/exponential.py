@@ -14,6 +14,13 @@ from armature.arrays import Floats
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_inverse_above, excess_inverse_below
+from armature.families.mixtures import (
+    HALF_LOG_PI,
+    SCALES,
+    log_gamma_half,
+    log_sum,
+    log_weight,
+)
 from armature.streams import Source, Stream, next_gamma
 
 
@@ -67,6 +74,21 @@ def posterior(p: float, pulls: float, total: float, stream: Stream) -> float:
     return total / next_gamma(stream, pulls)
 
 
+@kernel
+def learning_cost(p: float, n: float, total: float) -> float:
+    """Prior: one over the mean is Gamma(1/2) times a scale from 4^-15 to 4^15."""
+    if n <= 0.0:
+        return 0.0
+    if total <= 0.0:
+        return math.inf
+    found = -math.inf
+    for i in range(1 - SCALES, SCALES):
+        rate = 4.0**i
+        spread = 0.5 * math.log1p(total / rate) + n * math.log1p(rate / total)
+        found = log_sum(found, log_weight(abs(i)) - math.log(1.5) - spread)
+    return HALF_LOG_PI - log_gamma_half(n) - found
+
+
 @dataclass(frozen=True)
 class Exponential(Family):
     """Exponentially distributed rewards with the given positive mean.
@@ -98,6 +120,7 @@ class Exponential(Family):
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
+    learning_cost: ClassVar = learning_cost
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

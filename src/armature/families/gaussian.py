@@ -15,6 +15,7 @@ from armature.arrays import Floats
 from armature.errors import ArmatureError
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
+from armature.families.mixtures import SCALES, log_sum, log_weight
 from armature.limits import LARGEST, SMALLEST, checked_scales
 from armature.streams import Source, Stream, next_unit, normal_quantile
 
@@ -83,6 +84,21 @@ def variance(p: float, x: float) -> float:
     return p
 
 
+@kernel
+def learning_cost(p: float, n: float, total: float) -> float:
+    """Prior: the mean over sigma is normal about 0, of a standard deviation from 1 to 4^15."""
+    if n <= 0.0:
+        return 0.0
+    z = total / n / math.sqrt(p)
+    found = -math.inf
+    square = 1.0
+    for i in range(SCALES):
+        cost = 0.5 * math.log1p(n * square) + 0.5 * z * (z / (square + 1.0 / n))
+        found = log_sum(found, log_weight(i) - cost)
+        square *= 16.0
+    return -found
+
+
 @dataclass(frozen=True)
 class Gaussian(Family):
     """Normal rewards: any mean, standard deviation `sigma`.
@@ -128,6 +144,7 @@ class Gaussian(Family):
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw_gaussian, posterior_gaussian
     )
+    learning_cost: ClassVar = learning_cost
 
     def __post_init__(self) -> None:
         if not isinstance(self.known, (bool, np.bool_)):

@@ -14,6 +14,13 @@ from armature.arrays import Floats
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_inverse_above, excess_inverse_below
+from armature.families.mixtures import (
+    HALF_LOG_PI,
+    SCALES,
+    log_gamma_half,
+    log_sum,
+    log_weight,
+)
 from armature.streams import Source, Stream, more_units, next_gamma
 
 LARGE_MEAN = 10.0  # from which on rewards are drawn by rejection
@@ -122,6 +129,20 @@ def posterior(p: float, pulls: float, total: float, stream: Stream) -> float:
     return next_gamma(stream, 0.5 + total) / pulls
 
 
+@kernel
+def learning_cost(p: float, n: float, total: float) -> float:
+    """Prior: the mean is Gamma(1/2) times a scale from 1 to 4^15."""
+    if n <= 0.0:
+        return 0.0
+    found = -math.inf
+    rate = 1.0
+    for i in range(SCALES):
+        spread = 0.5 * math.log1p(n / rate) + total * math.log1p(rate / n)
+        found = log_sum(found, log_weight(i) - spread)
+        rate *= 0.25
+    return HALF_LOG_PI - log_gamma_half(total) - found
+
+
 @dataclass(frozen=True)
 class Poisson(Family):
     """Counts with the given mean (0 included: then every reward is 0).
@@ -151,6 +172,7 @@ class Poisson(Family):
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
+    learning_cost: ClassVar = learning_cost
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from armature.arrays import Floats
 from armature.families import Family
@@ -23,3 +23,13 @@ class Belief(NamedTuple):
     leader: int  # the best arm of these
     misfit: float  # the cost of the projection: how far the data are from M
     evidence: float  # how much more the nearest means with another best arm cost
+    state: Any = None  # the policy's
+
+
+class Dropped(NamedTuple):
+    """When and why a policy has dropped the structure (see `armature.evidence`)."""
+
+    round: int
+    log_e: float
+    learning: float
+    shares: Floats  # each arm's part of the misfit

@@ -16,7 +16,7 @@ from armature.policies.records import History
 from armature.structures import Structure
 
 if TYPE_CHECKING:
-    from armature.policies._explanation import Belief
+    from armature.policies._explanation import Belief, Dropped
 
 
 class Problem(NamedTuple):
@@ -35,7 +35,9 @@ class Policy(abc.ABC):
     * `needs_horizon`: whether it must know how many rounds there will be;
     * `starts_with_each_arm`: whether every arm is pulled once, in order, before it is asked;
     * `tells_exploration_apart`: whether it says which of its rounds are exploration;
-    * `ignores_numbering`: whether renumbering the arms renumbers its decisions, but for ties.
+    * `ignores_numbering`: whether renumbering the arms renumbers its decisions, but for ties;
+    * `drops_at`: with which probability at most it ever drops a structure that is true; None: it
+      never drops any.
 
     To write your own, see `PythonPolicy` and `CompiledPolicy`.
     """
@@ -47,6 +49,7 @@ class Policy(abc.ABC):
     starts_with_each_arm: ClassVar[bool] = True
     tells_exploration_apart: ClassVar[bool] = False
     ignores_numbering: ClassVar[bool] = False
+    drops_at: ClassVar[float | None] = None
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:
@@ -128,6 +131,10 @@ class Policy(abc.ABC):
             f"looks best so far."
         )
 
+    def dropped(self, state: Any) -> Dropped | None:
+        """When and why it has dropped the structure, if it has: most policies never do."""
+        return None
+
 
 @dataclasses.dataclass(frozen=True)
 class CompiledPolicy(Policy):
@@ -141,11 +148,13 @@ class CompiledPolicy(Policy):
 
     `saved` names the fields of the state that the next decisions depend on. `oracles` names those
     that it calls through the model: the entries of `armature.structures.records.Oracle`. `stream`
-    is a source of random numbers (`armature.streams`).
+    is a source of random numbers (`armature.streams`). `reads_history` says of an `update` that the
+    history tells it all: it may be given the rewards of the past as sums, and go on from there.
     """
 
     oracles: ClassVar[tuple[str, ...]] = ()
     saved: ClassVar[tuple[str, ...]] = ()
+    reads_history: ClassVar[bool] = False
     choose: ClassVar[Kernel[..., int]]
     update: ClassVar[Kernel[..., None] | None] = None
 

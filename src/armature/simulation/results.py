@@ -103,6 +103,7 @@ def about_runs(
         "structure": spelled_out(STRUCTURES, instance.structure),
         "family": spelled_out(FAMILIES, instance.family),
         "means": instance.means.tolist(),
+        **({} if instance.strict else {"strict": False}),
         "policies": [spelled_out(POLICIES, policy) for policy in policies],
         "horizon": int(horizon),
         "repetitions": int(repetitions),
@@ -259,6 +260,7 @@ class Results:
             build(STRUCTURES, "structure", about["structure"], allow),
             about["means"],
             build(FAMILIES, "family", about["family"], allow),
+            strict=about.get("strict", True),
         )
         policies = tuple(
             build(POLICIES, "policy", p, allow).with_horizon(about["horizon"])

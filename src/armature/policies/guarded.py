@@ -1,0 +1,374 @@
+"""Any generic policy, insured against a wrong structure."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armature._compile import Kernel, kernel
+from armature.arrays import Floats
+from armature.errors import ArmatureError, check_kind
+from armature.evidence import DELTA, doubt_of
+from armature.families import Family
+from armature.families.kernels import divergence, of_arm, upper, weighted_divergence
+from armature.families.learning import learning_address, no_evidence, total_learning_cost
+from armature.policies._explanation import Belief, Dropped
+from armature.policies._options import check_number
+from armature.policies._policy import CompiledPolicy, Policy
+from armature.policies.challenger import Challenger
+from armature.policies.imed import IMEDState
+from armature.policies.imed import choose as choose_by_imed
+from armature.policies.records import History, argmax, mark_exploration
+from armature.streams import Stream
+from armature.structures import Structure
+from armature.structures.model import Model, projection
+
+DROPPED, LOG_E, LEARNING, LAST = range(4)  # of `GuardedState.verdict`
+GROWTH = 0.1  # of the audit's level with ln t: no arm is forgotten for ever
+CONFLICT = 0.25  # the share of ln t at which an arm contradicts the leader
+
+
+USUAL = Challenger()
+
+
+class GuardOptions(NamedTuple):
+    """The guard's options as its kernels see them, and where the family's learning cost is."""
+
+    threshold: float
+    audit: float
+    doubt: float
+    costs: int
+
+
+class GuardedState(NamedTuple):
+    """The state of the policy inside, and what the guard has found."""
+
+    inner: Any
+    fitted: Floats  # the projection
+    verdict: Floats  # when the structure was dropped (0: not yet), log E and learning then; misfit
+    shares: Floats  # each arm's part of the misfit when it was dropped
+    options: GuardOptions
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not the guard's is the policy's: so that its arrays are saved by their names."""
+        return getattr(self.inner, name)
+
+
+@kernel
+def to_be_audited(state: GuardedState, model: Model, history: History, j: int) -> int:
+    """The arm of which its own rewards say least that it is worse than the leader j; -1: none."""
+    N = history.pulls
+    mu = history.means
+    log = math.log(history.clock[0] + 1.0)
+    bar = upper(of_arm(model.family, j), mu[j], log / N[j])
+    least = state.options.audit + GROWTH * log
+    chosen = -1
+    for k in range(N.size):
+        if k == j:
+            continue
+        against = 0.0
+        if mu[k] < bar:
+            against = N[k] * divergence(of_arm(model.family, k), mu[k], bar)
+        if against < least:
+            least = against
+            chosen = k
+    return chosen
+
+
+@kernel
+def is_contradicted(model: Model, history: History, j: int) -> bool:
+    """Whether some arm's own mean is clearly above the leader's."""
+    mu = history.means
+    log = math.log(history.clock[0] + 1.0)
+    bar = upper(of_arm(model.family, j), mu[j], CONFLICT * log / history.pulls[j])
+    return bool(mu[argmax(mu)] > bar)
+
+
+@kernel
+def guard(state: GuardedState, model: Model, history: History, stream: Stream) -> int:
+    """The arm that the guard asks for; -1: it leaves the choice to the policy."""
+    if state.verdict[DROPPED] > 0.0:
+        return choose_by_imed(IMEDState(0.0), model, history, stream)
+    misfit = projection(model, history.means, history.pulls, state.fitted)
+    state.verdict[LAST] = misfit
+    j = argmax(state.fitted)
+    doubtful = doubt_of(misfit, history.pulls.size) > state.options.doubt
+    if doubtful or is_contradicted(model, history, j):
+        j = argmax(history.means)
+        arm = choose_by_imed(IMEDState(0.0), model, history, stream)
+    else:
+        arm = to_be_audited(state, model, history, j)
+    if arm >= 0 and arm != j:
+        mark_exploration(history)
+    return arm
+
+
+@kernel
+def watch(state: GuardedState, model: Model, history: History, arm: int, reward: float) -> None:
+    """Drop the structure if the evidence is in, from rewards that came and none that is awaited.
+
+    The last misfit of `guard` says whether it is worth a look: not to look is never wrong.
+    """
+    verdict = state.verdict
+    if verdict[DROPPED] > 0.0 or not verdict[LAST] > state.options.threshold:
+        return
+    N = history.pulls
+    for k in range(N.size):
+        if N[k] == 0.0:
+            return
+    misfit = projection(model, history.means, N, state.fitted)
+    learning = total_learning_cost(state.options.costs, model.family, N, history.sums)
+    if learning < math.inf and misfit - learning >= state.options.threshold:
+        verdict[DROPPED] = history.clock[0]
+        verdict[LOG_E] = misfit - learning
+        verdict[LEARNING] = learning
+        for k in range(N.size if misfit < math.inf else 0):
+            own = of_arm(model.family, k)
+            state.shares[k] = weighted_divergence(own, N[k], history.means[k], state.fitted[k])
+
+
+@functools.cache
+def guarded_choose(choose: Kernel[..., int]) -> Kernel[..., int]:
+    """The kernel that chooses: the guard's, around a policy's."""
+
+    def guarded(state: Any, model: Any, history: Any, stream: Any) -> int:
+        arm = guard(state, model, history, stream)
+        if arm >= 0:
+            return arm
+        return choose(state.inner, model, history, stream)
+
+    return kernel(guarded)
+
+
+@functools.cache
+def guarded_update(update: Kernel[..., None] | None) -> Kernel[..., None]:
+    """The kernel that takes in rewards: the policy's, if it has one, and the guard's."""
+    if update is None:
+        return watch
+
+    def guarded(state: Any, model: Any, history: Any, arm: int, reward: float) -> None:
+        update(state.inner, model, history, arm, reward)
+        watch(state, model, history, arm, reward)
+
+    return kernel(guarded)
+
+
+@dataclass(frozen=True)
+class Guarded(CompiledPolicy):
+    """The same policy, insured against a wrong structure: it watches, audits, and drops it.
+
+    A policy that trusts a structure which is wrong can settle on a bad arm for ever. The guard lets
+    the policy choose, but for four things. Let pr be the projection of the means onto M, j its best
+    arm, `misfit` its cost, and b the upper confidence bound of arm j at level ln t.
+
+    1. *Dropping.* When the evidence against the structure (`armature.evidence`) reaches 1 / delta,
+       the structure is dropped for good: all data are kept, and `IMED`, which needs no structure,
+       goes on. If the structure is true, this ever happens with probability at most delta.
+    2. *Doubt.* While the misfit is so large that it would have a probability below `doubt` at a
+       time fixed in advance (Chernoff's bound for half a chi-squared variable of K degrees of
+       freedom), `IMED` chooses as well, without prejudice.
+    3. *Conflict.* So it does while the own mean of some arm is above the leader's upper confidence
+       bound at level (ln t) / 4.
+    4. *Audit.* Else, if the own rewards of some arm k have not yet shown that it is worse than the
+       leader, N_k d(mean_k, b) < audit + (ln t) / 10, the one of which they say it least is pulled.
+       Where there is no such arm, the policy chooses.
+
+    The audit is the premium: what is paid where the structure is true. `docs/safety.md` has what
+    each setting of it costs, and what it covers.
+
+    Parameters
+    ----------
+    policy : Policy
+        What chooses as long as the structure stands: any policy that asks the structure's oracles.
+    delta : float
+        The probability of ever dropping a structure that is true, between 0 and 1.
+    audit : float
+        How sure one wants to be of every arm alone, at least 0: the dial between premium and cover.
+    doubt : float
+        The level of the test that sets the structure aside for a round, from 0 (never) to 1.
+
+    Guarantee
+    ---------
+    A true structure is dropped with probability at most `delta`, whatever the policy, the means and
+    the horizon; the proof is in `armature.evidence`. About regret nothing is proved. One projection
+    a round beside what the policy does; O(K) a round after the structure was dropped.
+
+    >>> import armature as am
+    >>> wrong = am.Instance(am.Monotone(3), [0.9, 0.1, 0.5], strict=False)
+    >>> results = am.simulate(wrong, [am.Challenger(), am.Guarded()], horizon=2000, repetitions=8)
+    >>> results.names
+    ('Challenger', 'Guarded(Challenger)')
+    >>> results.paired("Guarded(Challenger)", "Challenger").high < 0.0  # clearly less regret
+    True
+
+    References
+    ----------
+    None: this docstring defines it. The inequality is that of Ville (1939), "Étude critique de la
+    notion de collectif"; IMED is by Honda and Takemura (2015).
+    """
+
+    policy: Policy = USUAL
+    delta: float = DELTA
+    audit: float = 1.0
+    doubt: float = 0.1
+
+    def __post_init__(self) -> None:
+        check_kind(self.policy, Policy, "policy", "Challenger()")
+        _check_generic(self.policy)
+        check_number(self, "delta", high=0.5, what="a probability", above=True)
+        check_number(self, "audit")
+        check_number(self, "doubt", high=1.0, what="a probability")
+
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        return cls(), cls(delta=0.1, audit=0.0, doubt=0.0)
+
+    @property
+    def name(self) -> str:
+        """The policy inside, and the guard's options that are not the default."""
+        options = [
+            f"{field.name}={getattr(self, field.name)!r}"
+            for field in dataclasses.fields(self)
+            if field.name != "policy" and getattr(self, field.name) != field.default
+        ]
+        return f"Guarded({', '.join([self.policy.name, *options])})"
+
+    # What the policy inside promises, the guarded one does.
+
+    @property
+    def inner(self) -> CompiledPolicy:
+        """The policy inside."""
+        assert isinstance(self.policy, CompiledPolicy)
+        return self.policy
+
+    @property
+    def oracles(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(dict.fromkeys((*self.inner.oracles, "project")))
+
+    @property
+    def saved(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("verdict", "shares", *self.inner.saved)
+
+    @property
+    def choose(self) -> Kernel[..., int]:  # type: ignore[override]
+        return guarded_choose(self.inner.choose)
+
+    @property
+    def update(self) -> Kernel[..., None]:  # type: ignore[override]
+        return guarded_update(self.inner.update)
+
+    @property
+    def reads_history(self) -> bool:  # type: ignore[override]
+        return self.inner.update is None or self.inner.reads_history
+
+    @property
+    def needs_horizon(self) -> bool:  # type: ignore[override]
+        return self.inner.needs_horizon
+
+    @property
+    def tells_exploration_apart(self) -> bool:  # type: ignore[override]
+        return self.inner.tells_exploration_apart
+
+    def with_horizon(self, horizon: int | None) -> Policy:
+        return dataclasses.replace(self, policy=self.policy.with_horizon(horizon))
+
+    def _objection(self, structure: Structure, family: Family) -> str | None:
+        if not family.has_evidence:
+            return no_evidence(family)
+        return self.inner._objection(structure, family)
+
+    def init(self, structure: Structure, family: Family) -> GuardedState:
+        K = structure.n_arms
+        return GuardedState(
+            inner=self.inner.init(structure, family),
+            fitted=np.zeros(K),
+            verdict=np.zeros(4),
+            shares=np.zeros(K),
+            options=GuardOptions(
+                threshold=math.log(1.0 / self.delta),
+                audit=self.audit,
+                doubt=self._log_doubt,
+                costs=learning_address(family),
+            ),
+        )
+
+    @property
+    def drops_at(self) -> float:  # type: ignore[override]
+        return self.delta
+
+    def dropped(self, state: Any) -> Dropped | None:
+        if state.verdict[DROPPED] == 0.0:
+            return None
+        return Dropped(
+            round=int(state.verdict[DROPPED]),
+            log_e=float(state.verdict[LOG_E]),
+            learning=float(state.verdict[LEARNING]),
+            shares=state.shares.copy(),
+        )
+
+    def explain(self, belief: Belief) -> str:
+        """Which of the four it is that decides next."""
+        mu, j, best = belief.means, belief.leader, int(np.argmax(belief.means))
+        if belief.state is not None and belief.state.verdict[DROPPED] > 0.0:
+            return (
+                f"{self.name} has dropped the structure, and IMED goes on without it: arm {best} "
+                "has the best mean so far."
+            )
+        if doubt_of.py_func(belief.misfit, mu.size) > self._log_doubt:
+            return (
+                f"{self.name} sets the structure aside in this round, as the data fit it badly: "
+                f"IMED chooses. Arm {best} has the best mean, arm {j} the best fitted one."
+            )
+        log = math.log(belief.rounds + 1.0)
+        bar, high = (
+            float(np.asarray(belief.family.upper(mu, part * log / belief.pulls))[j])
+            for part in (CONFLICT, 1.0)
+        )
+        if mu[best] > bar:
+            return (
+                f"{self.name} asks IMED in this round, as the data contradict the structure: arm "
+                f"{best} has the best mean, arm {j} the best fitted one."
+            )
+        bars = belief.family.clipped(np.full_like(mu, high))
+        short = np.asarray(belief.family.divergence(np.minimum(mu, bars), bars))
+        against = belief.pulls * np.where(bars < high, math.inf, short)
+        against[j] = math.inf
+        k = int(np.argmin(against))
+        if against[k] < self.audit + GROWTH * log:
+            return (
+                f"{self.name} audits arm {k}: its own rewards, {belief.pulls[k]:.0f} of them, do "
+                f"not show yet that it is worse than arm {j}, which leads."
+            )
+        return self.policy.explain(belief)
+
+    @property
+    def _log_doubt(self) -> float:
+        return math.log(1.0 / self.doubt) if self.doubt > 0.0 else math.inf
+
+
+def _check_generic(policy: Policy) -> None:
+    """Refuse what has nothing to be insured, or can't be interrupted."""
+    name = type(policy).__name__
+    if isinstance(policy, Guarded):
+        raise ArmatureError(f"{policy.name} is guarded already: one guard is enough.")
+    if not isinstance(policy, CompiledPolicy):
+        raise ArmatureError(
+            f"{name} is written in plain Python, and a guard is for policies made of kernels "
+            "(`CompiledPolicy`), such as Challenger."
+        )
+    if policy.structures is not None:
+        only = " or ".join(cls.__name__ for cls in policy.structures)
+        raise ArmatureError(
+            f"{name} is made for {only} structures and counts on every arm being its own choice: "
+            "guard a policy for all structures, such as Challenger."
+        )
+    if not policy.oracles:
+        raise ArmatureError(
+            f"{name} uses no structure, so that a wrong one does it no harm: there is nothing to "
+            "guard. Guard a policy that does, such as Challenger."
+        )

@@ -1,0 +1,1 @@
+"""What a wrong structure costs, with a guard and without: `python -m studies.guard`."""

@@ -1,0 +1,86 @@
+"""Running the study: a file of results for each problem, to go on after an interruption."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from armature import IMED, KLUCB, ArmatureError, Challenger, Guarded, Policy, Results, simulate
+from armature.experiments.folder import claim_folder
+from studies.guard.cases import Case, panel_cases, true_cases, wrong_cases
+from studies.guard.size import Size
+from studies.guard.tables import Study, write_tables
+
+SEED = 1
+DIAL = (0.5, 1.0, 2.0)  # settings of `audit`
+GUARDED = tuple(Guarded(Challenger(), audit=audit) for audit in DIAL)
+ON_WRONG: tuple[Policy, ...] = (Challenger(), KLUCB(), IMED(), *GUARDED)
+ON_TRUE: tuple[Policy, ...] = (Challenger(), *GUARDED)
+
+
+def run_study(out: Path, size: Size, workers: int | None, console: Console) -> Study:
+    """Run what is missing and write the tables and the picture."""
+    claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
+    with Progress(
+        TextColumn("{task.description:<20}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[now]}", markup=False),
+        console=console,
+    ) as progress:
+
+        def run(
+            name: str, cases: Sequence[Case], policies: Sequence[Policy], repetitions: int
+        ) -> list[tuple[Case, Results]]:
+            chosen = cases[:: size.every]
+            bar = progress.add_task(name, total=len(chosen), now="")
+            found = []
+            for case in chosen:
+                progress.update(bar, now=case.name)
+                path = out / name / f"{re.sub(r'[^a-z0-9.]+', '-', case.name.lower())}.parquet"
+                found.append((case, finished(case, policies, size, repetitions, path, workers)))
+                progress.advance(bar)
+            progress.update(bar, now="")
+            return found
+
+        study = Study(
+            wrong=run("wrong", wrong_cases(), ON_WRONG, size.wrong),
+            panels=run("panels", panel_cases(), ON_TRUE, size.panels),
+            groups=run("groups", true_cases(size.per_group), ON_TRUE, size.repetitions),
+        )
+    write_tables(study, GUARDED, out)
+    return study
+
+
+def finished(
+    case: Case,
+    policies: Sequence[Policy],
+    size: Size,
+    repetitions: int,
+    path: Path,
+    workers: int | None,
+) -> Results:
+    """The results of a problem: those of a file, if the code that is running has made them."""
+    if path.is_file():
+        try:
+            results = Results.load(path)
+        except ArmatureError:  # it is damaged
+            results = None
+        if (
+            results is not None
+            and results.is_current
+            and results.names == tuple(policy.name for policy in policies)
+            and (results.horizon, results.repetitions) == (size.horizon, repetitions)
+        ):
+            return results
+    results = simulate(
+        case.instance, policies, size.horizon, repetitions, seed=SEED, workers=workers
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    results.save(path)
+    return results
