@@ -142,7 +142,7 @@ def test_a_dropped_structure() -> None:
     found = bandit.evidence()
     assert found.dropped == rounds
     assert found.log_e >= found.threshold == math.log(100.0)
-    assert "x" in found.carriers
+    assert set(found.carriers) == {"y", "z"}  # x was pulled most, and fits best
     assert found.shares.sum() == pytest.approx(found.misfit)
     why = bandit.explain()
     assert "has dropped the structure, and IMED goes on without it: arm 'x'" in why.summary
