@@ -21,7 +21,9 @@ SECTION = re.compile(r"<!-- ([\w-]+) -->\n\n(.*?)\n<!-- end -->", re.DOTALL)
 POLICIES = (
     "Challenger", "ProjectedThompson", "StructuredUCB", "SPk", "IMED", "ThompsonSampling", "KLUCB",
 )  # fmt: skip
-SPECIALISED = ("OSUB", "CATSE", "SparseUCB", "LinUCB", "EndOfOptimism")
+SPECIALISED = (
+    "OSUB", "IMEDUB", "UnimodalThompson", "CATSE", "SparseUCB", "LinUCB", "EndOfOptimism", "IDS",
+)  # fmt: skip
 
 
 def by_structure(cases: pd.DataFrame) -> str:
@@ -46,11 +48,13 @@ def main(folder: Path) -> None:
     }
     path = ROOT / "docs" / "challenger.md"
     path.write_text(fill_in(path.read_text(), sections))
-    path = ROOT / "docs" / "choosing.md"
-    summary = by_structure(pd.read_csv(folder / "cases.csv"))
-    path.write_text(fill_in(path.read_text(), {"by-structure": summary}))
-    for name in ("ratios.png", "failures.png"):
-        shutil.copyfile(folder / name, ROOT / "docs" / "figures" / f"challenger-{name}")
+    if "groups" in sections:
+        path = ROOT / "docs" / "choosing.md"
+        summary = by_structure(pd.read_csv(folder / "cases.csv"))
+        path.write_text(fill_in(path.read_text(), {"by-structure": summary}))
+    for name in ("ratios.png", "failures.png", "shares.png"):
+        if (folder / name).is_file():
+            shutil.copyfile(folder / name, ROOT / "docs" / "figures" / f"challenger-{name}")
 
 
 if __name__ == "__main__":

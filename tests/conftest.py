@@ -1,3 +1,6 @@
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -21,3 +24,13 @@ def n_problems(request: pytest.FixtureRequest) -> int:
 def rng(request: pytest.FixtureRequest) -> np.random.Generator:
     """A generator of its own for each test, the same in every run."""
     return np.random.default_rng(sum(request.node.nodeid.encode()))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Any]:
+    """A PostgreSQL of this session's own."""
+    from serving import Postgres
+
+    server = Postgres()
+    yield server
+    server.stop()

@@ -37,7 +37,7 @@ PROBLEMS = (
 class Course:
     """What was measured in each part of a run."""
 
-    ask: list[float] = field(default_factory=list)  # seconds for each arm that was asked for
+    ask: list[float] = field(default_factory=list)  # processor's seconds for each arm asked for
     tell: list[float] = field(default_factory=list)  # for each reward or cancellation
     saved: list[int] = field(default_factory=list)  # letters of JSON at the part's end
     memory: list[int] = field(default_factory=list)  # bytes of the process
@@ -65,9 +65,9 @@ class Twins:
             options["exclude"] = excluded.tolist()
         if rng.random() < 0.3:
             options["ids"] = True
-        start = time.perf_counter()
+        start = time.thread_time()
         answers = self.steady.ask(n, **options)
-        self.asking += time.perf_counter() - start
+        self.asking += time.thread_time() - start
         self.asked += n
         if self.moved.ask(n, **options) != answers:
             raise AssertionError(f"the resumed bandit decides differently after {self.asked} asks")
@@ -80,9 +80,9 @@ class Twins:
         by_id = isinstance(one, am.Decision)
         arm = one.arm if by_id else one
         reward, lost = float(rng.normal(self.instance.means[arm])), rng.random() < 0.2
-        start = time.perf_counter()
+        start = time.thread_time()
         settle(self.steady, one.id if by_id else None, arm, None if lost else reward)
-        self.telling += time.perf_counter() - start
+        self.telling += time.thread_time() - start
         self.told += 1
         settle(self.moved, one.id if by_id else None, arm, None if lost else reward)
 

@@ -82,13 +82,14 @@ def test_what_can_not_be_filled_is_refused(tmp_path: Path, monkeypatch: pytest.M
 
 def test_warm_up_compiles_what_ask_and_tell_need() -> None:
     """And changes nothing."""
-    bandit = am.Bandit(am.SPk(), am.Unconstrained(3))
+    bandit = am.Bandit(am.SPk(), am.Unconstrained(3), floor=0.01)
     before = bandit.to_json()
     bandit.warm_up()
     assert bandit.to_json() == before
     count = notice.count
     for _ in range(6):
         bandit.tell(bandit.ask(), 0.5)
+        bandit.tell(bandit.ask(exclude=[0]), 0.5)
     assert notice.count == count
     assert am.Bandit(am.SPk(), am.Unconstrained(3)).ask() == 0
 

@@ -59,6 +59,12 @@ def test_two_equations_that_are_nearly_one() -> None:
     assert finding(problem, solve(problem)) is None
 
 
+def test_curvatures_over_more_orders_of_magnitude_than_there_are_digits() -> None:
+    """A share that is nearly 0 beside weightless ones: one step leaves what it should stay on."""
+    problem = make("concave", "bernoulli", seed=1, t=3514)
+    assert finding(problem, solve(problem)) is None
+
+
 def test_a_weightless_arm_between_uneven_positions() -> None:
     structure = am.Concave(4, [1.3, 13.7, 13.8, 21.7])
     fit = structure.project([0.3, 0.5, 0.3, 0.7], [3.0, 0.0, 3.0, 3.0], am.Gaussian())

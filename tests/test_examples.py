@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.image import imread
 
@@ -60,11 +61,18 @@ def check_picture(path: Path, width: int, height: int) -> None:
 
 
 def test_pricing(tmp_path: Path) -> None:
-    output = run("pricing", tmp_path, "--horizon", "400", "--repetitions", "4")
-    assert output.startswith("One shop after 400 batches:\nChallenger pulls arm")
+    options = ("--horizon", "400", "--repetitions", "4", "--shops", "2")
+    output = run("pricing", tmp_path, *options)
+    assert output.startswith("One shop after 400 visitors, and three months before:\nChallenger ")
     pulls = re.findall(r"^ +\d+\.0 +(\d+) ", output, re.MULTILINE)
     assert len(pulls) == 12
-    assert sum(map(int, pulls)) == 400
+    heard_of = (np.random.default_rng(1).random(400) >= 0.1).sum()
+    assert sum(map(int, pulls)) == 900 + 1200 + 600 + heard_of
+    assert "Each arm gets a share of 0.02 of the decisions at the least." in output
+    lost = re.findall(r"(price|unknown spread|guessed as 20) +(\d+) \+- \d+$", output, re.MULTILINE)
+    most = 400 * 1.91  # the dearest price loses that much with each visitor
+    assert len(lost) == 3
+    assert all(0.0 < float(euros) < most for _, euros in lost)
     check_savings(output, rounding=1.0)
     check_picture(tmp_path / "pricing.png", 1050, 900)
 

@@ -14,6 +14,7 @@ import armature as am
 from armature.testing import check_family, discover
 
 EXAMPLES = [example for cls in discover(am.Family, am) for example in cls.examples()]
+ONE_PARAMETER = [f for f in EXAMPLES if f.n_arms is None and not f.estimated]
 mpmath.mp.dps = 60
 
 
@@ -59,7 +60,7 @@ def means_of(family: am.Family) -> st.SearchStrategy[float]:
     return st.one_of(st.floats(1e-9, 1e-3), st.floats(0.001, 1000.0))
 
 
-@pytest.mark.parametrize("family", EXAMPLES, ids=str)
+@pytest.mark.parametrize("family", ONE_PARAMETER, ids=str)
 @given(data=st.data())
 def test_divergence_has_full_precision(family: am.Family, data: st.DataObject) -> None:
     x = data.draw(means_of(family))
@@ -72,7 +73,7 @@ def test_divergence_has_full_precision(family: am.Family, data: st.DataObject) -
     assert abs(family.divergence(x, y) - exact) <= 1e-14 * exact + mpmath.mpf(1e-300)
 
 
-@pytest.mark.parametrize("family", EXAMPLES, ids=str)
+@pytest.mark.parametrize("family", ONE_PARAMETER, ids=str)
 @given(data=st.data())
 def test_bounds_have_full_precision(family: am.Family, data: st.DataObject) -> None:
     """The exact divergence crosses the level within a few units in the last place of the bound."""
@@ -133,7 +134,7 @@ def test_scalars_and_arrays() -> None:
         (lambda: am.Gaussian("1"), "sigma must be a positive finite number"),
         (
             lambda: am.Bernoulli().divergence(0.5, 1.5),
-            r"y = 1.5 is not a mean of Bernoulli\(scale=1.0\)",
+            r"y = 1.5 is not a mean of Bernoulli\(\)",
         ),
         (lambda: am.Bernoulli().divergence([0.5, -1.0], 0.5), r"x\[1\] = -1 .* in \[0, 1\]"),
         (lambda: am.Exponential().divergence(0.0, 1.0), r"finite numbers in \(0, inf\)"),

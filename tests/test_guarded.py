@@ -130,7 +130,7 @@ def dropped_bandit() -> am.Bandit:
     rng = np.random.default_rng(0)
     while bandit.evidence().dropped is None:
         arm = bandit.ask()
-        bandit.tell(arm, float(rng.normal({"x": 1.5, "y": 0.0, "z": 0.4}[arm], 1.0)))
+        bandit.tell(arm, float(rng.normal({"x": 2.5, "y": 0.0, "z": 0.4}[arm], 1.0)))
         assert bandit.pulls.sum() < 2000
     return bandit
 

@@ -403,6 +403,8 @@ def test_ids_and_arms_side_by_side() -> None:
     bandit = am.Bandit(am.UCB(), am.Unconstrained(2))
     decision = bandit.ask(ids=True)
     refused(bandit, "outstanding without an id: use cancel_by_id", lambda: bandit.cancel(0))
+    refused(bandit, r"has an id: say cancel_by_id\(0\)", lambda: bandit.cancel(decision))
+    refused(bandit, r"has an id: say tell_by_id\(0, ...\)", lambda: bandit.tell(decision, 1.0))
     bandit.tell(0, 1.0)  # of an arm that nobody asked for without an id
     assert bandit.pending.tolist() == [1, 0]
     assert bandit.tell_by_id(decision.id, 3.0) == "applied"
@@ -502,7 +504,7 @@ def test_a_policy_that_learns_by_itself_wants_every_reward() -> None:
     ("history", "complaint"),
     [
         ([("a", 1.0), ("z", 2.0)], "there is no arm 'z'"),
-        ([("a", 1.0), ("b", 0.5)], r"the reward 0.5 can't come from Bernoulli\(scale=1.0\)"),
+        ([("a", 1.0), ("b", 0.5)], "the reward 0.5 can't come from Bernoulli"),
         ([("a", 1.0, 3)], "is not a pair"),
         (["ab"], "is not a pair"),
         (7, "history must be pairs of arm and reward"),
@@ -534,7 +536,8 @@ def test_a_mean_stays_in_the_domain_after_rounding(family: am.Family) -> None:
     top = [family.for_arm(k).domain.high for k in range(3)]
     for _ in range(20):
         bandit.tell([0, 1, 2], top)
-    assert (bandit.means <= top).all() and bandit.means == pytest.approx(top)
+    assert (bandit.means <= top).all()
+    assert bandit.means == pytest.approx(top)
     assert np.isfinite(bandit.explain().low).all()
     again = am.Bandit(
         am.Challenger(),

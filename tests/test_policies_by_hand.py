@@ -13,9 +13,11 @@ from armature.testing import discover
 
 BY_SEQUENCE = (
     am.SPk, am.SPLambda, am.OSSB, am.UCB, am.KLUCB, am.StructuredUCB, am.LinUCB, am.CATSE,
-    am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.Guarded,
+    am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.IMEDUB, am.IDS, am.Guarded,
 )  # fmt: skip
-BY_FREQUENCY = (am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger)
+BY_FREQUENCY = (
+    am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger, am.UnimodalThompson,
+)  # fmt: skip
 TWO = am.Unconstrained(2)
 SEEDS = 4000
 ln = math.log
@@ -304,6 +306,29 @@ def test_osub() -> None:
     assert pulled(am.OSUB(), am.Unimodal(4), rewards, 11) == expected
 
 
+def test_imed_ub() -> None:
+    """Means 0, 1, 0.5, 0.9: arm 1 leads, arm 3 is not its neighbour.
+
+    ln N1 against N0 / 2 + ln N0 and N2 / 8 + ln N2.
+    """
+    assert 1 / 8 < 1 / 2 < ln(2) < 2 / 8 + ln(2) < ln(3) < ln(4) < 3 / 8 + ln(3) < ln(5)
+    assert 2 / 2 + ln(2) > ln(5)  # so arm 0 is done after its second pull
+    rewards = [[0], [1], [0.5], [0.9]]
+    expected = [0, 1, 2, 3, 1, 2, 0, 1, 2, 1, 1, 2]
+    assert pulled(am.IMEDUB(), am.Unimodal(4), rewards, 12) == expected
+
+
+def test_ids() -> None:
+    """Features (1, 0) and (0, 2), ridge 1, rewards 5 and 0.
+
+    Nothing is known: both regrets are equal, and arm 1 is longer. Then |x| in the norm of G^-1 is 1
+    against 2 / sqrt(5), so that arm 0 tells more. Then theta = (5 / 2, 0), and the evidence is
+    (5 / 2)^2 / 2 over |x_0 - x_1|^2 = 1 / 2 + 4 / 5.
+    """
+    assert ln(3) < (5 / 2) ** 2 / (2 * (1 / 2 + 4 / 5))  # 2.40 > 1.10
+    assert pulled(am.IDS(), am.Linear([[1, 0], [0, 2]]), [[5], [0]], 5) == [1, 0, 0, 0, 0]
+
+
 def test_sparse_ucb() -> None:
     """Two of three arms are above 0; a = 4 and sigma = 1 make the terms sqrt(16 ln(.) / N)."""
 
@@ -356,6 +381,18 @@ def assert_frequency(
         hits += b.ask() == arm
     deviation = math.sqrt(probability * (1 - probability) / SEEDS)
     assert abs(hits / SEEDS - probability) <= 4.5 * deviation
+
+
+def test_unimodal_thompson() -> None:
+    """Means 1 and 0: the first of two rounds is the leader's, then N(-1, 1/2 + 1) decides."""
+    hits, p = 0, normal_cdf(-1 / math.sqrt(1.5))
+    for seed in range(SEEDS):
+        bandit = am.Bandit(am.UnimodalThompson(), am.Unimodal(2), seed=seed)
+        bandit.tell([0, 1], [1.0, 0.0])
+        assert bandit.ask() == 0
+        bandit.tell(0, 1.0)
+        hits += bandit.ask() == 1
+    assert abs(hits / SEEDS - p) <= 4.5 * math.sqrt(p * (1 - p) / SEEDS)
 
 
 def normal_cdf(x: float) -> float:
@@ -419,47 +456,43 @@ def test_mints_in_a_structure() -> None:
 
 
 def test_challenger() -> None:
-    """Means 1 and 0 with N = (3, 2): G = 3 * 2 / 5 * 1 / 2 = 0.6, and arm 1 has erfc(G^1/2) / 2.
+    """Means 1 and 0: G = N0 N1 / (N0 + N1) / 2, and arm 1 is due where G + ln N1 + 1 < ln N0.
 
-    The best response to the one challenger is that challenger.
+    The best answer to the one challenger is that challenger.
     """
-    odds = math.erfc(math.sqrt(0.6)) / 2
-    assert_frequency(am.Challenger(), TWO, [[1, 1, 1], [0, 0]], 1, odds / (1 + odds))
+    assert ln(4) < 4 / 5 / 2 + 1  # 1.40 > 1.39
+    assert ln(5) > 5 / 6 / 2 + 1  # 1.42 < 1.61
+    assert 12 / 14 + ln(2) + 1 > ln(12)  # 2.55 > 2.48
+    assert 13 / 15 + ln(2) + 1 < ln(13)  # 2.560 < 2.565
+    expected = [0, 1, 0, 0, 0, 0, 1, *[0] * 8, 1]
+    assert pulled(am.Challenger(), TWO, [[1], [0]], 16) == expected
 
 
-def test_challenger_answers_where_it_learns_most_per_regret() -> None:
-    """Features 1, 0 and -0.5, theta = 0.6 from sum N x^2 = 4 + 0.25: arm 0 leads.
+def test_challenger_pulls_what_tells_nothing_else() -> None:
+    """Features 1, 0 and -0.5, theta = 0.6 from sum N x^2 = 36 + 0.5: arm 0 leads.
 
-    Arms 1 and 2 beat it where theta <= 0: G = 4.25 * 0.36 / 2 = 0.765 for both. The opponent's
-    means are 0. Arm 1 tells nothing about theta: if it is the challenger, it is pulled itself. If
-    arm 2 is, which tells 0.045 at the price 0.9, it is pulled as well.
+    Arms 1 and 2 beat it where theta <= 0: G = 36.5 * 0.36 / 2 = 6.57 for both, so that nobody is
+    due at N0 = 36; with theta = 0.2, G = 0.73, and arm 1 is due before arm 2, which was pulled
+    twice. It tells nothing about theta, and is pulled itself.
     """
-    q = math.erfc(math.sqrt(0.765)) / 2
-    rewards = [[0.6] * 4, [0], [-0.3]]
     lines = am.Linear([[1], [0], [-0.5]])
-    for arm in (1, 2):
-        assert_frequency(am.Challenger(), lines, rewards, arm, q / (1 + 2 * q))
+    for theta, arm in ((0.6, 0), (0.2, 1)):
+        assert (36.5 * theta**2 / 2 + 1 < ln(36)) == (arm == 1)
+        bandit = am.Bandit(am.Challenger(), lines)
+        bandit.tell([0] * 36 + [1, 2, 2], [theta] * 36 + [0, -theta / 2, -theta / 2])
+        assert bandit.ask() == arm
 
 
 def test_challenger_answers_with_another_arm() -> None:
-    """Features (1, 0), (0, 1) and (-1, 1.9): with theta = (0.5, 0), arm 0 leads at 0.5.
+    """Arm 0 is known to give 1, and arms 1 and 2 together 0.9: means 1, 0 and 0.9.
 
-    The means fit, and N = (1, 1, 1). With u the features of a challenger less those of arm 0, theta
-    moves along inverse(Gram) u until the gap is closed, at a cost of gap^2 / (2 u' inverse u).
-    Arm 2 tells the most per regret against both: arm 1 is pulled only as a challenger.
+    Arm 1 beats arm 0 at (1, 1, -0.1): after n pulls of it and of arm 2, G = (1 + n) / 2. Both tell
+    1/2, at regrets of 1 and 0.1, so that arm 2 is pulled with probability 100 / 101.
     """
-    features = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 1.9]])
-    inverse = np.linalg.inv(features.T @ features)
-    means, q = features @ [0.5, 0.0], {}
-    for i in (1, 2):
-        u, gap = features[i] - features[0], means[0] - means[i]
-        shift = features @ inverse @ u * gap / (u @ inverse @ u)
-        q[i] = math.erfc(math.sqrt(gap**2 / (2 * u @ inverse @ u))) / 2
-        told = [shift[k] ** 2 / 2 / max(means[0] - means[k], 1 / math.sqrt(2)) for k in (1, 2)]
-        assert told[1] > told[0]
-    rewards = [[mean] for mean in means]
-    probability = 0.5 * q[1] / (1 + q[1] + q[2])
-    assert_frequency(am.Challenger(), am.Linear(features), rewards, 1, probability)
+    three = am.Polyhedral([[0, 0, 1]], [0.9], [[1, 0, 0], [0, 1, 1]], [1.0, 0.9])
+    assert ln(200) > (1 + 3) / 2 + 1
+    rewards = [[1] * 200, [0], [0.9] * 3]
+    assert_frequency(am.Challenger(), three, rewards, 2, 100 / 101)
 
 
 def test_guarded() -> None:

@@ -14,7 +14,9 @@ from armature.testing import discover
 PACKAGE = Path(am.__file__).parent
 ROOT = PACKAGE.parent.parent
 # Algorithms that are about one structure.
-ABOUT_ONE = {"CATSE", "EndOfOptimism", "LinUCB", "OSUB", "SparseUCB"}
+ABOUT_ONE = {
+    "CATSE", "EndOfOptimism", "IDS", "IMEDUB", "LinUCB", "OSUB", "SparseUCB", "UnimodalThompson",
+}  # fmt: skip
 
 
 def imports_of(source: str) -> Iterator[tuple[str, list[str]]]:
@@ -92,3 +94,24 @@ def test_no_policy_or_bound_names_a_structure(folder: str) -> None:
         {"lower_bound.py": {"Unconstrained"}},
     )
     assert structure_names("x = am.Sparse(3, 1, 0.0)", names) == {"Sparse"}
+
+
+def asks_of_all_arms(source: str) -> list[str]:
+    """Calls of a family's formula with the family of all arms: `f(model.family, ...)`."""
+    formulas = {"divergence", "upper", "lower", "slope", "curvature", "variance"}
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in formulas
+        and ast.unparse(node.args[0]) == "model.family"
+    ]
+
+
+@pytest.mark.parametrize("folder", ["policies", "bounds"])
+def test_formulas_are_asked_of_one_arm(folder: str) -> None:
+    """The arms may have parameters of their own: `divergence(of_arm(model.family, k), ...)`."""
+    assert asks_of_all_arms("x = divergence(model.family, 0.1, 0.2)")
+    for path in sorted((PACKAGE / folder).glob("*.py")):
+        assert asks_of_all_arms(path.read_text(encoding="utf-8")) == [], path

@@ -99,7 +99,11 @@ def rewards_of(family: am.Family, mean: float, n: int = 20_000) -> np.ndarray:
     ("family", "mean", "distribution"),
     [
         (am.Gaussian(2.0), -1.0, stats.norm(-1.0, 2.0)),
+        (am.Gaussian([1.0, 0.5]), 3.0, stats.norm(3.0, 0.5)),
         (am.Exponential(), 3.0, stats.expon(scale=3.0)),
+        (am.Bounded(0.0, 1.0), 0.5, stats.uniform()),
+        (am.Bounded(-1.0, 3.0), 0.2, stats.beta(0.6, 1.4, loc=-1.0, scale=4.0)),
+        (am.Bounded(-1.0, 3.0), 2.5, stats.beta(1.75, 0.25, loc=-1.0, scale=4.0)),
     ],
 )
 def test_continuous_rewards(family, mean, distribution) -> None:
@@ -130,11 +134,27 @@ def test_bernoulli_rewards(mean: float) -> None:
     assert stats.binomtest(ones, 20_000, mean).pvalue > LEVEL
 
 
+@pytest.mark.parametrize("family", [am.Bernoulli(5.0), am.Bernoulli([2.0, 5.0])], ids=str)
+@pytest.mark.parametrize("mean", [0.0, 1.5, 5.0])
+def test_rewards_of_nothing_or_a_scale(family: am.Family, mean: float) -> None:
+    rewards = rewards_of(family, mean)
+    assert set(rewards.tolist()) <= {0.0, 5.0}
+    assert stats.binomtest(int((rewards > 0.0).sum()), 20_000, mean / 5.0).pvalue > LEVEL
+
+
+def test_the_ends_of_an_interval() -> None:
+    assert (rewards_of(am.Bounded(-1.0, 3.0), -1.0, 100) == -1.0).all()
+    assert (rewards_of(am.Bounded(-1.0, 3.0), 3.0, 100) == 3.0).all()
+
+
 @pytest.mark.parametrize(
     ("family", "total", "posterior"),
     [
         (am.Gaussian(2.0), 3.0, stats.norm(0.6, 2.0 / np.sqrt(5.0))),
+        (am.Gaussian([1.0, 2.0]), 3.0, stats.norm(0.6, 2.0 / np.sqrt(5.0))),
         (am.Bernoulli(), 2.0, stats.beta(3.0, 4.0)),
+        (am.Bernoulli([1.0, 3.0]), 6.0, stats.beta(3.0, 4.0, scale=3.0)),
+        (am.Bounded(-1.0, 3.0), 3.0, stats.beta(3.0, 4.0, loc=-1.0, scale=4.0)),
         (am.Poisson(), 3.0, stats.gamma(3.5, scale=1.0 / 5.0)),
         (am.Exponential(), 3.0, stats.invgamma(5.0, scale=3.0)),
     ],

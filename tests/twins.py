@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import ndtri
 
 import armature as am
 from armature.bounds.lower_bound import make_solution, run_allocate
@@ -239,86 +240,113 @@ class OSSBTwin(Twin):
 
 
 class ChallengerTwin(Twin):
-    """Draw a challenger, then pull it or what tells it apart; `units` are the random numbers.
-
-    `bounded`: the draw is by rejection, from bounds that the projection gives.
-    """
+    """Look into whoever is due, or drawn, and answer it; `units` are the random numbers."""
 
     def __init__(
         self,
         structure: am.Structure,
         family: am.Family,
         units: Callable[[], tuple[float, float]],
-        bounded: bool = False,
         **options: object,
     ) -> None:
         super().__init__(structure, family)
-        self.units, self.bounded, self.late = units, bounded, 0
+        self.units, self.late, self.through_others = units, 0, 0
+        self.looked = np.zeros(self.K)
         self.options = am.Challenger(**options)
+        self.start = list(range(self.K))
+        if isinstance(structure, am.Linear) and self.options.draw != "sample":
+            self.start = self.spanning(np.asarray(structure.features))
+        elif isinstance(structure, am.Simplex):
+            self.start.pop()
+
+    def spanning(self, x: np.ndarray) -> list[int]:
+        """Greedily, the direction that those so far leave most of."""
+        basis, chosen = np.linalg.qr(x)[0], []
+        left = basis.copy()
+        for _ in range(x.shape[1]):
+            k = int(np.argmax(np.round(np.linalg.norm(left, axis=1), 9)))
+            chosen.append(k)
+            unit = left[k] / np.linalg.norm(left[k])
+            left = left - np.outer(left @ unit, unit)
+        return sorted(chosen)
 
     def rival(self, mu: np.ndarray, j: int, i: int) -> am.Fit:
         return self.structure.challenger_min(mu, self.N, j, i, self.family)
 
-    def weight(self, G: float) -> float:
-        G = max(G, 0.0)
-        return math.erfc(math.sqrt(G)) / 2 if self.options.draw == "tail" else math.exp(-G)
+    def evidence(self, mu: np.ndarray, j: int, base: float) -> np.ndarray:
+        """G, 0 for the leader."""
+        costs = [base if i == j else self.rival(mu, j, i).cost for i in range(self.K)]
+        return np.maximum(np.array(costs) - base, 0.0)
 
-    def least_cost(self, pr: np.ndarray, j: int, i: int) -> float:
-        """At most what i costs more than the projection."""
-        free = self.family.sigma**2 * (1 / self.N[i] + 1 / self.N[j])
-        return max(0.0, pr[j] - pr[i]) ** 2 / (2 * free)
+    def due(self, G: np.ndarray, j: int) -> list[int]:
+        """Who goes first, or the leader; then who is as early but for rounding."""
+        wait = G + np.log(np.maximum(self.N + self.looked, 1.0))
+        wait[j] = math.log(max(self.N[j], 1.0)) - self.options.patience
+        first = int(np.argmin(wait))
+        if wait[first] == wait[j]:
+            first = j
+        return [first, *(k for k in largest(-wait, ROUNDING) if k != first)]
 
-    def draw(self, mu: np.ndarray, pr: np.ndarray, j: int, base: float) -> int:
-        q, known = np.ones(self.K), np.full(self.K, not self.bounded)
-        others = [i for i in range(self.K) if i != j]
-        known[j] = True
-        date = math.log(self.N[j]) - self.options.patience
-        overdue: dict[int, float] = {}
-        for i in others:
-            G = self.least_cost(pr, j, i) if self.bounded else self.rival(mu, j, i).cost - base
-            if max(G, 0.0) + math.log(self.N[i]) < date:
-                G, known[i] = self.rival(mu, j, i).cost - base, True
-                if max(G, 0.0) + math.log(self.N[i]) < date:
-                    overdue[i] = max(G, 0.0) + math.log(self.N[i])
-            q[i] = self.weight(G)
-        if overdue:
-            self.late += 1
-            return min(overdue, key=lambda i: overdue[i])
-        while True:
-            u, v = self.units()
-            edges = np.cumsum(q[[j, *others]])
-            i = [j, *others][int(np.searchsorted(edges, u * edges[-1], side="right"))]
-            if known[i]:
-                return i
-            exact, known[i] = self.weight(self.rival(mu, j, i).cost - base), True
-            if v < exact / q[i]:
-                return i
-            q[i] = exact
+    def drawn(self, mu: np.ndarray, G: np.ndarray, j: int) -> int:
+        if self.options.draw == "tail":
+            q = np.array([math.erfc(math.sqrt(g)) / 2 for g in G])
+            q[j] = 1.0
+            edges = np.cumsum(q)
+            return int(np.searchsorted(edges, self.units()[0] * edges[-1], side="right"))
+        blocks = [self.units() for _ in range((self.K + 1) // 2)]
+        normal = ndtri([u for block in blocks for u in block])[: self.K]
+        sample = mu + self.family.sigma * normal / np.sqrt(self.N)
+        top = self.structure.project(sample, self.N, self.family).means
+        tied = np.flatnonzero(top >= top.max() - 1e-12 * abs(top.max()))
+        return int(tied[int(self.units()[0] * tied.size)] if tied.size > 1 else tied[0])
+
+    def choose(self) -> list[int]:
+        self.settle = None
+        unseen = [k for k in self.start if self.N[k] == 0.0]
+        if unseen:
+            return unseen[:1]
+        return self.decide(np.divide(self.sums, self.N, out=np.zeros(self.K), where=self.N > 0))
 
     def decide(self, mu: np.ndarray) -> list[int]:
         pr, base = self.structure.project(mu, self.N, self.family)
         j = int(np.argmax(pr))
-        i = self.draw(mu, pr, j, base)
+        G = self.evidence(mu, j, base)
+        i, *close = self.due(G, j)
+        if i != j:
+            self.late += 1
+        elif self.options.draw != "none":
+            i = self.drawn(mu, G, j)
         if i == j:
-            return [j]
+            return [j, *close]
         self.explorations += 1
-        if self.units()[0] < self.options.share:
-            return [i]
+        arms = self.answer(mu, np.asarray(pr), j, i)
+
+        def settle(arm: int) -> None:
+            if arm != i and arm in arms:
+                self.looked[i] += 1.0
+                self.through_others += 1
+
+        self.settle = settle
+        return [*arms, *(k for k in close if k not in arms)]
+
+    def answer(self, mu: np.ndarray, pr: np.ndarray, j: int, i: int) -> list[int]:
         lam = self.rival(mu, j, i).means
-        x = pr if self.options.projected else mu
-        if abs(lam[i] - x[i]) <= 1e-11 * np.abs(pr).max():
+        if abs(lam[i] - pr[i]) <= 1e-11 * np.abs(pr).max():
             return [i]
         regret = np.maximum(pr[j] - pr, self.least_regret(float(pr[j]), self.N[j]))
-        gain = np.asarray(self.family.divergence(x, lam)) / regret
-        if not self.options.leader:
-            gain[j] = -math.inf
-        if gain.max() == math.inf:
-            return [int(np.argmax(gain))]
-        return largest(gain, ROUNDING * gain.max())
+        told = np.asarray(self.family.divergence(pr, lam))
+        told[j] = -math.inf
+        gain = told / regret**self.options.price
+        k = int(np.argmax(gain))
+        if k == i or gain[k] == math.inf:
+            return [k]
+        share = self.options.share
+        if share is None:
+            odds = [told[a] / regret[a] ** 2 for a in (i, k)]
+            share = odds[0] / sum(odds)
+        return [i] if self.units()[0] < share else [k]
 
     def least_regret(self, top: float, pulls: float) -> float:
-        if not self.options.floor:
-            return 1e-100
         match self.family:
             case am.Gaussian():
                 variance = self.family.sigma**2

@@ -24,7 +24,9 @@ from armature.online.probabilities import Probabilities
 from armature.online.tickets import Decision
 from armature.policies import (
     CATSE,
+    IDS,
     IMED,
+    IMEDUB,
     KLUCB,
     MINTS,
     OSSB,
@@ -45,6 +47,7 @@ from armature.policies import (
     SPLambda,
     StructuredUCB,
     ThompsonSampling,
+    UnimodalThompson,
 )
 from armature.simulation import Paired, Results, simulate
 from armature.structures import (
@@ -74,7 +77,9 @@ __version__ = "0.2.0"
 
 __all__ = [
     "CATSE",
+    "IDS",
     "IMED",
+    "IMEDUB",
     "KLUCB",
     "MINTS",
     "OSSB",
@@ -133,6 +138,7 @@ __all__ = [
     "ThompsonSampling",
     "Unconstrained",
     "Unimodal",
+    "UnimodalThompson",
     "UnimodalTree",
     "Union",
     "__version__",

@@ -45,6 +45,18 @@ class Bandit:
     What is refused changes nothing. Everything is a function of what was asked and told, and of the
     seed; `to_json` keeps all of it.
 
+    >>> from armature.policies import UCB
+    >>> from armature.structures import Unconstrained
+    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
+    >>> bandit.ask()
+    'red'
+    >>> bandit.tell("red", 0.3)
+    >>> bandit.ask(2)
+    ['blue', 'red']
+    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
+    >>> bandit.pulls.tolist(), bandit.means.tolist()
+    ([2, 1], [0.2, 0.9])
+
     Parameters
     ----------
     policy, structure, family, seed
@@ -71,18 +83,6 @@ class Bandit:
         spread is unknown). They count as if they had been told, one by one. What a policy keeps
         besides rewards, such as SPk's learners, begins with the first ask; one that takes in every
         reward by itself needs the rewards one by one.
-
-    >>> from armature.policies import UCB
-    >>> from armature.structures import Unconstrained
-    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
-    >>> bandit.ask()
-    'red'
-    >>> bandit.tell("red", 0.3)
-    >>> bandit.ask(2)
-    ['blue', 'red']
-    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
-    >>> bandit.pulls.tolist(), bandit.means.tolist()
-    ([2, 1], [0.2, 0.9])
     """
 
     def __init__(
@@ -179,6 +179,8 @@ class Bandit:
             for _ in range(structure.n_arms + 1):  # each arm once, and then a choice
                 arm = decisions.next(decisions.history)
                 decisions.take_in(arm, self.family.some_mean)
+            chooser = Chooser(decisions, self.floor, self._seed)
+            chooser.next(decisions.history, np.arange(structure.n_arms) > 0)  # one is excluded
 
     # Asking.
 
@@ -233,6 +235,20 @@ class Bandit:
             self._outstanding.tickets.issue(names[place])
         return names[chosen]
 
+    def ask_with_probability(self, *, exclude: Sequence[Arm] = ()) -> tuple[Arm, float | None]:
+        """What `ask` gives, and with which probability it did.
+
+        That is None where the policy draws its decisions, for it would have to be estimated
+        (`probabilities`).
+        """
+        arm, probability = self._chooser.next_with_probability(self._seen(), self._allowed(exclude))
+        self._outstanding.expect(arm)
+        return self._setting.arms.names[arm], probability
+
+    def expect(self, arm: Arm) -> None:
+        """Count a pull that somebody else has decided on as pending; the policy is not asked."""
+        self._outstanding.expect(self._setting.arms.live_place(arm))
+
     def _ask(self, allowed: Open, ids: bool) -> Any:
         history = self._seen()
         if not ids:
@@ -274,7 +290,7 @@ class Bandit:
         >>> from armature.policies import UCB
         >>> from armature.structures import Unconstrained
         >>> bandit = Bandit(UCB(), Unconstrained(4), floor=0.05)
-        >>> bandit.probabilities().values.tolist()
+        >>> bandit.probabilities().values.round(2).tolist()
         [0.85, 0.05, 0.05, 0.05]
         """
         draws, allowed = checked_count(draws, "draws"), self._allowed(exclude)
@@ -288,6 +304,8 @@ class Bandit:
         If anything is wrong with them, nothing changes. A late reward of an arm that was retired is
         no longer pending, and not counted.
         """
+        if isinstance(arm, Decision):
+            raise ArmatureError(f"{arm} has an id: say tell_by_id({arm.id}, ...).")
         if isinstance(arm, (list, np.ndarray)) or (
             isinstance(arm, tuple) and not self._setting.arms.has(arm)
         ):
@@ -320,6 +338,8 @@ class Bandit:
 
     def cancel(self, arm: Arm) -> None:
         """A reward that is outstanding will never come: the pull is not expected any more."""
+        if isinstance(arm, Decision):
+            raise ArmatureError(f"{arm} has an id: say cancel_by_id({arm.id}).")
         self._outstanding.cancel(arm)
 
     def cancel_by_id(self, id: int) -> Literal["cancelled", "duplicate", "settled"]:
@@ -333,6 +353,10 @@ class Bandit:
             return self._outstanding.repeated(number, None)
         self._outstanding.close(number, None)
         return "cancelled"
+
+    def check_reward(self, arm: Arm, reward: Any) -> None:
+        """Refuse what `tell` would refuse, with the same sentence; nothing changes."""
+        self._checked(arm, reward)
 
     def _checked(self, arm: Arm, reward: Any) -> tuple[int, float]:
         """The place of an arm, and what the policy is given for the reward."""
@@ -370,6 +394,15 @@ class Bandit:
         a bandit that starts from this history. An arm that was retired comes back with the rewards
         that it had then.
 
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unimodal
+        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
+        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
+        >>> bandit.add_arm("10.99", after="9.99")
+        '10.99'
+        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
+        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
+
         Parameters
         ----------
         label
@@ -382,15 +415,6 @@ class Bandit:
             What the structure and the family ask for: `position` (`Lipschitz`, `Concave`),
             `category` (`Categorised`), `features` (`Linear`), `low` and `high` (`Box`); `sigma` or
             `scale`, where each arm has its own. An `Intersection` asks for what its parts do.
-
-        >>> from armature.policies import UCB
-        >>> from armature.structures import Unimodal
-        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
-        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
-        >>> bandit.add_arm("10.99", after="9.99")
-        '10.99'
-        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
-        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
         """
         arms = self._setting.arms
         name, at = arms.new_name(label), self._place_of_new(after, before)

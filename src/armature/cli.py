@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from armature.service import shell as service
 from armature.terminal import complaints, failing, output, speak_utf8, visible
 
 if TYPE_CHECKING:
@@ -258,6 +259,11 @@ def compile_kernels(
     output().print(
         f"{compiled.kernels} kernels were compiled; they are in {directory()}", soft_wrap=True
     )
+
+
+app.command()(service.serve)
+app.add_typer(service.experiments, name="experiments")
+app.add_typer(service.keys, name="keys")
 
 
 def main() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import abc
 import copy
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armature.arrays import Floats
 from armature.errors import ArmatureError, check_kind
-from armature.families import Family
+from armature.families import Family, FamilyRecord
 from armature.families.estimation import estimate_variance
+from armature.families.kernels import lowers, uppers
 from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
@@ -42,6 +45,7 @@ class Decisions(abc.ABC):
         ends = [family.for_arm(k).domain for k in range(structure.n_arms)]
         self._ends = [(end.low, end.high) for end in ends]
         self._starting = policy.starts_with_each_arm
+        self._record: FamilyRecord | None = None
 
     def unseen(self, history: History) -> npt.NDArray[np.intp]:
         """The arms that come before the policy is asked: those without a reward, if it so wants."""
@@ -87,6 +91,20 @@ class Decisions(abc.ABC):
         if not self.family.as_told.estimated:
             return self.family
         return self.family.estimate(self.estimated_variance())
+
+    def bounds(self, history: History) -> tuple[Floats, Floats]:
+        """The ends of { x : N d(mean, x) <= ln(1 + t) } for each arm; of one without rewards, any.
+
+        The history may be one that counts outstanding pulls.
+        """
+        if self._record is None or self.family.as_told.estimated:
+            self._record = self.informed_family().record_for(history.pulls.size)
+        level = math.log1p(float(history.clock[0])) / np.maximum(history.pulls, 1.0)
+        means = np.where(history.pulls > 0.0, history.means, self.family.some_mean)
+        low, high = np.empty_like(means), np.empty_like(means)
+        lowers(self._record, means, level, low)
+        uppers(self._record, means, level, high)
+        return low, high
 
     @abc.abstractmethod
     def _choose(self, history: History) -> int: ...
@@ -288,6 +306,7 @@ def make_decisions(
     key_of(seed)
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     check_kind(family, Family, "family", "Gaussian()")
+    family.check_arms(structure.n_arms)
     policy.check(structure, family)
     family = family.as_told
     if isinstance(policy, CompiledPolicy):

@@ -80,7 +80,7 @@ def class_named(classes: Classes, section: str, kind: Any, allow: Allowed = ()) 
     if ":" not in reference:
         raise unknown(f"{section}.kind", kind, [*classes, *_entry_points()])
     module = reference.partition(":")[0]
-    if not (_is_allowed(module, allow) or reference in _entry_points().values()):
+    if not (is_allowed(module, allow) or reference in _entry_points().values()):
         raise ArmatureError(
             f"{section}.kind: {kind!r} is not part of Armature, and importing it runs its code. If "
             f"you trust it, allow it: allow=[{module!r}], or --allow {module} on the command line."
@@ -91,7 +91,8 @@ def class_named(classes: Classes, section: str, kind: Any, allow: Allowed = ()) 
     return found
 
 
-def _is_allowed(module: str, allow: Allowed) -> bool:
+def is_allowed(module: str, allow: Allowed) -> bool:
+    """Whether a module is one of those, or part of one of those packages, that are allowed."""
     names = [allow] if isinstance(allow, str) else list(allow)
     return any(module == name or module.startswith(f"{name}.") for name in names)
 
@@ -190,6 +191,8 @@ def describe(classes: Classes, value: Any, defaults: bool = False) -> dict[str, 
         if left_out and parameter.default is None:
             continue
         plain = _plain(argument)
+        if plain is None and parameter.default is not None:
+            plain = "unknown"  # TOML has no word for nothing
         known = parameter.default is not parameter.empty and plain == _plain(parameter.default)
         if defaults or not known:
             description[parameter.name] = plain

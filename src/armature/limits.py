@@ -57,6 +57,19 @@ def check_mean(values: npt.ArrayLike, domain: _Interval, name: str) -> None:
         )
 
 
+def checked_finite(value: Any, name: str) -> float:
+    """A finite number of supported size, or an error."""
+    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not (real and -math.inf < value < math.inf):
+        raise ArmatureError(f"{name} must be a finite number; got {value!r}.")
+    if abs(value) > LARGEST:
+        raise ArmatureError(
+            f"{name} = {value!r} is beyond what is supported, numbers between {-LARGEST:g} and "
+            f"{LARGEST:g}: use another unit."
+        )
+    return float(value)
+
+
 def checked_scale(value: Any, name: str) -> float:
     """A standard deviation, or another positive scale, or an error."""
     real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
@@ -72,7 +85,9 @@ def checked_scale(value: Any, name: str) -> float:
 
 def checked_scales(value: Any, name: str) -> float | tuple[float, ...]:
     """A positive scale for all arms, or one for each (at least two), or an error."""
-    if isinstance(value, (str, bytes, dict)) or np.ndim(value) == 0:
+    if hasattr(value, "__array__"):
+        value = np.asarray(value).tolist()
+    if not isinstance(value, (list, tuple)):
         return checked_scale(value, name)
     scales = tuple(checked_scale(one, f"{name}[{k}]") for k, one in enumerate(value))
     if len(scales) < 2:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from armature.errors import ArmatureError
 from armature.terminal import complaints, failing, output, speak_utf8, visible
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -24,21 +25,34 @@ def study(
         bool,
         typer.Option("--quick", help="A few short runs, to try it, into out-study-quick."),
     ] = False,
+    short: Annotated[
+        bool,
+        typer.Option("--short", help="Fewer instances and runs, into out-study-short."),
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="A part: panels, groups, long, shares, search, ablations or mints."),
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
     ] = None,
 ) -> None:
     """Challenger against all other policies: panels, random instances, ablations, failures.
 
-    Takes about an hour on two cores. Interrupted, it goes on where it was when it is run again.
+    Takes hours; with --short, about half of one. Interrupted, it goes on where it was when it is
+    run again.
     """
-    from studies.challenger.run import run_study
-    from studies.challenger.size import FULL, QUICK
+    from studies.challenger.run import PARTS, run_study
+    from studies.challenger.size import FULL, QUICK, SHORT
 
-    folder = out or Path("out-study-quick" if quick else "out-study")
+    size, name = (QUICK, "-quick") if quick else (SHORT, "-short") if short else (FULL, "")
+    folder = out or Path(f"out-study{name}")
     with failing(f"what is finished is kept in {folder}"):
-        run_study(folder, QUICK if quick else FULL, workers, complaints())
-    for what, name in (("tables", "tables.md"), ("picture", "ratios.png")):
+        unknown = set(only or ()) - set(PARTS)
+        if unknown:
+            raise ArmatureError(f"there is no part {sorted(unknown)}: one of {', '.join(PARTS)}.")
+        run_study(folder, size, workers, complaints(), only or PARTS)
+    for what, name in (("tables", "tables.md"), ("numbers", "cases.csv")):
         output().print(f"the {what}: {visible(str(folder / name))}", soft_wrap=True)
 
 

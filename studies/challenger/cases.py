@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from armature import (
     CATSE,
+    IDS,
     IMED,
+    IMEDUB,
     KLUCB,
     MINTS,
     OSSB,
@@ -27,8 +29,10 @@ from armature import (
     Linear,
     LinUCB,
     Lipschitz,
+    Multimodal,
     Poisson,
     Policy,
+    Polyhedral,
     ProjectedThompson,
     Simplex,
     Sparse,
@@ -40,16 +44,17 @@ from armature import (
     ThompsonSampling,
     Unconstrained,
     Unimodal,
+    UnimodalThompson,
 )
 from armature.arrays import Floats
 from armature.experiments import load_instance
 from armature.experiments.figure import PANELS
 
-LARGE = 12  # arms, beyond which SPLambda and OSSB are left out: they would take most of the time
+LARGE = 12  # arms, beyond which SPLambda is left out: it would take most of the time
 SPECIALISED: dict[str, tuple[Policy, ...]] = {  # what was made for one structure
     "categorised": (CATSE(),),
-    "linear": (EndOfOptimism(), LinUCB()),
-    "unimodal": (OSUB(),),
+    "linear": (EndOfOptimism(), LinUCB(), IDS(), IDS(width=0.5)),
+    "unimodal": (OSUB(), IMEDUB(), UnimodalThompson()),
     "sparse": (SparseUCB(),),
 }
 FAST = ("unconstrained", "unimodal", "categorised", "sparse", "linear")  # and elsewhere, too
@@ -82,13 +87,23 @@ def mints_cases() -> list[Case]:
     return [dataclasses.replace(case, policies=(Challenger(), MINTS())) for case in panel_cases()]
 
 
-def random_cases(per_group: int) -> list[Case]:
-    """So many instances of each group, always the same."""
+def share_cases() -> list[Case]:
+    """Three arms: what arm 2 gives tells of arm 1, at a tenth of the regret."""
+    sums = Polyhedral([[0.0, 0.0, 1.0]], [0.9], [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]], [1.0, 0.9])
+    shares = tuple(Challenger(share=share) for share in (None, 0.5, 0.0))
+    instance = Instance(sums, [1.0, 0.0, 0.9], Gaussian(1.0))
+    return [Case("three arms", 0, instance, (*shares, SPk(), ProjectedThompson()))]
+
+
+def random_cases(per_group: int, groups: Collection[str] | None = None) -> list[Case]:
+    """So many instances of each group, always the same; of all groups unless some are named."""
     cases = []
     for place, (group, make) in enumerate(GROUPS.items()):
-        for number in range(per_group):
-            instance = make(np.random.default_rng([place, number]))
-            cases.append(Case(group, number, instance, _policies(instance)))
+        if groups is None or group in groups:
+            for number in range(per_group):
+                instance = make(np.random.default_rng([place, number]))
+                policies = tuple(p for p in _policies(instance) if not isinstance(p, OSSB))
+                cases.append(Case(group, number, instance, policies))
     return cases
 
 
@@ -176,6 +191,21 @@ def sparse(n_arms: int, support: int, level: float, spread: float, family: Famil
     return lambda rng: _first(lambda: attempt(rng))
 
 
+def nearly_tied(n_arms: int, dimension: int, family: Family) -> Make:
+    """Random directions; the best two arms are within 0.02 to 0.05 of each other."""
+
+    def attempt(rng: np.random.Generator) -> Instance | None:
+        features = rng.normal(size=(n_arms, dimension))
+        features /= np.linalg.norm(features, axis=1, keepdims=True)
+        theta = rng.normal(size=dimension)
+        means = features @ theta / np.linalg.norm(theta)
+        ranked = np.sort(means)
+        close = 0.02 <= ranked[-1] - ranked[-2] <= 0.05
+        return Instance(Linear(features), means, family) if close else None
+
+    return lambda rng: _first(lambda: attempt(rng))
+
+
 def linear(n_arms: int, dimension: int, family: Family, stretch: float = 1.0) -> Make:
     """Random directions; with a stretch, one feature is that much longer than the others."""
 
@@ -234,4 +264,13 @@ GROUPS: dict[str, Make] = {
     "unimodal-15-poisson": unimodal(15, 4.0, P),
     "categorised-12-3-poisson": categorised(12, 3, 4.0, P),
     "sparse-15-3-poisson": sparse(15, 3, 1.0, 4.0, P),
+    "linear-6-2-tied": nearly_tied(6, 2, G),
+    "intersection-8-concave-lipschitz": projected(Concave(8) & Lipschitz(8, 0.3), G),
+    "intersection-6-unimodal-lipschitz": projected(Unimodal(6) & Lipschitz(6, 0.4), G),
+    "multimodal-5-two": projected(Multimodal(5, 2), G),
 }
+DECIDING = (  # where another policy comes close: with more instances and runs
+    "unimodal-5-hard", "unimodal-20", "unimodal-20-tied", "unimodal-15-bernoulli",
+    "categorised-10-2", "sparse-10-1", "sparse-20-10", "linear-10-2", "linear-20-5", "simplex-8",
+    "unconstrained-10-bernoulli", "linear-6-2-tied",
+)  # fmt: skip

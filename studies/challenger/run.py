@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -12,23 +12,38 @@ from armature import UCB, Challenger, Results
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import claim_folder
 from armature.experiments.run import run_experiment
-from studies.challenger.ablations import ablation_cases, posterior_cases
-from studies.challenger.cases import Case, mints_cases, panel_cases, random_cases
+from studies.challenger.ablations import ablation_cases
+from studies.challenger.cases import (
+    DECIDING,
+    GROUPS,
+    Case,
+    mints_cases,
+    panel_cases,
+    random_cases,
+    share_cases,
+)
 from studies.challenger.search import search
 from studies.challenger.size import Size
 from studies.challenger.tables import Study, write_tables
 
 SEED = 0
-ALLOWED = "studies.challenger"  # where the files of results may find our own policy
 LONG = (Challenger(), UCB())
+PARTS = ("panels", "groups", "long", "shares", "search", "ablations", "mints")
 
 
-def run_study(out: Path, size: Size, workers: int | None, console: Console) -> Study:
-    """Run what is missing and write the tables."""
+def run_study(
+    out: Path,
+    size: Size,
+    workers: int | None,
+    console: Console,
+    parts: Collection[str] = PARTS,
+) -> Study:
+    """Run what is missing of some parts and write their tables."""
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
     panels = panel_cases()
     long = [Case(case.group, 0, case.instance, LONG) for case in panels]
-    randoms = random_cases(size.per_group)
+    others = random_cases(size.per_group, [g for g in GROUPS if g not in DECIDING])
+    deciding = random_cases(size.per_deciding_group, DECIDING)
     with Progress(
         TextColumn("{task.description:<28}"),
         BarColumn(),
@@ -45,14 +60,7 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
             for case in chosen:
                 progress.update(bar, now=case.name)
                 experiment = Experiment(
-                    case.name,
-                    case.instance,
-                    case.policies,
-                    horizon,
-                    R,
-                    SEED,
-                    {},
-                    allow="studies.challenger",
+                    case.name, case.instance, case.policies, horizon, R, SEED, {}
                 )
                 folder = out / name / case.name
                 found[case.name] = run_experiment(
@@ -62,15 +70,29 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
             progress.update(bar, now="")
             return found
 
+        def part(name: str, *batches: tuple[str, Sequence[Case], int, int]) -> dict[str, Results]:
+            found: dict[str, Results] = {}
+            for batch in batches if name in parts else ():
+                found |= run(*batch)
+            return found
+
+        T, R = size.horizon, size.panel_repetitions
         study = Study(
-            panels=run("panels", panels, size.horizon, size.panel_repetitions),
-            mints=run("mints", mints_cases(), size.horizon, size.few_repetitions),
-            random=run("random instances", randoms, size.horizon, size.repetitions),
-            ablations=run("ablations", ablation_cases(), size.horizon, size.panel_repetitions // 2),
-            posterior=run("posterior", posterior_cases(), size.horizon, size.few_repetitions),
-            long=run("longer horizons", long, size.long_horizon, size.long_repetitions),
-            failures=search(out / "search", size, workers, progress),
-            groups={case.name: case.group for case in randoms},
+            panels=part("panels", ("panels", panels, T, R)),
+            mints=part("mints", ("mints", mints_cases(), T, size.few_repetitions)),
+            random=part(
+                "groups",
+                ("random instances", others, T, size.repetitions),
+                ("deciding groups", deciding, T, size.deciding_repetitions),
+            ),
+            ablations=part("ablations", ("ablations", ablation_cases(), T, R // 2)),
+            long=part("long", ("longer horizons", long, size.long_horizon, size.long_repetitions)),
+            shares=part(
+                "shares",
+                ("shares", share_cases(), size.long_horizon // 10, 2 * size.few_repetitions),
+            ),
+            failures=search(out / "search", size, workers, progress) if "search" in parts else [],
+            groups={case.name: case.group for case in [*others, *deciding]},
         )
     write_tables(study, out)
     return study

@@ -14,11 +14,14 @@ class Size:
     few_repetitions: int  # of what is slow
     per_group: int
     repetitions: int  # of each instance of a group
+    per_deciding_group: int
+    deciding_repetitions: int
     long_horizon: int
     long_repetitions: int
     generations: int  # of the search
     every: int  # n: only each nth problem
 
 
-FULL = Size(10_000, 200, 50, 8, 25, 1_000_000, 20, 6, 1)
-QUICK = Size(150, 3, 2, 1, 2, 300, 2, 1, 5)
+FULL = Size(10_000, 200, 50, 8, 25, 16, 50, 1_000_000, 20, 6, 1)
+SHORT = Size(10_000, 60, 10, 4, 10, 6, 15, 1_000_000, 8, 2, 1)
+QUICK = Size(150, 3, 2, 1, 2, 1, 2, 300, 2, 1, 5)

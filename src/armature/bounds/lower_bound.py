@@ -88,6 +88,10 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
     If that is so for some challengers alone, these are left out and the others decide. A mean
     within 1e-9 of an end of the domain counts as there.
 
+    A floor, as in `Bandit(floor=f)`, is not in it: an algorithm that gives each arm a share f of
+    the rounds loses at least f T sum_k gap_k, which is linear in T. These pulls, f T of each arm,
+    in time exceed the `pulls` ln T that would have been enough.
+
     >>> from armature.structures import Unimodal
     >>> bound = lower_bound(Instance(Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1]))
     >>> round(bound.value, 6), round(bound.unconstrained, 3)

@@ -128,19 +128,19 @@ def parse_instance_table(table: dict[str, Any], allow: Allowed = ()) -> Instance
     arguments = as_table(STRUCTURES, "structure", table["structure"])
     family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
     means = _means(table, arguments)
-    arguments = _with_arms(arguments, len(means), "structure", allow)
+    arguments = with_arms(arguments, len(means), "structure", allow)
     structure = build(STRUCTURES, "structure", arguments, allow)
     return Instance(structure, means, family, strict=table.get("strict", True))
 
 
-def _with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
+def with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
     """A structure's table with the number of arms, and those of the structures inside of it."""
 
     def fill(key: str, value: Any) -> Any:
         if isinstance(value, list):
             return [fill(key, item) for item in value]
         if isinstance(value, dict) and "kind" in value:
-            return _with_arms(value, n_arms, f"{section}.{key}", allow)
+            return with_arms(value, n_arms, f"{section}.{key}", allow)
         return value
 
     filled = {key: fill(key, value) for key, value in table.items()}

@@ -41,6 +41,8 @@ def divergence(p: float, x: float, y: float) -> float:
         return -math.log1p(-y / p)
     if x >= p:
         return -math.log(y / p)
+    if p == 1.0:  # which saves six divisions
+        return excess(x, y, y - x) + excess(1.0 - x, 1.0 - y, x - y)
     return excess(x / p, y / p, (y - x) / p) + excess((p - x) / p, (p - y) / p, (x - y) / p)
 
 
@@ -185,9 +187,15 @@ class Bernoulli(Family):
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", checked_scales(self.scale, "scale"))
 
+    def __repr__(self) -> str:
+        if self.scale == 1.0:
+            return f"{type(self).__name__}()"
+        scale = list(self.scale) if isinstance(self.scale, tuple) else self.scale
+        return f"{type(self).__name__}(scale={scale})"
+
     @classmethod
     def examples(cls) -> tuple[Bernoulli, ...]:
-        return cls(), cls(scale=5.0)
+        return cls(), cls(scale=5.0), cls(scale=[1.0, 2.5, 4.0])
 
     @property
     def domain(self) -> Interval:

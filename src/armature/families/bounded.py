@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,7 +20,7 @@ from armature.families.bernoulli import (
     upper,
     variance,
 )
-from armature.limits import check_size, checked_scale
+from armature.limits import checked_finite, checked_scale
 from armature.streams import Source, more_units
 
 # The formulas are Bernoulli's, of means less `low`; p is the length of the interval.
@@ -69,8 +68,10 @@ class Bounded(Family):
 
     Parameters
     ----------
-    low, high : float
-        The ends of the interval, low < high, from -1e30 to 1e30. Both can be rewards, and means.
+    low : float
+        The lower end of the interval, at least -1e30. It can be a reward, and a mean.
+    high : float
+        The upper end, above `low` and at most 1e30, likewise.
 
     Guarantee
     ---------
@@ -100,12 +101,7 @@ class Bounded(Family):
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
-            value = getattr(self, name)
-            real = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not (real and math.isfinite(value)):
-                raise ArmatureError(f"{name} must be a finite number; got {value!r}.")
-            check_size(value, name)
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, checked_finite(getattr(self, name), name))
         if not self.low < self.high:
             raise ArmatureError(
                 f"low = {self.low:g} must be below high = {self.high:g}: rewards lie between them."

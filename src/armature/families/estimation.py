@@ -7,6 +7,8 @@ import math
 from armature._compile import kernel
 from armature.arrays import Floats
 
+SMALLEST = 1e-60  # of the variances that are supported
+LARGEST = 1e60
 ROUNDING = 1e-9  # a standard deviation, relative to the means, that can't be told from rounding
 
 
@@ -64,4 +66,4 @@ def estimate_variance(pulls: Floats, means: Floats, squares: Floats) -> float:
             size = max(size, abs(means[k]))
     least = ROUNDING * size * (ROUNDING * size)
     variance = max(total / freedom * inflation(freedom, rounds), least)
-    return variance if variance > 0.0 else 1.0
+    return min(max(variance, SMALLEST), LARGEST) if variance > 0.0 else 1.0

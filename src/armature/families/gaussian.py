@@ -16,7 +16,7 @@ from armature.errors import ArmatureError
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.mixtures import SCALES, log_sum, log_weight
-from armature.limits import checked_scales
+from armature.limits import LARGEST, SMALLEST, checked_scales
 from armature.streams import Source, Stream, next_unit, normal_quantile
 
 # Used in place where `FamilyRecord.gaussian` says so; the formulas by address are the same.
@@ -111,7 +111,8 @@ class Gaussian(Family):
     sigma : float, sequence of float, or None
         The standard deviation of a reward: one for all arms or one for each, from 1e-30 to 1e30.
         One that is too large explores too much, one that is too small too little. None: it is not
-        known, and one for all arms is estimated as rewards come (`estimate_variance`).
+        known, and one for all arms is estimated as rewards come (`estimate_variance`). In files,
+        which have no word for None, that is "unknown".
     known : bool
         False keeps sigma, one number for all arms, from policies: rewards are drawn with it, bounds
         know it, policies have to estimate it. That is for simulations; a live bandit has None.
@@ -146,8 +147,11 @@ class Gaussian(Family):
     learning_cost: ClassVar = learning_cost
 
     def __post_init__(self) -> None:
-        if not isinstance(self.known, bool):
+        if not isinstance(self.known, (bool, np.bool_)):
             raise ArmatureError(f"known must be True or False; got {self.known!r}.")
+        object.__setattr__(self, "known", bool(self.known))
+        if isinstance(self.sigma, str) and self.sigma == "unknown":  # as files have it
+            object.__setattr__(self, "sigma", None)
         if self.sigma is not None:
             object.__setattr__(self, "sigma", checked_scales(self.sigma, "sigma"))
         if not self.known and not isinstance(self.sigma, float):
@@ -156,9 +160,19 @@ class Gaussian(Family):
                 f"told; got sigma={self.sigma!r}."
             )
 
+    def __repr__(self) -> str:
+        sigma = list(self.sigma) if isinstance(self.sigma, tuple) else self.sigma
+        return f"{type(self).__name__}(sigma={sigma}{'' if self.known else ', known=False'})"
+
     @classmethod
     def examples(cls) -> tuple[Gaussian, ...]:
-        return cls(), cls(sigma=0.1)
+        return (
+            cls(),
+            cls(sigma=0.1),
+            cls(sigma=[0.5, 1.0, 4.0]),
+            cls(sigma=None),
+            cls(sigma=2.0, known=False),
+        )
 
     @property
     def n_arms(self) -> int | None:
@@ -179,7 +193,9 @@ class Gaussian(Family):
         return self if self.known else Gaussian(sigma=None)
 
     def estimate(self, variance: float) -> Gaussian:
-        return Gaussian(math.sqrt(variance)) if self.as_told.estimated else self
+        if not self.as_told.estimated:
+            return self
+        return Gaussian(sigma=min(max(math.sqrt(variance), SMALLEST), LARGEST))
 
     def check_known(self) -> None:
         if self.sigma is None:

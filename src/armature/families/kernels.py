@@ -50,8 +50,9 @@ def of_arm(family: FamilyRecord, k: int) -> FamilyRecord:
 @inlined
 def inside(family: FamilyRecord, k: int, mean: float) -> float:
     """The mean of some rewards of arm k, in its domain even after rounding."""
-    own = of_arm(family, k)
-    return min(max(mean, own.low), own.high)
+    if family.alike:
+        return min(max(mean, family.low), family.high)
+    return float(min(max(mean, family.arms[k, 1]), family.arms[k, 2]))
 
 
 @inlined

@@ -21,6 +21,11 @@ def learning_address(family: Family) -> int:
 
 def no_evidence(family: Family) -> str:
     """What to say of a family without a learning cost."""
+    if family.as_told.estimated:
+        return (
+            "there is no evidence for or against a structure while sigma is not known: give "
+            "Gaussian(sigma=...)."
+        )
     return (
         f"there is no evidence for or against a structure with rewards of {family}: it needs a "
         "family that declares a `learning_cost`, all of whose parameters are known."

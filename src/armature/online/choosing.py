@@ -81,12 +81,10 @@ class Chooser:
 
     def _bounds(self, history: History, allowed: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Of each arm's mean; -inf for what is excluded, (-inf, inf) where nothing is known."""
-        family = self.decisions.informed_family()
+        low, high = self.decisions.bounds(history)
         seen = allowed & (history.pulls > 0.0)
-        means = family.clipped(np.where(seen, history.means, family.some_mean))
-        level = math.log1p(float(history.clock[0])) / np.maximum(history.pulls, 1.0)
-        low = np.where(seen, family.lower(means, level), -math.inf)
-        high = np.where(allowed, np.where(seen, family.upper(means, level), math.inf), -math.inf)
+        low = np.where(seen, low, -math.inf)
+        high = np.where(allowed, np.where(seen, high, math.inf), -math.inf)
         return low, high
 
     def draw_free(self, history: History, allowed: Open) -> tuple[int, bool]:

@@ -34,7 +34,8 @@ class Goal:
         if family.mirror is None:
             raise ArmatureError(
                 f'goal="min" does not go with {family}: minus a reward has another kind of '
-                "distribution. Use Gaussian rewards, or Bernoulli ones with one scale for all arms."
+                "distribution. Use Gaussian rewards, or Bernoulli or Bounded ones with the same "
+                "bounds for all arms."
             )
         return cls(word, family.mirror)
 

@@ -29,8 +29,10 @@ class Outstanding:
         if not self.total:
             return history
         told = history.pulls > 0.0
-        typical = history.means[told].mean() if told.any() else family.some_mean
-        means = np.where(told, history.means, typical)
+        means = history.means
+        if not told.all():
+            typical = means[told].mean() if told.any() else family.some_mean
+            means = np.where(told, means, family.clipped(np.full(told.size, typical)))
         pulls = history.pulls + self.pending
         clock = history.clock + np.array([self.total, 0])
         return History(pulls, means * pulls, means, history.squares, clock)

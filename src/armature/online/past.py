@@ -104,6 +104,11 @@ def _checked_summary(past: Mapping[str, Any], arms: Arms, family: Family) -> Sum
             f"history has a sum for arm {arms.names[place]!r}, but no rewards: its count is 0."
         )
     _check_means(counts, sums, family)
+    if family.as_told.estimated and "squares" not in past and (counts > 1.0).any():
+        raise ArmatureError(
+            f"history needs 'squares', the sum of the squared rewards of each arm: {family} does "
+            "not know how much they vary."
+        )
     if "squares" in past:
         return Summary(counts, sums, _about_the_mean(past["squares"], counts, sums, arms))
     return Summary(counts, sums, np.zeros(counts.size))

@@ -6,7 +6,9 @@ from armature.policies.catse import CATSE
 from armature.policies.challenger import Challenger
 from armature.policies.end_of_optimism import EndOfOptimism
 from armature.policies.guarded import Guarded
+from armature.policies.ids import IDS
 from armature.policies.imed import IMED
+from armature.policies.imed_ub import IMEDUB
 from armature.policies.klucb import KLUCB
 from armature.policies.lin_ucb import LinUCB
 from armature.policies.mints import MINTS
@@ -20,10 +22,13 @@ from armature.policies.splambda import SPLambda
 from armature.policies.structured_ucb import StructuredUCB
 from armature.policies.thompson_sampling import ThompsonSampling
 from armature.policies.ucb import UCB
+from armature.policies.unimodal_thompson import UnimodalThompson
 
 __all__ = [
     "CATSE",
+    "IDS",
     "IMED",
+    "IMEDUB",
     "KLUCB",
     "MINTS",
     "OSSB",
@@ -45,4 +50,5 @@ __all__ = [
     "SparseUCB",
     "StructuredUCB",
     "ThompsonSampling",
+    "UnimodalThompson",
 ]

@@ -98,6 +98,10 @@ class Policy(abc.ABC):
                     f"{type(value).__name__}: choose another policy (such as SPk, which is for "
                     f"all) or another of the {kind}."
                 )
+        try:
+            family.check_arms(structure.n_arms)
+        except ArmatureError as error:
+            return str(error)
         if self.needs_sub_gaussian and math.isinf(family.sub_gaussian_variance):
             return (
                 f"{type(self).__name__} is for sub-Gaussian rewards, such as Gaussian or Bernoulli "

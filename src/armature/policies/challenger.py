@@ -1,4 +1,4 @@
-"""Challenger: draw the opponent, answer it with the most information per regret."""
+"""Challenger: look into whoever is overdue, where that tells most per regret."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature._compile import inlined, kernel
-from armature.arrays import Floats
+from armature.arrays import Floats, Ints
 from armature.families import Family
-from armature.families.kernels import divergence, of_arm, variance
+from armature.families.kernels import divergence, draw_means, of_arm, variance
 from armature.policies._explanation import Belief
-from armature.policies._options import check_choice, check_flag, check_number
+from armature.policies._options import check_choice, check_number
 from armature.policies._policy import CompiledPolicy, Policy
+from armature.policies._start import spanning_arms
+from armature.policies.projected_thompson import random_argmax
 from armature.policies.records import History, argmax, mark_exploration
-from armature.streams import Stream, next_unit, next_units
+from armature.streams import Stream, next_unit
 from armature.structures import Structure
 from armature.structures.model import (
     Model,
@@ -30,250 +32,248 @@ from armature.structures.vectors import largest
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
 UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
 TINY = 1e-100  # the least regret to divide by
-
-
-class ChallengerOptions(NamedTuple):
-    """The policy's options as its kernels see them."""
-
-    tail: bool
-    share: float
-    patience: float
-    floor: bool
-    leader: bool
-    projected: bool
+DRAWS = ("none", "sample", "tail")
+NONE, SAMPLE, TAIL = range(3)
 
 
 class ChallengerState(NamedTuple):
-    """Room for the projection, the weights of the draw, and the opponent."""
+    """Who was looked into; room for projection, costs, opponent and sample; the options."""
 
+    looked: Floats  # into each arm, how often, by pulling another one
+    begun: Ints  # [how many of the arms to begin with were handed out]
+    start: Ints  # these arms
     projected: Floats
-    weights: Floats
-    solved: Floats  # 1 where a weight is known, 0 where it is a bound
+    costs: Floats
     lam: Floats
+    sample: Floats
     convex: bool  # whether M is
-    options: ChallengerOptions
+    draw: int
+    patience: float
+    price: float
+    share: float  # below 0: in proportion
 
 
 @inlined
-def weight(tail: bool, G: float) -> float:
-    """How likely a challenger is that costs G more than the projection, the leader having 1."""
-    if not G < NEGLIGIBLE:
-        return 0.0
-    return 0.5 * math.erfc(math.sqrt(max(G, 0.0))) if tail else math.exp(-max(G, 0.0))
-
-
-@kernel
-def drawn(weights: Floats, j: int, u: float) -> int:
-    """The arm in whose part of the weights the share u of their total lies, j's being the first."""
-    total = 0.0
-    for i in range(weights.size):
-        total += weights[i]
-    target = u * total - weights[j]
-    if target < 0.0:
-        return j
-    for i in range(weights.size):
-        if i != j:
-            target -= weights[i]
-            if target < 0.0:
-                return i
-    return j
-
-
-@inlined
-def waited(G: float, pulls: float) -> float:
+def waited(G: float, looks: float) -> float:
     """The logarithm of how many pulls of the leader a challenger has to wait for (as in IMED)."""
-    return max(G, 0.0) + math.log(max(pulls, 1.0))
+    return max(G, 0.0) + math.log(max(looks, 1.0))
 
 
-@kernel
-def draw(
-    state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
-) -> int:
-    """The leader or a challenger, from the costs of all: the one most overdue, or any at random."""
-    N = history.pulls
-    q = state.weights
-    challenger_costs(model, history.means, N, j, base, q, state.lam)
-    overdue = j
-    least = waited(0.0, N[j]) - state.options.patience
-    for i in range(q.size):
-        if i == j:
-            q[i] = 1.0
-            continue
-        G = q[i] - base
-        if G < least:  # noqa: SIM300 (the letters are the paper's)
-            wait = waited(G, N[i])
-            if wait < least:
-                least = wait
-                overdue = i
-        q[i] = weight(state.options.tail, G)
-    return overdue if overdue != j else drawn(q, j, next_unit(stream))
-
-
-@kernel
-def draw_by_bounds(
-    state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
-) -> int:
-    """The same draw, with few costs computed: for Gaussian rewards and a convex M.
+@inlined
+def least_cost(model: Model, history: History, pr: Floats, j: int, i: int) -> float:
+    """At most what it costs more than the projection that i beats j: Gaussian rewards, convex M.
 
     From a projection pr onto a convex set, every lam of the set is at least
-    sum_k N_k (lam_k - pr_k)^2 / (2 sigma^2) further than pr is; and if i beats j in lam, that is at
-    least (pr_j - pr_i)^2 / (2 sigma^2 (1 / N_i + 1 / N_j)). So draw from the weights of these
-    bounds, which are too large, and keep what is drawn with the probability that makes up for it;
-    else draw again. Who may be overdue by its bound is solved.
+    sum_k N_k (lam_k - pr_k)^2 / (2 variance) further than pr is, and where i beats j, arms i and j
+    alone make up for this much of it.
     """
     N = history.pulls
-    pr = state.projected
-    q = state.weights
-    tail = state.options.tail
-    overdue = j
-    least = waited(0.0, N[j]) - state.options.patience
-    for i in range(q.size):
-        gap = max(0.0, pr[j] - pr[i])
-        G = gap * gap / (2.0 * model.family.parameter * (1.0 / N[i] + 1.0 / N[j]))
-        state.solved[i] = 0.0
-        if i != j and waited(G, N[i]) < least:
-            G = nearest_challenger(model, history.means, N, j, i, state.lam) - base
-            state.solved[i] = 1.0
-            if waited(G, N[i]) < least:
-                least = waited(G, N[i])
-                overdue = i
-        q[i] = weight(tail, G) if i != j else 1.0
-    if overdue != j:
-        return overdue
-    state.solved[j] = 1.0
-    while True:
-        u, v = next_units(stream)
-        i = drawn(q, j, u)
-        if state.solved[i] == 1.0:
-            return i
-        cost = nearest_challenger(model, history.means, N, j, i, state.lam)
-        exact = weight(tail, cost - base)
-        if v * q[i] < exact:
-            return i
-        q[i] = exact
-        state.solved[i] = 1.0
+    if N[i] == 0.0 or N[j] == 0.0:
+        return 0.0
+    gap = max(0.0, pr[j] - pr[i])
+    noise = variance(of_arm(model.family, i), pr[i]) / N[i]
+    noise += variance(of_arm(model.family, j), pr[j]) / N[j]
+    return float(gap * gap / (2.0 * noise))
 
 
 @kernel
-def best_response(state: ChallengerState, model: Model, history: History, j: int, i: int) -> int:
-    """The arm with the most information per regret against lam, the opponent of challenger i."""
-    options = state.options
-    lam = state.lam
-    pr = state.projected
-    x = pr if options.projected else history.means
-    if abs(lam[i] - x[i]) <= UNMOVED * largest(pr):
-        return i  # pulling it is the one way to learn more about it
-    least = TINY
-    if options.floor:
-        own = variance(of_arm(model.family, j), pr[j])
-        least = max(least, math.sqrt(own / (history.pulls[j] + 1.0)))
-    chosen = i
-    most = 0.0
-    for k in range(pr.size):
-        if k != j or options.leader:
-            gain = divergence(of_arm(model.family, k), x[k], lam[k]) / max(pr[j] - pr[k], least)
-            if gain > most:
-                most = gain
-                chosen = k
+def overdue(state: ChallengerState, model: Model, history: History, j: int, base: float) -> int:
+    """The challenger whose date is longest past, or the leader where there is none."""
+    N = history.pulls
+    joint = is_joint(model)
+    if joint:
+        challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
+    chosen = j
+    least = waited(0.0, N[j]) - state.patience
+    for i in range(N.size):
+        if i == j:
+            continue
+        if joint:
+            cost = state.costs[i]
+        else:
+            if state.convex and model.family.gaussian:
+                bound = least_cost(model, history, state.projected, j, i)
+                if waited(bound, N[i] + state.looked[i]) >= least:
+                    continue
+            cost = nearest_challenger(model, history.means, N, j, i, state.lam)
+        wait = waited(cost - base, N[i] + state.looked[i])
+        if wait < least:
+            least = wait
+            chosen = i
     return chosen
 
 
 @kernel
+def draw_by_tails(
+    state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
+) -> int:
+    """An arm by the weights erfc(sqrt(G)) / 2, the leader having 1."""
+    q = state.costs
+    challenger_costs(model, history.means, history.pulls, j, base, q, state.lam)
+    total = 0.0
+    for i in range(q.size):
+        G = max(q[i] - base, 0.0)
+        q[i] = 0.5 * math.erfc(math.sqrt(G)) if G < NEGLIGIBLE else 0.0
+        if i == j:
+            q[i] = 1.0
+        total += q[i]
+    target = next_unit(stream) * total
+    for i in range(q.size):
+        target -= q[i]
+        if target < 0.0:
+            return i
+    return j
+
+
+@kernel
+def opponent(
+    state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
+) -> int:
+    """Who is overdue, or who is drawn; the leader where it is nobody."""
+    i = overdue(state, model, history, j, base)
+    if i != j or state.draw == NONE:
+        return i
+    if state.draw == TAIL:
+        return draw_by_tails(state, model, history, j, base, stream)
+    draw_means(model.family, history.pulls, history.sums, history.means, stream, state.sample)
+    projection(model, state.sample, history.pulls, state.lam)
+    return random_argmax(state.lam, stream)
+
+
+@kernel
+def answer(
+    state: ChallengerState, model: Model, history: History, j: int, i: int, stream: Stream
+) -> int:
+    """The challenger i, or what tells most per regret against lam, the opponent that it stands for.
+
+    Between the two, in proportion to information per squared regret.
+    """
+    pr = state.projected
+    lam = state.lam
+    nearest_challenger(model, history.means, history.pulls, j, i, lam)
+    if abs(lam[i] - pr[i]) <= UNMOVED * largest(pr):
+        return i  # pulling it is the one way to learn more about it
+    noise = variance(of_arm(model.family, j), pr[j])
+    least = max(TINY, math.sqrt(noise / (history.pulls[j] + 1.0)))
+    k = i
+    most = 0.0
+    for a in range(pr.size):
+        if a != j:
+            regret = max(pr[j] - pr[a], least)
+            gain = divergence(of_arm(model.family, a), pr[a], lam[a]) / regret**state.price
+            if gain > most:
+                most = gain
+                k = a
+    if k == i or most == math.inf:
+        return k
+    share = state.share
+    if share < 0.0:
+        own = divergence(of_arm(model.family, i), pr[i], lam[i])
+        own /= max(pr[j] - pr[i], least) ** 2
+        other = divergence(of_arm(model.family, k), pr[k], lam[k])
+        other /= max(pr[j] - pr[k], least) ** 2
+        share = own / (own + other)
+    return i if next_unit(stream) < share else k
+
+
+@kernel
 def choose(state: ChallengerState, model: Model, history: History, stream: Stream) -> int:
-    """The leader if it is drawn; else the challenger itself, or the best response to it."""
+    """The leader, unless somebody challenges it; then the answer to that."""
+    while state.begun[0] < state.start.size:
+        first = state.start[state.begun[0]]
+        state.begun[0] += 1
+        if history.pulls[first] == 0.0:
+            return int(first)
     base = projection(model, history.means, history.pulls, state.projected)
     j = argmax(state.projected)
-    family = model.family
-    if state.convex and family.gaussian and family.alike and not is_joint(model):
-        i = draw_by_bounds(state, model, history, j, base, stream)
-    else:
-        i = draw(state, model, history, j, base, stream)
+    i = opponent(state, model, history, j, base, stream)
     if i == j:
         return j
     mark_exploration(history)
-    if next_unit(stream) < state.options.share:
-        return i
-    nearest_challenger(model, history.means, history.pulls, j, i, state.lam)
-    return best_response(state, model, history, j, i)
+    k = answer(state, model, history, j, i, stream)
+    if k != i:
+        state.looked[i] += 1.0
+    return k
 
 
 @dataclass(frozen=True)
 class Challenger(CompiledPolicy):
-    """Draw who might be best in place of the leader; pull what tells most about it per regret.
+    """Pull the leader, until a challenger is due; then what tells most about it per regret.
 
-    The paper's game with other players. Let pr be the projection of the means onto M, with weights
-    N, and j its best arm. The opponent is drawn as posterior sampling would: if it costs G_i more
-    than pr that i beats j, at the mean vector lam^i, then i has weight erfc(sqrt(G_i)) / 2, and j
-    has 1. A draw leaves it to chance when an arm that had bad luck is looked at again, so there is
-    a date as well: if G_i + ln N_i + `patience` < ln N_j for some i, the i with the least left side
-    is taken without a draw (with patience 0 this is IMED's rule).
+    The paper's game with other players. Pull each arm once; where the means of some arms determine
+    all others, as in a linear structure, only these. Then let pr be the projection of the means
+    onto M, with weights N, and j its best arm, the leader. For every other arm i, let it cost G_i
+    more than pr that i beats j, at the mean vector lam^i, and let n_i count the pulls of i and the
+    rounds in which i was looked into by pulling another arm (1 where there is none).
 
-    If j is drawn, pull it. Else pull i with probability `share`, or else the arm k != j with the
-    most d(pr_k, lam^i_k) / max(pr_j - pr_k, sd / sqrt(N_j + 1)), where sd is the standard deviation
-    of rewards of mean pr_j; where lam^i leaves i where it was, pull i.
+    * If G_i + ln n_i + `patience` >= ln N_j for all i, pull j. (Without a structure and with
+      patience 0, this is IMED.)
+    * Else look into the i with the least G_i + ln n_i. Of the arms other than j, let k be the one
+      with the most information per regret, d(pr_k, lam^i_k) / g_k, where g_k is the larger of
+      pr_j - pr_k and sd / sqrt(N_j + 1), sd being the standard deviation of rewards of mean pr_j.
+      Pull i or k, with probabilities in proportion to d(pr, lam^i) / g^2. Where lam^i leaves i
+      where it was, pull i.
 
-    "i beats j" reads lam_i >= lam_j, but in the unimodal structure "the peak is at i", and in the
-    categorised one "i's category is on top", besides.
+    "i beats j" reads lam_i >= lam_j, but in a union of pieces (one peak, categories) it asks
+    besides that i can be the best arm there: that the peak is at i, that its category is on top.
 
     The options are there to see what each part is worth.
 
     Parameters
     ----------
-    draw : {"tail", "exp"}
-        "tail" as above; "exp" has weights exp(-G_i).
-    share : float
-        How often a drawn challenger is pulled itself, from 0 to 1.
     patience : float
-        How long a challenger may wait, at least 0; a large number leaves all to the draw.
-    floor : bool
-        False leaves out the least regret sd / sqrt(N_j + 1).
-    leader : bool
-        True lets the leader be the best response.
-    projected : bool
-        False measures information from the empirical means instead of pr.
+        How long a challenger may wait, at least 0. Less explores more.
+    draw : {"none", "sample", "tail"}
+        Who may challenge before the date: nobody; the best arm of a posterior sample that is
+        projected onto M (as in `ProjectedThompson`); or an arm drawn by the weights
+        erfc(sqrt(G_i)) / 2, the leader having 1. With a large patience, only who is drawn.
+    price : float
+        The power of the regret by which k is found, at least 0.
+    share : float, optional
+        How often i is pulled where k is another arm; None: in proportion, as above.
 
     Guarantee
     ---------
-    There is no proof of a regret bound. Its regret is heavy-tailed on hard instances;
-    `docs/challenger.md` has what was measured. All challengers' costs are asked for at once where
-    the structure knows how, else one oracle call for each that may be drawn.
+    `docs/challenger.md` has what is proved and what was measured. Its regret is heavy-tailed on
+    hard instances. All challengers' costs are asked for at once where the structure knows how, else
+    one oracle call for each that may be due.
 
     >>> import armature as am
     >>> bandit = am.Bandit(am.Challenger(), am.Unimodal(3))
     >>> bandit.tell([0, 1, 2], [0.0, 50.0, 100.0])
-    >>> bandit.ask()  # at these means, no challenger is drawn
+    >>> bandit.ask()  # at these means, no challenger is due
     2
 
     References
     ----------
     None: this docstring defines it. The game is that of Degenne, Shao and Koolen (2020), "Structure
-    Adaptive Algorithms for Stochastic Bandits".
+    Adaptive Algorithms for Stochastic Bandits"; the date is that of Honda and Takemura (2015),
+    "Non-asymptotic Analysis of a New Bandit Algorithm for Semi-bounded Rewards".
     """
 
-    draw: str = "tail"
-    share: float = 0.5
     patience: float = 1.0
-    floor: bool = True
-    leader: bool = False
-    projected: bool = True
+    draw: str = "none"
+    price: float = 1.0
+    share: float | None = None
 
+    starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
+    saved: ClassVar = ("looked", "begun")
     choose: ClassVar = choose
 
     def __post_init__(self) -> None:
-        check_choice(self, "draw", ("tail", "exp"))
-        check_number(self, "share", high=1.0, what="a probability")
         check_number(self, "patience")
-        for name in ("floor", "leader", "projected"):
-            check_flag(self, name)
+        check_choice(self, "draw", DRAWS)
+        check_number(self, "price", high=4.0)
+        check_number(self, "share", high=1.0, what="a probability", optional=True)
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:
         return (
             cls(),
-            cls(draw="exp", share=0.2, floor=False, patience=0.0),
-            cls(leader=True, projected=False, patience=50.0),
+            cls(draw="sample", patience=50.0, price=2.0),
+            cls(draw="tail", patience=0.0, share=0.2),
         )
 
     def explain(self, belief: Belief) -> str:
@@ -283,37 +283,38 @@ class Challenger(CompiledPolicy):
         possible = np.isfinite(costs)
         G[possible] = np.maximum(costs[possible] - belief.misfit, 0.0)
         wait = G + np.log(np.maximum(belief.pulls, 1.0))
-        wait[j] -= self.patience
+        wait[j] = math.inf
         i = int(np.argmin(wait))
-        if i != j:
+        drawn = "" if self.draw == "none" else " or whoever is drawn"
+        due = math.exp(min(wait[i] + self.patience, 700.0))
+        pulls = f"{belief.pulls[i]:.0f} pull{'' if belief.pulls[i] == 1.0 else 's'}"
+        seen = f"{pulls}, and evidence of {G[i]:.2f} against it"
+        if due < belief.pulls[j]:
             return (
-                f"{self.name} looks into arm {i}, which is overdue: {belief.pulls[i]:.0f} pulls, "
-                f"and evidence of no more than {G[i]:.2f} against it."
+                f"{self.name} looks into arm {i}{drawn}, unless other arms have told enough about "
+                f"it: {seen}, while arm {j}, which leads, has {belief.pulls[j]:.0f}."
             )
-        q = np.array([weight.py_func(self.draw == "tail", g) for g in G])
-        q[j] = 1.0
-        q /= q.sum()
-        rivals = [int(i) for i in np.argsort(-q, kind="stable") if i != j and q[i] >= 0.005][:3]
-        likely = ", then ".join(f"arm {i} ({q[i]:.2f})" for i in rivals)
+        if not wait[i] < math.inf:
+            return f"{self.name} pulls arm {j}: no other can be better."
         return (
-            f"{self.name} pulls arm {j} with probability {q[j]:.2f}, as it leads; else it looks "
-            f"into a challenger, {'most likely ' + likely if rivals else 'each of them unlikely'}."
+            f"{self.name} pulls arm {j}{drawn}, as it leads; the next to be looked into is arm {i} "
+            f"({seen}), when arm {j} has more than {due:.3g} pulls."
         )
 
     def init(self, structure: Structure, family: Family) -> ChallengerState:
         K = structure.n_arms
+        every = np.arange(K, dtype=np.int64)
         return ChallengerState(
-            np.zeros(K),
-            np.zeros(K),
-            np.zeros(K),
-            np.zeros(K),
-            structure.is_convex,
-            ChallengerOptions(
-                self.draw == "tail",
-                float(self.share),
-                float(self.patience),
-                bool(self.floor),
-                bool(self.leader),
-                bool(self.projected),
-            ),
+            looked=np.zeros(K),
+            begun=np.zeros(1, dtype=np.int64),
+            start=every if self.draw == "sample" else spanning_arms(structure),
+            projected=np.zeros(K),
+            costs=np.zeros(K),
+            lam=np.zeros(K),
+            sample=np.zeros(K),
+            convex=structure.is_convex,
+            draw=DRAWS.index(self.draw),
+            patience=float(self.patience),
+            price=float(self.price),
+            share=-1.0 if self.share is None else float(self.share),
         )

@@ -128,9 +128,8 @@ def watch(state: GuardedState, model: Model, history: History, arm: int, reward:
         verdict[LOG_E] = misfit - learning
         verdict[LEARNING] = learning
         for k in range(N.size if misfit < math.inf else 0):
-            state.shares[k] = weighted_divergence(
-                of_arm(model.family, k), N[k], history.means[k], state.fitted[k]
-            )
+            own = of_arm(model.family, k)
+            state.shares[k] = weighted_divergence(own, N[k], history.means[k], state.fitted[k])
 
 
 @functools.cache
@@ -335,8 +334,9 @@ class Guarded(CompiledPolicy):
                 f"{self.name} asks IMED in this round, as the data contradict the structure: arm "
                 f"{best} has the best mean, arm {j} the best fitted one."
             )
-        short = np.asarray(belief.family.divergence(np.minimum(mu, high), np.full_like(mu, high)))
-        against = belief.pulls * short
+        bars = belief.family.clipped(np.full_like(mu, high))
+        short = np.asarray(belief.family.divergence(np.minimum(mu, bars), bars))
+        against = belief.pulls * np.where(bars < high, math.inf, short)
         against[j] = math.inf
         k = int(np.argmin(against))
         if against[k] < self.audit + GROWTH * log:

@@ -21,7 +21,10 @@ from armature.structures.model import Model
 
 
 class UCBState(NamedTuple):
-    """An option, and 1 / sqrt(N) of each arm with the N that it was computed for."""
+    """An option, and 1 / sqrt(N) of each arm with the N that it was computed for.
+
+    Where the arms' noise differs, the radius is that of the noisiest, and theirs a part of it.
+    """
 
     width: float
     counted: Floats
@@ -32,19 +35,18 @@ class UCBState(NamedTuple):
 def choose(state: UCBState, model: Model, history: History, stream: Stream) -> int:
     """The arm with the highest upper confidence bound."""
     family = model.family
-    log_t = math.log(history.clock[0] + 1.0)
-    radius = state.width * math.sqrt(2.0 * family.proxy * log_t)
+    radius = state.width * math.sqrt(2.0 * family.proxy * math.log(history.clock[0] + 1.0))
     pulls = history.pulls
     means = history.means
     for k in range(pulls.size):
         if state.counted[k] != pulls[k]:
             state.counted[k] = pulls[k]
             state.inverse_root[k] = 1.0 / math.sqrt(pulls[k])
+            if not family.alike:
+                state.inverse_root[k] *= math.sqrt(of_arm(family, k).proxy / family.proxy)
     best = 0
     highest = -math.inf
     for k in range(pulls.size):
-        if not family.alike:
-            radius = state.width * math.sqrt(2.0 * of_arm(family, k).proxy * log_t)
         bound = means[k] + radius * state.inverse_root[k]
         better = bound > highest
         highest = bound if better else highest

@@ -121,21 +121,16 @@ def play(
     pulls = history.pulls
     sums = history.sums
     means = history.means
+    squares = history.squares
     clock = history.clock
     block = rewards.block
     drawn = rewards.drawn
     checkpoints = record.checkpoints
-    estimated = model.family.estimated
     bounded = family.high < math.inf
     total = record.total[0]
     first = gaps.size if each_arm_first else 0
     for t in range(clock[0], clock[0] + rounds):
-        if estimated:
-            variance = estimate_variance(pulls, means, history.squares)
-            told = with_estimate(model, variance)
-            arm = choose(state, told, history, stream) if t >= first else t
-        else:
-            arm = choose(state, model, history, stream) if t >= first else t
+        arm = choose(state, model, history, stream) if t >= first else t
         if arm < 0 or arm >= gaps.size:
             return arm
         i = drawn[arm]
@@ -150,22 +145,65 @@ def play(
         means[arm] = sums[arm] / pulls[arm]
         if bounded:
             means[arm] = inside(family, arm, means[arm])
-        if estimated:
-            history.squares[arm] += (reward - before) * (reward - means[arm])
+        squares[arm] += (reward - before) * (reward - means[arm])
         clock[0] = t + 1
         total += gaps[arm]
         if update_address != 0:
             update = updater_at(update_address, model, history)
-            if estimated:
-                variance = estimate_variance(pulls, means, history.squares)
-                update(state, with_estimate(model, variance), history, arm, reward)
-            else:
-                update(state, model, history, arm, reward)
+            update(state, model, history, arm, reward)
         if t + 1 == checkpoints[record.progress[0]]:
             record.total[0] = total
             note(history, record)
     record.total[0] = total
     return 0
+
+
+@kernel
+def play_estimating(
+    choose_address: int,
+    update_address: int,
+    each_arm_first: bool,
+    state: Ints,
+    model: Model,
+    history: History,
+    stream: Stream,
+    family: FamilyRecord,
+    rewards: Rewards,
+    gaps: Floats,
+    record: Record,
+    rounds: int,
+) -> int:
+    """`play` where the variance of rewards is not known: it is estimated before each round.
+
+    A kernel of its own, so that the other has nothing to do with it.
+    """
+    for _ in range(rounds):
+        drawn = drawn_of(rewards)
+        told = with_estimate(
+            model, estimate_variance(history.pulls, history.means, history.squares)
+        )
+        stray = play(
+            choose_address, 0, each_arm_first, state, told, history, stream, family, rewards, gaps,
+            record, 1,
+        )  # fmt: skip
+        if stray != 0:
+            return stray
+        if update_address != 0:
+            arm = drawn_of(rewards) - drawn
+            reward = rewards.block[arm, (rewards.drawn[arm] - 1) & (BLOCK - 1)]
+            now = estimate_variance(history.pulls, history.means, history.squares)
+            update = updater_at(update_address, model, history)
+            update(state, with_estimate(model, now), history, arm, reward)
+    return 0
+
+
+@kernel
+def drawn_of(rewards: Rewards) -> int:
+    """A sum that grows by k with each reward of arm k."""
+    total = 0
+    for k in range(rewards.drawn.size):
+        total += k * rewards.drawn[k]
+    return total
 
 
 class Run:
@@ -187,6 +225,7 @@ class Run:
         stream = make_stream(seed, repetition, DECISIONS)
         self.record = make_record(checkpoints, instance.n_arms)
         self._state = state  # what the words point to
+        self._play = play_estimating if family.estimated else play
         self._arguments = (
             *policy_addresses(policy, state, model, history, stream),
             policy.starts_with_each_arm,
@@ -202,7 +241,7 @@ class Run:
 
     def advance(self, rounds: int) -> None:
         """Play some more rounds."""
-        stray = play(*self._arguments, rounds)
+        stray = self._play(*self._arguments, rounds)
         if stray != 0:
             raise no_such_arm(self._policy, stray, self._n_arms)
 

@@ -44,8 +44,7 @@ def draw_block(family: FamilyRecord, rewards: Rewards, arm: int, first: int) -> 
     key = rewards.key
     out = rewards.block[arm]
     fill_units(first // 2, arm, key[2], REWARDS, key[0], key[1], out)
-    own = of_arm(family, arm)
-    draw(own, rewards.means[arm], out, Source(first, arm, key[2], key[0], key[1]))
+    draw(of_arm(family, arm), rewards.means[arm], out, Source(first, arm, key[2], key[0], key[1]))
 
 
 @kernel

@@ -39,6 +39,7 @@ from armature.structures._quadratic import (
     State,
     copy_state,
     reset,
+    slack,
     solve,
     write_means,
 )
@@ -47,6 +48,7 @@ from armature.structures.vectors import copy, diagonal, fill, largest
 FLATTEST = 1e-12  # the least curvature in a model, relative to the greatest
 UNEVEN = 1e-10  # curvatures, likewise, that the factor of a Hessian has digits for
 FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic program may do
+KEPT = 1e-11  # how far a minimum may miss a constraint that it is on, relative to the means
 CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
@@ -315,6 +317,16 @@ def snap(limits: Limits, size: float, means: Floats, lam: Floats) -> None:
 
 
 @kernel
+def are_kept(rows: Rows, limits: Limits, state: State, size: float) -> bool:
+    """Whether the active constraints hold where `solve` has stopped, which rounding may undo."""
+    tolerance = KEPT * max(size, largest(state.lam))
+    for c in range(state.length[0]):
+        if not abs(slack(rows, limits, state.lam, state.active[c])) <= tolerance:
+            return False
+    return True
+
+
+@kernel
 def find_start(
     family: FamilyRecord,
     mu: Floats,
@@ -537,6 +549,8 @@ def newton(
         descent = promise(s.g, state.lam, lam)
         if outcome != SOLVED or math.isnan(descent):
             return STUCK, value
+        if digits != 16 and basis.shape[0] == 0 and not are_kept(rows, limits, state, size):
+            continue  # another curvature of what is flat has other digits
         is_last = is_over or descent <= CONVERGED * value or value <= NOTHING * heaviest
         if not is_last:
             step, value = search_line(

@@ -439,8 +439,8 @@ class Structure:
             family.check_arms(self.n_arms)
             if not self._meets(tuple(family.for_arm(k).domain for k in range(self.n_arms))):
                 raise ArmatureError(
-                    f"{type(self).__name__} does not go with {family} rewards: none of its mean "
-                    f"vectors has all means in {family.domain}."
+                    f"{type(self).__name__} does not go with {type(family).__name__} rewards: none "
+                    f"of its mean vectors has all means in {family.domain}."
                 )
         return family.record_for(self.n_arms)
 

@@ -122,9 +122,8 @@ def problem_for(model: Model, entry: int, mu: Floats, w: Floats) -> Problem:
 @inlined
 def with_estimate(model: Model, variance: float) -> Model:
     """The model with an estimate of the rewards' variance."""
-    return Model(
-        with_variance(model.family, variance), model.shape, model.work, model.table, model.weights
-    )
+    family = with_variance(model.family, variance)
+    return Model(family, model.shape, model.work, model.table, model.weights)
 
 
 @inlined

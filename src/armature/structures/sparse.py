@@ -434,8 +434,9 @@ class Sparse(Structure):
             family.check_arms(self.n_arms)
             for own in map(family.for_arm, range(self.n_arms)):
                 if self.level not in own.domain:
+                    name = type(own).__name__ if family.n_arms is None else str(own)
                     raise ArmatureError(
-                        f"level = {self.level:g} is not a mean of {own} rewards: it must be in "
+                        f"level = {self.level:g} is not a mean of {name} rewards: it must be in "
                         f"{own.domain}."
                     )
         return super().checked_family(family)

@@ -8,19 +8,22 @@ import pkgutil
 from types import ModuleType
 from typing import Any, TypeVar
 
+EXTRAS = ("armature.service", "armature.client")
 T = TypeVar("T")
 
 
 def discover(base: type[T], package: ModuleType) -> list[type[T]]:
     """All public concrete subclasses of `base` defined in a package, by name.
 
+    But for the service, which needs what the library does not.
+
     >>> import armature
     >>> [cls.__name__ for cls in discover(armature.Family, armature)]
-    ['Bernoulli', 'Exponential', 'Gaussian', 'Poisson']
+    ['Bernoulli', 'Bounded', 'Exponential', 'Gaussian', 'Poisson']
     """
     found: dict[str, Any] = {}
     for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not info.name.endswith("__main__"):
+        if not (info.name.endswith("__main__") or info.name.startswith(EXTRAS)):
             module = importlib.import_module(info.name)
             found |= {
                 name: member

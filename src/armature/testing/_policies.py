@@ -7,7 +7,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,11 +39,9 @@ class Trial:
         name = f"{self.policy.name} {type(self.structure).__name__} {self.family}"
         return np.random.default_rng([zlib.crc32(name.encode()), self.seed])
 
-    def bandit(self, structure: Structure | None = None) -> Bandit:
+    def bandit(self) -> Bandit:
         """A fresh bandit."""
-        return Bandit(
-            self.policy, structure or self.structure, self.family, self.seed, horizon=HORIZON
-        )
+        return Bandit(self.policy, self.structure, self.family, self.seed, horizon=HORIZON)
 
     def rewards(self, rounds: int) -> Floats:
         """(arms, rounds): rewards of means in M, or near it."""
@@ -208,7 +206,9 @@ def numbering_does_not_matter(trial: Trial) -> None:
         return
     rewards = trial.rewards(trial.rounds)
     plain = play(trial.bandit(), rewards, trial.rounds)
-    other = play(trial.bandit(renumbered), rewards[order], trial.rounds)
+    family = trial.family.relabelled(order.tolist())
+    mirrored = replace(trial, structure=renumbered, family=family)
+    other = play(mirrored.bandit(), rewards[order], trial.rounds)
     _require(plain[K:] == order[other][K:].tolist(), trial, "the arms' numbers matter")
 
 

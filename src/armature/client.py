@@ -1,0 +1,412 @@
+"""A client of the decision service, for programs in Python.
+
+    from armature.client import Client
+
+    with Client("http://127.0.0.1:8000", key="arm_...") as client:
+        decision = client.decide("prices", unit="customer 17")
+        ...
+        client.reward(decision.id, 1.0)
+
+A request that fails on the way, or that the server could not finish, is repeated, with growing
+pauses. That is safe: decisions carry a request id, by which the server recognises what it has done
+already, and a reward of the same value counts once. `AsyncClient` is the same for asyncio.
+
+It needs httpx, which comes with the extra `service`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from armature.errors import ArmatureError
+
+AGAIN = (408, 429, 502, 503, 504)  # answers after which a request is repeated
+LONGEST_PAUSE = 5.0
+PAGE = 1_000  # events in one answer
+
+Table = dict[str, Any]
+T = TypeVar("T")
+
+
+class ServiceError(ArmatureError):
+    """The service refused a request; `code` is its HTTP status, the message its sentence."""
+
+    def __init__(self, code: int, detail: str) -> None:
+        super().__init__(detail)
+        self.code = code
+
+
+class UnreachableError(ArmatureError):
+    """The service did not answer, however often it was asked; it may have done what was asked."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What to do: the arm's label; and the id by which to tell what came of it."""
+
+    id: str
+    arm: Any
+    probability: float | None
+
+
+@dataclass(frozen=True)
+class RewardResult:
+    """What became of a reward.
+
+    `status` is "applied", "duplicate" or "late"; of one among several also "unknown", "conflict"
+    or "refused".
+    """
+
+    decision: str
+    status: str
+    detail: str | None
+
+
+@dataclass(frozen=True)
+class _Call(Generic[T]):
+    """A request, and what its answer means."""
+
+    method: str
+    path: str
+    meaning: Callable[[Any], T]
+    body: Any = None
+    parameters: Mapping[str, int] | None = None
+
+    def answer(self, response: httpx.Response) -> T:
+        if response.is_success:
+            return self.meaning(response.json())
+        try:
+            detail = response.json()["detail"]
+        except (ValueError, KeyError, TypeError):
+            detail = f"the service answered {response.status_code}."
+        raise ServiceError(response.status_code, str(detail))
+
+
+def _as_it_is(answer: Any) -> Table:
+    return dict(answer)
+
+
+def _of_experiment(name: str, rest: str = "") -> str:
+    return f"/v1/experiments/{quote(name, safe='')}{rest}"
+
+
+def _of_decision(decision: str, rest: str = "") -> str:
+    return f"/v1/decisions/{quote(decision, safe='')}{rest}"
+
+
+def _create(name: str, spec: Mapping[str, Any]) -> _Call[Table]:
+    return _Call("POST", "/v1/experiments", _as_it_is, {"name": name, "spec": dict(spec)})
+
+
+def _experiments() -> _Call[list[Table]]:
+    return _Call("GET", "/v1/experiments", lambda answer: list(answer["experiments"]))
+
+
+def _get(name: str, rest: str = "", **parameters: int) -> _Call[Table]:
+    return _Call("GET", _of_experiment(name, rest), _as_it_is, parameters=parameters)
+
+
+def _decide(name: str, n: int, unit: str | None, request_id: str | None) -> _Call[list[Decision]]:
+    body = {"n": n, "unit": unit, "request_id": request_id or uuid.uuid4().hex}
+    return _Call(
+        "POST",
+        _of_experiment(name, "/decisions"),
+        lambda answer: [Decision(**made) for made in answer["decisions"]],
+        body,
+    )
+
+
+def _reward(decision: str, value: float) -> _Call[RewardResult]:
+    return _Call(
+        "POST",
+        _of_decision(decision, "/reward"),
+        lambda answer: RewardResult(decision, **answer),
+        {"value": value},
+    )
+
+
+def _rewards(rewards: Sequence[tuple[str, float]]) -> _Call[list[RewardResult]]:
+    body = [{"decision": decision, "value": value} for decision, value in rewards]
+    return _Call(
+        "POST",
+        "/v1/rewards",
+        lambda answer: [RewardResult(**result) for result in answer["results"]],
+        {"rewards": body},
+    )
+
+
+def _cancel(decision: str) -> _Call[None]:
+    return _Call("DELETE", _of_decision(decision), lambda answer: None)
+
+
+def _change(name: str, status: str | None, floor: float | None) -> _Call[Table]:
+    changes = {"status": status, "floor": floor}
+    changes = {key: value for key, value in changes.items() if value is not None}
+    return _Call("PATCH", _of_experiment(name), _as_it_is, changes)
+
+
+def _add_arm(name: str, label: Any, options: Mapping[str, Any]) -> _Call[Table]:
+    body = {"label": label, "options": dict(options)}
+    return _Call("POST", _of_experiment(name, "/arms"), _as_it_is, body)
+
+
+def _retire_arm(name: str, label: Any) -> _Call[Table]:
+    return _Call("POST", _of_experiment(name, "/arms/retire"), _as_it_is, {"label": label})
+
+
+class _Attempts:
+    """How often to ask, and how long to wait in between."""
+
+    def __init__(self, url: str, retries: int) -> None:
+        self._url, self._retries, self._made = url, retries, 0
+
+    def pause(self, response: httpx.Response | None, error: Exception | None) -> float | None:
+        """Seconds to wait before asking again: growing, and never alike for two clients.
+
+        None if the answer is one to be taken; an error if there is none and it is time to give up.
+        """
+        if response is not None and response.status_code not in AGAIN:
+            return None
+        self._made += 1
+        if self._made <= self._retries:
+            return min(LONGEST_PAUSE, 0.05 * 2.0**self._made) * random.uniform(0.5, 1.0)
+        if response is not None:
+            return None
+        raise UnreachableError(
+            f"{self._url} did not answer, asked {self._made} times: "
+            f"{str(error) or type(error).__name__}."
+        )
+
+
+def _settings(url: str, key: str | None, timeout: float) -> dict[str, Any]:
+    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    return {"base_url": url, "headers": headers, "timeout": timeout}
+
+
+class Client:
+    """The service from ordinary code; one client is good for several threads.
+
+    Parameters
+    ----------
+    url: where it is, such as "http://127.0.0.1:8000".
+    key: a key, if the service wants one.
+    timeout: seconds to wait for an answer.
+    retries: how often a request is repeated before it is given up.
+    """
+
+    def __init__(
+        self, url: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 8
+    ) -> None:
+        self._http = httpx.Client(**_settings(url, key, timeout))
+        self._url, self._retries = url, retries
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._http.close()
+
+    def create(self, name: str, spec: Mapping[str, Any]) -> Table:
+        """Make an experiment, or find that it is there already with the same spec."""
+        return self._do(_create(name, spec))
+
+    def experiments(self) -> list[Table]:
+        """All experiments, without their arms."""
+        return self._do(_experiments())
+
+    def experiment(self, name: str) -> Table:
+        """An experiment with its arms."""
+        return self._do(_get(name))
+
+    def decide(
+        self, name: str, *, unit: str | None = None, request_id: str | None = None
+    ) -> Decision:
+        """One decision. The same request_id again gets the same one."""
+        return self._do(_decide(name, 1, unit, request_id))[0]
+
+    def decide_many(
+        self, name: str, n: int, *, unit: str | None = None, request_id: str | None = None
+    ) -> list[Decision]:
+        """Several decisions at once."""
+        return self._do(_decide(name, n, unit, request_id))
+
+    def reward(self, decision: str, value: float) -> RewardResult:
+        """Tell what came of a decision."""
+        return self._do(_reward(decision, value))
+
+    def rewards(self, rewards: Sequence[tuple[str, float]]) -> list[RewardResult]:
+        """Tell what came of several decisions; each is answered on its own."""
+        return self._do(_rewards(rewards))
+
+    def cancel(self, decision: str) -> None:
+        """The reward of a decision will never come."""
+        self._do(_cancel(decision))
+
+    def change(self, name: str, *, status: str | None = None, floor: float | None = None) -> Table:
+        """Set the status ("running", "paused", "stopped") or the floor of an experiment."""
+        return self._do(_change(name, status, floor))
+
+    def add_arm(self, name: str, label: Any, **options: Any) -> Table:
+        """Add an arm; the options say what the structure and the family need to know of it."""
+        return self._do(_add_arm(name, label, options))
+
+    def retire_arm(self, name: str, label: Any) -> Table:
+        """Choose an arm no more."""
+        return self._do(_retire_arm(name, label))
+
+    def explain(self, name: str) -> Table:
+        """What an experiment's bandit believes, and what it does next and why."""
+        return self._do(_get(name, "/explain"))
+
+    def bound(self, name: str) -> Table:
+        """The lower bound of regret at the means that fit best so far."""
+        return self._do(_get(name, "/bound"))
+
+    def events(self, name: str, after: int = 0) -> Iterator[Table]:
+        """The log of an experiment from after an event to its present end."""
+        found = [None] * PAGE
+        while len(found) == PAGE:
+            page = self._do(_get(name, "/events", after=after, limit=PAGE))
+            found, after = page["events"], page["next"]
+            yield from page["events"]
+
+    def _do(self, call: _Call[T]) -> T:
+        attempts = _Attempts(self._url, self._retries)
+        while True:
+            response, error = None, None
+            try:
+                response = self._http.request(
+                    call.method, call.path, json=call.body, params=call.parameters
+                )
+            except httpx.TransportError as failed:
+                error = failed
+            pause = attempts.pause(response, error)
+            if pause is None and response is not None:
+                return call.answer(response)
+            time.sleep(pause or 0.0)
+
+
+class AsyncClient:
+    """The same for asyncio; see `Client` for parameters and methods."""
+
+    def __init__(
+        self, url: str, key: str | None = None, *, timeout: float = 30.0, retries: int = 8
+    ) -> None:
+        self._http = httpx.AsyncClient(**_settings(url, key, timeout))
+        self._url, self._retries = url, retries
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._http.aclose()
+
+    async def create(self, name: str, spec: Mapping[str, Any]) -> Table:
+        """Make an experiment, or find that it is there already with the same spec."""
+        return await self._do(_create(name, spec))
+
+    async def experiments(self) -> list[Table]:
+        """All experiments, without their arms."""
+        return await self._do(_experiments())
+
+    async def experiment(self, name: str) -> Table:
+        """An experiment with its arms."""
+        return await self._do(_get(name))
+
+    async def decide(
+        self, name: str, *, unit: str | None = None, request_id: str | None = None
+    ) -> Decision:
+        """One decision. The same request_id again gets the same one."""
+        return (await self._do(_decide(name, 1, unit, request_id)))[0]
+
+    async def decide_many(
+        self, name: str, n: int, *, unit: str | None = None, request_id: str | None = None
+    ) -> list[Decision]:
+        """Several decisions at once."""
+        return await self._do(_decide(name, n, unit, request_id))
+
+    async def reward(self, decision: str, value: float) -> RewardResult:
+        """Tell what came of a decision."""
+        return await self._do(_reward(decision, value))
+
+    async def rewards(self, rewards: Sequence[tuple[str, float]]) -> list[RewardResult]:
+        """Tell what came of several decisions; each is answered on its own."""
+        return await self._do(_rewards(rewards))
+
+    async def cancel(self, decision: str) -> None:
+        """The reward of a decision will never come."""
+        await self._do(_cancel(decision))
+
+    async def change(
+        self, name: str, *, status: str | None = None, floor: float | None = None
+    ) -> Table:
+        """Set the status ("running", "paused", "stopped") or the floor of an experiment."""
+        return await self._do(_change(name, status, floor))
+
+    async def add_arm(self, name: str, label: Any, **options: Any) -> Table:
+        """Add an arm; the options say what the structure and the family need to know of it."""
+        return await self._do(_add_arm(name, label, options))
+
+    async def retire_arm(self, name: str, label: Any) -> Table:
+        """Choose an arm no more."""
+        return await self._do(_retire_arm(name, label))
+
+    async def explain(self, name: str) -> Table:
+        """What an experiment's bandit believes, and what it does next and why."""
+        return await self._do(_get(name, "/explain"))
+
+    async def bound(self, name: str) -> Table:
+        """The lower bound of regret at the means that fit best so far."""
+        return await self._do(_get(name, "/bound"))
+
+    async def events(self, name: str, after: int = 0) -> AsyncIterator[Table]:
+        """The log of an experiment from after an event to its present end."""
+        found = [None] * PAGE
+        while len(found) == PAGE:
+            page = await self._do(_get(name, "/events", after=after, limit=PAGE))
+            found, after = page["events"], page["next"]
+            for event in page["events"]:
+                yield event
+
+    async def _do(self, call: _Call[T]) -> T:
+        attempts = _Attempts(self._url, self._retries)
+        while True:
+            response, error = None, None
+            try:
+                response = await self._http.request(
+                    call.method, call.path, json=call.body, params=call.parameters
+                )
+            except httpx.TransportError as failed:
+                error = failed
+            pause = attempts.pause(response, error)
+            if pause is None and response is not None:
+                return call.answer(response)
+            await asyncio.sleep(pause or 0.0)

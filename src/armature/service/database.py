@@ -1,0 +1,151 @@
+"""Opening a database: SQLite with durable commits, or PostgreSQL.
+
+What the two do differently is here and nowhere else: how a writing transaction begins and locks,
+whose clock it is, and what an unreachable database looks like.
+"""
+
+from __future__ import annotations
+
+import functools
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError
+
+from armature.errors import ArmatureError
+
+DEFAULT = "sqlite:///armature.db"
+PATIENCE = 30.0  # seconds to wait for another process's transaction
+# A process that stops in the middle of a transaction, and is not dead, loses its lock in the end.
+_LIMITS = f"-c lock_timeout={int(PATIENCE)}s -c idle_in_transaction_session_timeout=120s"
+
+
+def open_database(storage: str) -> Engine:
+    """An engine for "sqlite:///file" or "postgresql://user@host/name"."""
+    try:
+        url = make_url(storage)
+    except ArgumentError:
+        raise ArmatureError(_wrong(storage)) from None
+    if url.drivername == "sqlite":
+        return _sqlite(url)
+    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+        url = url.set(drivername="postgresql+psycopg")
+        try:
+            return sa.create_engine(
+                url,
+                pool_pre_ping=True,
+                pool_size=5,
+                max_overflow=20,
+                connect_args={"connect_timeout": 10, "options": _LIMITS},
+            )
+        except (NoSuchModuleError, ImportError) as error:
+            raise ArmatureError(f"PostgreSQL can't be used here: {error}.") from None
+    raise ArmatureError(_wrong(storage))
+
+
+def _wrong(storage: str) -> str:
+    return (
+        f"{_without_password(storage)!r} is no storage: it is {DEFAULT} (a file), or "
+        "postgresql://user:password@host/database."
+    )
+
+
+def _without_password(storage: str) -> str:
+    scheme, _, rest = storage.rpartition("@")
+    return rest if scheme else storage
+
+
+def _sqlite(url: sa.URL) -> Engine:
+    if not url.database or url.database == ":memory:":
+        raise ArmatureError("the storage must be a file, such as sqlite:///armature.db.")
+    if not Path(url.database).resolve().parent.is_dir():
+        raise ArmatureError(f"there is no folder for the file {url.database!r}: make it first.")
+    engine = sa.create_engine(
+        url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_size=5
+    )
+
+    @sa.event.listens_for(engine, "connect")
+    def set_up(connection: Any, record: Any) -> None:
+        connection.isolation_level = None  # transactions begin and end where we say so
+        cursor = connection.cursor()
+        _use_wal(cursor)
+        cursor.execute("PRAGMA synchronous = FULL")  # a commit that was answered is on the disk
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writing = connection.get_execution_options().get("writing", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def _use_wal(cursor: Any) -> None:
+    """Readers and a writer side by side: once for a file, and it stays so.
+
+    While several processes do that at once, SQLite says "locked" without waiting.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A connection in a transaction that may write: committed in the end, or undone by an error."""
+    with engine.connect().execution_options(writing=True) as connection, connection.begin():
+        yield connection
+
+
+def clock(connection: Connection) -> float:
+    """The database's clock now, not when the transaction began: seconds since 1970."""
+    return float(connection.exec_driver_sql(_CLOCKS[connection.dialect.name]).scalar_one())
+
+
+_CLOCKS = {
+    "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
+    "postgresql": "SELECT extract(epoch FROM clock_timestamp())::float8",
+}
+
+
+@functools.cache
+def adding(table: sa.Table) -> str:
+    """An INSERT of whole rows, for `run_many`."""
+    names = ", ".join(column.name for column in table.columns)
+    return f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(table.columns))})"
+
+
+def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Run a statement for each row, of which each question mark is an entry.
+
+    Straight to the driver: what is written for every decision goes this way, and the general one
+    would cost ten times as much.
+    """
+    if rows:
+        if connection.dialect.name == "postgresql":
+            statement = statement.replace("?", "%s")
+        connection.exec_driver_sql(statement, list(rows))
+
+
+def insert(connection: Connection, table: sa.Table) -> Any:
+    """An INSERT that can say what to do about a conflict, in the database's dialect."""
+    if connection.dialect.name == "sqlite":
+        from sqlalchemy.dialects import sqlite
+
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)

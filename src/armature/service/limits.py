@@ -1,0 +1,47 @@
+"""How much a request may ask for, and which texts may name things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from armature.errors import ArmatureError
+
+NAME, IDENTIFIER = 100, 200  # characters of an experiment's name; of a unit or a request id
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes beyond which a request is refused, before anything is done for it."""
+
+    arms: int = 1_000
+    batch: int = 1_000  # decisions or rewards in one request
+    body: int = 1_000_000  # bytes
+    events: int = 10_000  # in one answer
+    waiting: int = 10_000  # requests that wait for the writer, in one process
+
+
+def checked_name(name: Any) -> str:
+    """The name of an experiment: a part of addresses, so nothing that an address would change."""
+    good = isinstance(name, str) and 1 <= len(name) <= NAME and name.isprintable()
+    if not good or name != name.strip() or set(name) & set("/\\") or not name.strip("."):
+        raise ArmatureError(
+            f"a name has 1 to {NAME} printable characters, none of them a slash, and is not made "
+            "of dots alone."
+        )
+    return str(name)
+
+
+def checked_identifier(value: Any, what: str) -> str | None:
+    """A unit or a request id: whatever the caller calls it, as long as it is a short text."""
+    if value is None:
+        return None
+    if not (isinstance(value, str) and 1 <= len(value) <= IDENTIFIER and value.isprintable()):
+        raise ArmatureError(f"{what} must be a text of 1 to {IDENTIFIER} printable characters.")
+    return value
+
+
+def check_arms(n_arms: Any, limits: Limits) -> None:
+    """Refuse more arms than this server is for, before they take memory."""
+    if isinstance(n_arms, (int, float)) and n_arms > limits.arms:
+        raise ArmatureError(f"this server is for at most {limits.arms} arms.")
