@@ -111,7 +111,7 @@ WRONG: dict[str, tuple[str, Structure, Sequence[float], Family]] = {
     "monotone, one arm": (ONE, Monotone(6), [.1, .3, .9, .5, .6, .7], G),
     "monotone, by 0.1": (SUBTLE, Monotone(6), [.1, .3, .4, .5, .7, .6], G),
     "monotone, reversed, Poisson": (GROSS, Monotone(6), [3, 2.5, 2, 1.5, 1, .5], P),
-    "three peaks for two": (ONE, Multimodal(6, 2), [.7, .1, .6, .1, .9, .2], G),
+    "three peaks for two": (ONE, Multimodal(5, 2), [.7, .1, .6, .1, .9], G),
     "tree, a far leaf": (ONE, TREE, [.6, .4, .3, .2, .2, .1, .9], G),
     "unimodal and nearly flat": (
         GROSS, Unimodal(5) & Lipschitz(5, 0.2), [.1, .3, .1, .2, .8], G,

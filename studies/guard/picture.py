@@ -8,7 +8,7 @@ import pandas as pd
 
 from armature.plotting import BLACK, Picture, checked_picture, new_picture, save, style_of
 
-TICKS = (0.3, 0.5, 1, 2, 5, 10, 30)
+TICKS = (0.3, 0.5, 1, 2, 5, 10, 30, 100)
 
 
 def ratios_of(frame: pd.DataFrame, wrong: bool, reference: str) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def draw_cover(frame: pd.DataFrame, alone: str, guarded: str, reference: str) ->
     right.plot(100.0 * (true - 1.0), range(len(true)), "D", color="#0072b2", markersize=4)
     right.axvline(0.0, color=BLACK, linewidth=1.0)
     right.set_yticks([])
-    right.set_xlabel(f"the structure is true:\npremium over {alone}, % (a mark for each problem)")
+    right.set_xlabel("the structure is true: premium, %")
     for axis in (left, right):
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
