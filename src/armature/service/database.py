@@ -110,6 +110,26 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+def lock(connection: Connection, experiments: Sequence[int]) -> list[Any]:
+    """Lock experiments until the transaction ends: of each its id, status and last event.
+
+    All processes lock them in the same order, so that none waits for one that waits for it. On
+    SQLite the transaction has the only lock that there is.
+    """
+    rows = connection.exec_driver_sql(
+        _locking(connection.dialect.name, len(experiments)), tuple(sorted(experiments))
+    )
+    return list(rows)
+
+
+@functools.cache
+def _locking(dialect: str, n: int) -> str:
+    mark, ending = ("%s", " FOR UPDATE") if dialect == "postgresql" else ("?", "")
+    marks = ", ".join([mark] * n)
+    query = f"SELECT id, status, last_seq FROM experiment WHERE id IN ({marks}) ORDER BY id"
+    return query + ending
+
+
 def clock(connection: Connection) -> float:
     """The database's clock now, not when the transaction began: seconds since 1970."""
     return float(connection.exec_driver_sql(_CLOCKS[connection.dialect.name]).scalar_one())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -28,4 +30,6 @@ def serve(storage: str, host: str, port: int, allow: Allowed = ()) -> None:
             "`armature keys create NAME --scope admin`, or serve on 127.0.0.1."
         )
     app = make_app(engine, allow=allow, open_without_keys=is_loopback(host))
+    gc.collect()
+    gc.freeze()  # what was imported stays: looking through it again would be a pause in decisions
     uvicorn.run(app, host=host, port=port, access_log=False, log_level="warning")

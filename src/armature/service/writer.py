@@ -27,17 +27,10 @@ from sqlalchemy.engine import Connection, Engine
 from armature.descriptions import Allowed
 from armature.errors import ArmatureError
 from armature.service import metrics, replay
-from armature.service.database import adding, clock, run_many
+from armature.service.database import adding, clock, lock, run_many
 from armature.service.lookups import look_up
 from armature.service.replay import Loaded
-from armature.service.schema import (
-    Kind,
-    assignment,
-    decision,
-    event,
-    experiment,
-    reward,
-)
+from armature.service.schema import Kind, assignment, decision, event, reward
 from armature.service.work import Command, Refused, Row, Work
 
 MOST = 256  # requests in one transaction
@@ -45,13 +38,6 @@ TRIES = 2  # of a transaction that fails before its commit
 
 log = logging.getLogger("armature.service")
 
-_keys: sa.BindParameter[Any] = sa.bindparam("keys", expanding=True)
-_LOCK = (
-    sa.select(experiment.c.id, experiment.c.status, experiment.c.last_seq)
-    .where(experiment.c.id.in_(_keys))
-    .order_by(experiment.c.id)  # all processes in the same order: no deadlocks
-    .with_for_update()
-)
 _ADVANCE = (
     "UPDATE experiment SET last_seq = ?, status = ?, decisions = decisions + ?, "
     "rewards = rewards + ? WHERE id = ?"
@@ -196,7 +182,7 @@ class Writer:
     def _lock(self, connection: Connection, jobs: Sequence[Job]) -> dict[int, Work]:
         """Lock the experiments, and bring their bandits up to date with the logs."""
         keys = sorted({job.experiment_id for job in jobs})
-        rows = connection.execute(_LOCK, {"keys": keys}).all()
+        rows = lock(connection, keys)
         now = clock(connection)
         works = {}
         for key, status, last_seq in rows:
