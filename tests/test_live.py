@@ -157,9 +157,9 @@ def test_learning_goes_on_without_the_best_arm(kind: type[am.Policy]) -> None:
 
 
 def test_a_policy_alone_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Why the bounds have a say: without evidence about its leader, a draw always explores."""
+    """Why the bounds have a say: without evidence about its leader, a sample always explores."""
     instance = am.Instance(am.Unconstrained(4), [2.5, 2.0, 1.0, 0.5])
-    right = regret_without_the_best(am.Challenger(draw="tail", patience=50.0), instance, 1600)
+    right = regret_without_the_best(am.Challenger(draw="tail", patience=0.0), instance, 1600)
 
     def unruled(self, history, allowed):
         low, high = bounds(self, history, allowed)
@@ -167,7 +167,7 @@ def test_a_policy_alone_would_not_do(monkeypatch: pytest.MonkeyPatch) -> None:
 
     bounds = Chooser._bounds
     monkeypatch.setattr(Chooser, "_bounds", unruled)
-    wrong = regret_without_the_best(am.Challenger(draw="tail", patience=50.0), instance, 1600)
+    wrong = regret_without_the_best(am.Challenger(draw="tail", patience=0.0), instance, 1600)
     assert wrong[-1] - wrong[800] > 4.0 * (right[-1] - right[800])
 
 
