@@ -5,13 +5,14 @@
 # make endurance        200,000 asks of every policy: nothing slows down, grows, or depends on saving
 # make docs             the documentation as a site, into site/
 # make study            Challenger against all other policies, into out-study/: an hour on two cores
+# make kills            servers are killed under load, a thousand times in each of four settings
 # make benchmarks       how fast oracles, bounds, policies and the engine are
 PYTHON ?= python3
 BIN := .venv/bin
 
 FUZZ ?= 1000000
 
-.PHONY: install reproduce study test test-exhaustive fuzz endurance check docs benchmarks clean
+.PHONY: install reproduce study test test-exhaustive fuzz endurance check docs kills benchmarks clean
 
 install: .venv/installed-test
 
@@ -55,11 +56,15 @@ endurance: .venv/installed-test
 docs: .venv/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
+kills: .venv/installed-test
+	$(BIN)/python tests/kill_service.py --kills 1000
+
 benchmarks: .venv/installed-bench
 	$(BIN)/python benchmarks/oracles.py
 	$(BIN)/python benchmarks/bounds.py
 	$(BIN)/python benchmarks/policies.py
 	$(BIN)/python benchmarks/engine.py
+	$(BIN)/python benchmarks/service.py
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

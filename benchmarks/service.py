@@ -31,7 +31,7 @@ from serving import Postgres, free_port, sqlite_in
 
 CLIENTS = 16
 SECONDS = 3.0
-ROUNDS = 2  # each row is the median of so many, taken in turns
+ROUNDS = 3  # each row is the median of so many, taken in turns
 SPEC = {
     "structure": {"kind": "unimodal", "n_arms": 5},
     "family": {"kind": "bernoulli"},

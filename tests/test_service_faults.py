@@ -230,8 +230,9 @@ def _spoil(storage: str, statement: str) -> None:
 
 SPOILT = {
     "cut off": "UPDATE snapshot SET state = substr(state, 1, 100) WHERE seq = {last}",
-    "another version": "UPDATE snapshot SET version = 99 WHERE seq = {last}",
-    "another sum": "UPDATE snapshot SET checksum = 'x' WHERE seq = {last}",
+    # of which we can't know the meaning, and one that was changed
+    "another version": "UPDATE snapshot SET version = 99, state = {wrong} WHERE seq = {last}",
+    "another sum": "UPDATE snapshot SET state = {wrong} WHERE seq = {last}",
     "all spoilt": "UPDATE snapshot SET state = '{{}}'",
     "none": "DELETE FROM snapshot",
     "an older one": "DELETE FROM snapshot WHERE seq = {last}",
@@ -253,7 +254,8 @@ def test_spoilt_snapshots(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPa
     twin.mkdir()
     shutil.copy(tmp_path / "armature.db", twin / "armature.db")
     ((last,),) = query(storage, "SELECT max(seq) FROM snapshot")
-    _spoil(storage, SPOILT[how].format(last=last))
+    wrong = "replace(state, '0,\"labels\"', '7,\"labels\"')"  # 7 divergences that never were
+    _spoil(storage, SPOILT[how].format(last=last, wrong=wrong))
     arms = []
     for where in (storage, sqlite_in(twin)):
         with serving(where) as url, Client(url) as client:
@@ -304,12 +306,47 @@ def test_a_reward_that_races_with_its_windows_end(
     _assert_rebuilt(storage)
 
 
-def _run(writer: Writer, commands: list[Any]) -> list[Any]:
-    """Commands in one transaction, in this thread."""
+def test_a_transaction_that_failed_leaves_no_trace(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was decided in vain is forgotten, also if another server has come as far meanwhile."""
+    engine = open_database(storage)
+    migrate(engine)
+    here, there = backend.Backend(engine).writer, backend.Backend(engine).writer
+    backend.Backend(engine)._create("prices", {**PRICES, "policy": "thompsonsampling"})
+    _run(here, [Decide(n=4)])
+
+    def fail(*arguments: Any) -> None:
+        raise sa.exc.OperationalError("INSERT", {}, Exception("the disk is gone"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("armature.service.writer._write", fail)
+        (job,) = _jobs([Decide(n=6)])
+        here._serve([job])
+    assert "Nothing was changed" in str(job.error)
+    (made,) = _run(there, [Decide(n=1)])
+    _run(there, [Reward([(made[0]["id"], 1.0)]), Decide(n=4)])
+    _run(here, [Decide(n=1)])
+    with engine.connect() as connection:
+        loaded = here.loaded[1]
+        rebuilt = replay.rebuild(connection, 1, loaded.spec)
+    assert rebuilt.as_text() == loaded.engine.as_text()
+    for writer in (here, there):
+        writer._disconnect()
+    engine.dispose()
+
+
+def _jobs(commands: list[Any]) -> list[Job]:
     loop = asyncio.new_event_loop()
     jobs = [Job(1, command, loop.create_future()) for command in commands]
-    writer._serve(jobs)
     loop.close()
+    return jobs
+
+
+def _run(writer: Writer, commands: list[Any]) -> list[Any]:
+    """Commands in one transaction, in this thread."""
+    jobs = _jobs(commands)
+    writer._serve(jobs)
     assert [job.error for job in jobs] == [None] * len(jobs)
     return [job.answer for job in jobs]
 
