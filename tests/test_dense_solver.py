@@ -301,3 +301,23 @@ def test_arithmetic_has_thirty_digits(rng: np.random.Generator) -> None:
     total, tail = dot(x, np.zeros(20), y, np.zeros(20), 0, 20)
     expected = sum((Fraction(p) * Fraction(q) for p, q in zip(x, y, strict=True)), Fraction(0))
     assert abs(exact((total, tail)) - expected) < Fraction(1, 10**28)
+
+
+@pytest.mark.parametrize("far", [1e8, 3.16e11, 1e15, 1e20])
+def test_means_beside_which_the_constraints_are_nothing(far: float) -> None:
+    """Shares of 2, and counts without end: the shares do not depend on how far away they are."""
+    A = [[1, -1, 0, 0.5], [-1, 1, 0, 0], [0, 1, 1, -1]]
+    structure = am.Polyhedral(A, [0.4, 0.3, 0.9], [[1, 1, 1, 1]], [2])
+    fit = structure.project([0.0, far, 0.0, far / 3.0], [2.0, 2.0, 1.0, 1.0], am.Poisson())
+    # On row 1, with arm 2 at 0: lam_0 = x, lam_1 = x + 0.3, lam_3 = 1.7 - 2 x, and d / dx of
+    # 2 ln(x + 0.3) + (1 / 3) ln(1.7 - 2 x) is 0 at x = 4.8 / 7.
+    x = 4.8 / 7.0
+    assert fit.means == pytest.approx([x, x + 0.3, 0.0, 1.7 - 2.0 * x], abs=1e-6)
+
+
+def test_what_is_no_answer_has_no_nearest_point() -> None:
+    problem = make("polyhedral", "gaussian", seed=11, t=0)
+    problem.mu[0] = np.nan
+    answer = solve(problem)
+    assert answer.cost == np.inf
+    assert np.isnan(answer.lam).all()

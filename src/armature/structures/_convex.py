@@ -48,6 +48,7 @@ from armature.structures.vectors import copy, diagonal, fill, largest
 FLATTEST = 1e-12  # the least curvature in a model, relative to the greatest
 UNEVEN = 1e-10  # curvatures, likewise, that the factor of a Hessian has digits for
 FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic program may do
+OUT_OF_SIGHT = 1e-9  # what is so small beside the means that it would be lost
 KEPT = 1e-11  # how far a minimum may miss a constraint that it is on, relative to the means
 CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
@@ -590,6 +591,9 @@ def minimise(
     """The nearest point of the polyhedron; `scratch` takes `scratch_size` floats."""
     s = make_scratch(scratch, state.y.size, mu.size)
     size = largest(mu)
+    for i in range(mu.size):
+        if not abs(mu[i]) < math.inf:
+            return fail(lam)  # what was no answer itself
     value = math.inf
     is_near = False
     if basis.shape[0] == 0 and family.gaussian:
@@ -611,6 +615,9 @@ def minimise(
         if find_start(family, mu, rows, limits, basis, state, s, size) == INFEASIBLE:
             return fail(lam)
         copy(state.y, s.y)
+        near = max(largest(state.lam), largest(rows.right))
+        if 0.0 < near < OUT_OF_SIGHT * size:
+            size = near  # of what is looked for: beside the means it would be nothing
         snap(limits, size, state.lam, lam)
         value = total_divergence(family, w, mu, lam)
         if value == math.inf:
