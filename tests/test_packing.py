@@ -27,8 +27,13 @@ class State(NamedTuple):
     off: bool
 
 
+class Model(NamedTuple):
+    factor: float
+    flat: Any
+
+
 @kernel
-def weigh(state: State, factor: float, history: float, stream: float) -> float:
+def weigh(state: State, model: Model, history: float, stream: float) -> float:
     """Something that every field changes."""
     total = state.level + 10.0 * state.count + 100.0 * state.inner.small
     if state.inner.flag and not state.off:
@@ -38,13 +43,13 @@ def weigh(state: State, factor: float, history: float, stream: float) -> float:
             total += (i + 2.0 * j) * state.inner.table[i, j]
     for i in range(state.column.size):
         total += state.column[i] * state.integers[i]
-    return factor * total
+    return model.factor * total + model.flat[0] + history - stream
 
 
 @kernel
-def add(state: State, factor: float, history: float, arm: int, reward: float) -> None:
+def add(state: State, model: Model, history: float, arm: int, reward: float) -> None:
     """Arrays of the state change in place."""
-    state.column[arm] += reward
+    state.column[arm] += model.factor * reward + history
 
 
 def make_state() -> State:
@@ -54,15 +59,16 @@ def make_state() -> State:
     return State(-1.25, -7, inner, np.array([3, 1, 2]), column, False)
 
 
-def test_a_packed_state_is_the_same() -> None:
-    if not is_compiling():
-        return
-    state = make_state()
-    kind = numba.typeof(state)
-    packed = packed_choose(weigh, kind)
+def test_what_is_packed_is_the_same() -> None:
+    state, model = make_state(), Model(2.0, np.array([0.25]))
+    both = numba.typeof((model, state)) if is_compiling() else None
+    packed = packed_choose(weigh, both)
     for other in (state, state._replace(off=True), state._replace(level=-0.0, count=1 << 40)):
-        assert packed(pack(other), 2.0, 0.0, 0.0) == weigh(other, 2.0, 0.0, 0.0)
-        assert packed(pack(other), 2.0, 0.0, 0.0) == weigh.py_func(other, 2.0, 0.0, 0.0)
-    assert packed(pack(state._replace(count=8)), 2.0, 0.0, 0.0) != weigh(state, 2.0, 0.0, 0.0)
-    packed_update(add, kind)(pack(state), 1.0, 0.0, 2, 0.5)
-    assert state.column.tolist() == [1.0, 5.0, 9.5]
+        expected = weigh.py_func(other, model, 3.0, 4.0)
+        assert packed(pack(model, other), 3.0, 4.0) == expected
+        assert weigh(other, model, 3.0, 4.0) == expected
+    here = packed(pack(model, state), 3.0, 4.0)
+    assert packed(pack(model, state._replace(count=8)), 3.0, 4.0) != here
+    assert packed(pack(model._replace(factor=3.0), state), 3.0, 4.0) != here
+    packed_update(add, both)(pack(model, state), 1.0, 2, 0.5)
+    assert state.column.tolist() == [1.0, 5.0, 11.0]

@@ -1,8 +1,11 @@
-"""A policy's state as plain words, so that what carries it need not know its type.
+"""A policy's state and model as plain words, so that what carries them need not know their types.
 
 The loop that plays a policy would have to be compiled for every policy, as each has a state record
-of its own. So a state is carried as an array of 64-bit words (where its arrays are, and its
-numbers), and the policy's kernels are wrapped: they first make the record again from the words.
+of its own; and records are passed field by field, of which a model has many. So both are carried as
+an array of 64-bit words (where arrays are, and numbers), and the policy's kernels are wrapped: they
+first make the records again from the words, or what they need of them.
+
+Without compilation the "words" are the records themselves.
 """
 
 from __future__ import annotations
@@ -14,15 +17,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from armature._compile import Kernel, kernel
+from armature._pointers import is_compiling
 from armature.arrays import Ints
 
 R = TypeVar("R")
 
 
-def pack(state: Any) -> Ints:
-    """The words of a state; it must outlive them."""
+def pack(model: Any, state: Any) -> Any:
+    """The words of both, which must outlive them."""
+    if not is_compiling():
+        return [model, state]
     words: list[int] = []
-    _append(state, words)
+    _append((model, state), words)
     return np.array(words, dtype=np.int64)
 
 
@@ -40,23 +46,25 @@ def _append(value: Any, words: list[int]) -> None:
 
 
 @functools.cache
-def packed_choose(choose: Kernel[..., int], state_type: Any) -> Kernel[..., int]:
-    """(words, model, history, stream) -> arm, for a `choose` with states of a type."""
-    unpack = make_unpacker(state_type)
+def packed_choose(choose: Kernel[..., int], both: Any) -> Kernel[..., int]:
+    """(words, history, stream) -> arm, for a `choose` with models and states of two types."""
+    unpack = make_unpacker(both)
 
-    def packed(words: Ints, model: Any, history: Any, stream: Any) -> int:
-        return choose(unpack(words), model, history, stream)
+    def packed(words: Ints, history: Any, stream: Any) -> int:
+        model, state = unpack(words)
+        return choose(state, model, history, stream)
 
     return _standing_for(choose, packed)
 
 
 @functools.cache
-def packed_update(update: Kernel[..., None], state_type: Any) -> Kernel[..., None]:
-    """(words, model, history, arm, reward), for an `update` with states of a type."""
-    unpack = make_unpacker(state_type)
+def packed_update(update: Kernel[..., None], both: Any) -> Kernel[..., None]:
+    """(words, history, arm, reward), for an `update` with models and states of two types."""
+    unpack = make_unpacker(both)
 
-    def packed(words: Ints, model: Any, history: Any, arm: int, reward: float) -> None:
-        update(unpack(words), model, history, arm, reward)
+    def packed(words: Ints, history: Any, arm: int, reward: float) -> None:
+        model, state = unpack(words)
+        update(state, model, history, arm, reward)
 
     return _standing_for(update, packed)
 
@@ -68,16 +76,18 @@ def _standing_for(original: Kernel[..., R], packed: Callable[..., R]) -> Kernel[
 
 
 @functools.cache
-def make_unpacker(state_type: Any) -> Any:
-    """A Numba intrinsic that makes a state from words."""
+def make_unpacker(both: Any) -> Any:
+    """A Numba intrinsic that makes a model and a state from words."""
+    if not is_compiling():
+        return tuple
     from numba.extending import intrinsic
 
     def unpack(typing_context: Any, words: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             next_word = _reader(context, builder, words, arguments[0])
-            return _build(context, builder, state_type, next_word)
+            return _build(context, builder, both, next_word)
 
-        return state_type(words), generate
+        return both(words), generate
 
     return intrinsic(unpack)
 

@@ -48,14 +48,23 @@ def make_record(checkpoints: Ints, n_arms: int) -> Record:
     )
 
 
-def chooser_at(address: int, model: Model, history: History, stream: Stream) -> Callable[..., int]:
+def chooser_at(address: int, history: History, stream: Stream) -> Callable[..., int]:
     """The `choose` kernel at an address; the other arguments only say of what types."""
     return function_at(address)
 
 
-def updater_at(address: int, model: Model, history: History) -> Callable[..., None]:
+def updater_at(address: int, history: History) -> Callable[..., None]:
     """The `update` kernel at an address."""
     return function_at(address)
+
+
+def tell_variance(words: Any, reals: Any, variance: float) -> None:
+    """Let the model that is packed into words know an estimate; `reals` are the same memory."""
+    words[0] = with_estimate.py_func(words[0], variance)
+
+
+# Where a packed model has the variance, and its bound: it begins with its family.
+PARAMETER, PROXY = (FamilyRecord._fields.index(name) for name in ("parameter", "proxy"))
 
 
 @before_compiling
@@ -66,22 +75,30 @@ def _teach_policies_at() -> None:
     words = types.int64[::1]
 
     @overload(chooser_at)
-    def _chooser_at(address: Any, model: Any, history: Any, stream: Any) -> Any:
-        choose = make_caller(types.int64(words, model, history, stream))
+    def _chooser_at(address: Any, history: Any, stream: Any) -> Any:
+        choose = make_caller(types.int64(words, history, stream))
 
-        def call(address: Any, model: Any, history: Any, stream: Any) -> Any:
+        def call(address: Any, history: Any, stream: Any) -> Any:
             return choose(address)
 
         return call
 
     @overload(updater_at)
-    def _updater_at(address: Any, model: Any, history: Any) -> Any:
-        update = make_caller(types.void(words, model, history, types.int64, types.float64))
+    def _updater_at(address: Any, history: Any) -> Any:
+        update = make_caller(types.void(words, history, types.int64, types.float64))
 
-        def call(address: Any, model: Any, history: Any) -> Any:
+        def call(address: Any, history: Any) -> Any:
             return update(address)
 
         return call
+
+    @overload(tell_variance)
+    def _tell_variance(words: Any, reals: Any, variance: Any) -> Any:
+        def tell(words: Any, reals: Any, variance: Any) -> Any:
+            reals[PARAMETER] = variance
+            reals[PROXY] = variance
+
+        return tell
 
 
 @kernel
@@ -100,8 +117,7 @@ def play(
     choose_address: int,
     update_address: int,
     each_arm_first: bool,
-    state: Ints,
-    model: Model,
+    words: Ints,
     history: History,
     stream: Stream,
     family: FamilyRecord,
@@ -112,12 +128,13 @@ def play(
 ) -> int:
     """Go on for some rounds; 0, or the first choice that is no arm, at which the run stops.
 
-    `state` is packed into words. `family` is what rewards come from; `model` may be told less.
+    The policy's state and model are packed into words. `family` is what rewards come from; the
+    model may be told less.
 
     Most of a round's time is the policy's if nothing is called for the rest: so `next_reward` and
     `take_in` are written out, on local names.
     """
-    choose = chooser_at(choose_address, model, history, stream)
+    choose = chooser_at(choose_address, history, stream)
     pulls = history.pulls
     sums = history.sums
     means = history.means
@@ -126,11 +143,13 @@ def play(
     block = rewards.block
     drawn = rewards.drawn
     checkpoints = record.checkpoints
-    bounded = family.high < math.inf
+    # Sums of numbers up to 1 are rounded to no more than their number; others may be.
+    unit = family.alike and family.low == 0.0 and family.high == 1.0
+    bounded = family.high < math.inf and not unit
     total = record.total[0]
     first = gaps.size if each_arm_first else 0
     for t in range(clock[0], clock[0] + rounds):
-        arm = choose(state, model, history, stream) if t >= first else t
+        arm = choose(words, history, stream) if t >= first else t
         if arm < 0 or arm >= gaps.size:
             return arm
         i = drawn[arm]
@@ -149,8 +168,8 @@ def play(
         clock[0] = t + 1
         total += gaps[arm]
         if update_address != 0:
-            update = updater_at(update_address, model, history)
-            update(state, model, history, arm, reward)
+            update = updater_at(update_address, history)
+            update(words, history, arm, reward)
         if t + 1 == checkpoints[record.progress[0]]:
             record.total[0] = total
             note(history, record)
@@ -163,14 +182,14 @@ def play_estimating(
     choose_address: int,
     update_address: int,
     each_arm_first: bool,
-    state: Ints,
-    model: Model,
+    words: Ints,
     history: History,
     stream: Stream,
     family: FamilyRecord,
     rewards: Rewards,
     gaps: Floats,
     record: Record,
+    reals: Floats,
     rounds: int,
 ) -> int:
     """`play` where the variance of rewards is not known: it is estimated before each round.
@@ -179,21 +198,30 @@ def play_estimating(
     """
     for _ in range(rounds):
         drawn = drawn_of(rewards)
-        told = with_estimate(
-            model, estimate_variance(history.pulls, history.means, history.squares)
-        )
+        now = estimate_variance(history.pulls, history.means, history.squares)
+        tell_variance(words, reals, now)
         stray = play(
-            choose_address, 0, each_arm_first, state, told, history, stream, family, rewards, gaps,
-            record, 1,
-        )  # fmt: skip
+            choose_address,
+            0,
+            each_arm_first,
+            words,
+            history,
+            stream,
+            family,
+            rewards,
+            gaps,
+            record,
+            1,
+        )
         if stray != 0:
             return stray
         if update_address != 0:
             arm = drawn_of(rewards) - drawn
             reward = rewards.block[arm, (rewards.drawn[arm] - 1) & (BLOCK - 1)]
             now = estimate_variance(history.pulls, history.means, history.squares)
-            update = updater_at(update_address, model, history)
-            update(state, with_estimate(model, now), history, arm, reward)
+            tell_variance(words, reals, now)
+            update = updater_at(update_address, history)
+            update(words, history, arm, reward)
     return 0
 
 
@@ -224,13 +252,12 @@ class Run:
         history = make_history(instance.n_arms)
         stream = make_stream(seed, repetition, DECISIONS)
         self.record = make_record(checkpoints, instance.n_arms)
-        self._state = state  # what the words point to
-        self._play = play_estimating if family.estimated else play
-        self._arguments = (
-            *policy_addresses(policy, state, model, history, stream),
+        self._packed = model, state  # what the words point to
+        words = pack(model, state)
+        self._arguments: tuple[Any, ...] = (
+            *policy_addresses(policy, model, state, history, stream),
             policy.starts_with_each_arm,
-            pack(state) if is_compiling() else state,
-            model,
+            words,
             history,
             stream,
             instance.family.record_for(instance.n_arms),
@@ -238,6 +265,10 @@ class Run:
             instance.gaps,
             self.record,
         )
+        self._play: Any = play
+        if family.estimated:
+            self._play = play_estimating
+            self._arguments += (words.view(np.float64) if is_compiling() else words,)
 
     def advance(self, rounds: int) -> None:
         """Play some more rounds."""
@@ -247,16 +278,16 @@ class Run:
 
 
 def policy_addresses(
-    policy: CompiledPolicy, state: Any, model: Model, history: History, stream: Stream
+    policy: CompiledPolicy, model: Model, state: Any, history: History, stream: Stream
 ) -> tuple[int, int]:
     """Where `choose` and `update` are, compiled for these types; 0 where there is no update."""
     if not is_compiling():
-        nothing = 0 if policy.update is None else address_of(policy.update, None)
-        return address_of(policy.choose, None), nothing
+        nothing = 0 if policy.update is None else address_of(packed_update(policy.update, 0), None)
+        return address_of(packed_choose(policy.choose, 0), None), nothing
     from numba import _dispatcher
 
     # what dispatchers know types by: ten times faster than naming the types in each repetition
-    arguments = (state, model, history, stream)
+    arguments = (model, state, history, stream)
     key = (policy.choose, policy.update, _dispatcher.compute_fingerprint(arguments))
     if key not in _ADDRESSES:
         _ADDRESSES[key] = _compile_addresses(policy, *arguments)
@@ -267,21 +298,19 @@ _ADDRESSES: dict[tuple[Any, Any, bytes], tuple[int, int]] = {}
 
 
 def _compile_addresses(
-    policy: CompiledPolicy, state: Any, model: Model, history: History, stream: Stream
+    policy: CompiledPolicy, model: Model, state: Any, history: History, stream: Stream
 ) -> tuple[int, int]:
     import numba as _numba
 
     numba: Any = _numba
     types = numba.types
-    state_type, model_type, history_type, stream_type = (
-        numba.typeof(value) for value in (state, model, history, stream)
-    )
+    both = types.Tuple((numba.typeof(model), numba.typeof(state)))
+    history_type, stream_type = numba.typeof(history), numba.typeof(stream)
     words = types.int64[::1]
     choose = address_of(
-        packed_choose(policy.choose, state_type),
-        types.int64(words, model_type, history_type, stream_type),
+        packed_choose(policy.choose, both), types.int64(words, history_type, stream_type)
     )
     if policy.update is None:
         return choose, 0
-    signature = types.void(words, model_type, history_type, types.int64, types.float64)
-    return choose, address_of(packed_update(policy.update, state_type), signature)
+    signature = types.void(words, history_type, types.int64, types.float64)
+    return choose, address_of(packed_update(policy.update, both), signature)
