@@ -262,6 +262,7 @@ def compile_kernels(
 
 
 app.command()(service.serve)
+app.command()(service.demo)
 app.add_typer(service.experiments, name="experiments")
 app.add_typer(service.keys, name="keys")
 

@@ -227,12 +227,12 @@ def _across(total: float, what: str, height: float) -> Markup:
     """Counts under a picture: the start and the end of what has happened."""
     y = height + 20.0
     texts = [tag("text", "0", class_="axis", x=0, y=y)]
-    marks = [t for t in ticks(0.0, total, 4) if 0.08 * total < t < 0.8 * total]
-    for t in marks:
-        texts.append(
-            tag("text", short(t), class_="axis", x=percent(100.0 * t / total), y=y,
-                text_anchor="middle")
-        )  # fmt: skip
+    inner = [t for t in ticks(0.0, total, 4) if 0.08 * total < t < 0.8 * total]
+    places = [percent(100.0 * t / total) for t in inner]
+    texts += [
+        tag("text", short(t), class_="axis", x=x, y=y, text_anchor="middle")
+        for t, x in zip(inner, places, strict=True)
+    ]
     end = f"{short(total)} {what}"
     texts.append(tag("text", end, class_="axis", x="100%", y=y, text_anchor="end"))
     return joined(texts)

@@ -82,6 +82,30 @@ def serve(
         run(storage, host, port, tuple(allow or ()))
 
 
+def demo(
+    port: Annotated[
+        int | None, typer.Option(help="A port; 8000 if it is free.", min=1, max=65535)
+    ] = None,
+    look: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
+    ] = True,
+) -> None:
+    """Watch three simulated experiments live, on a page in your browser.
+
+    Prices with one peak, creatives in themes, doses with diminishing returns. Nothing is kept when
+    it is interrupted.
+    """
+    with failing(""):
+        with _extra():
+            from armature.service.demo import demo as run
+            from armature.service.demo import free_port
+
+        port = free_port(port)
+        address = f"http://127.0.0.1:{port}"
+        complaints().print(f"the page is at {address} (Ctrl-C ends it)", soft_wrap=True)
+        run(port, look)
+
+
 @experiments.command("list")
 def list_experiments(storage: STORAGE = DEFAULT) -> None:
     """The experiments, one in a line."""
