@@ -16,6 +16,7 @@ from armature.explanation import Explanation
 from armature.structures import Structure
 
 SERIES = 5  # arms with an area of their own in the picture of traffic
+NOTHING = 0.01  # pulls that nobody needs
 Places = npt.NDArray[np.intp]
 
 
@@ -271,6 +272,7 @@ def target_of(arms: Arms, bound: LowerBound) -> Target:
     """What the bound asks of each arm at this t."""
     rounds = max(float(arms.pulls.sum()), 1.0)
     pulls = np.asarray(bound.pulls)[arms.places] * math.log(rounds)
+    pulls[pulls < NOTHING] = 0.0  # what is left of a solver's tolerance
     pulls[arms.leader] = math.nan
     return Target(pulls, float(bound.value), float(bound.unconstrained))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -72,7 +73,7 @@ class Timeline:
             self._count(row)
         self.seq = last
 
-    def _count(self, row: sa.Row[tuple[int, str, int, int, int, float, float]]) -> None:
+    def _count(self, row: Any) -> None:
         place, kind, arm, count, values, total, at = row
         self.kinds[kind] += count
         self.last_at = max(self.last_at, at)
