@@ -33,9 +33,11 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
     """An open server, as a browser sees it."""
     monkeypatch.setattr("armature.service.viewing.FRESH", -1.0)
-    with serving(sqlite_in(tmp_path)) as url:
-        with httpx.Client(base_url=url, headers={**HTML, "Origin": url}) as http:
-            yield http
+    with (
+        serving(sqlite_in(tmp_path)) as url,
+        httpx.Client(base_url=url, headers={**HTML, "Origin": url}) as http,
+    ):
+        yield http
 
 
 def make(page: httpx.Client, name: str = "prices", **spec: Any) -> Client:

@@ -33,7 +33,7 @@ keys = typer.Typer(help="Make, list and revoke the keys of a storage.", no_args_
 def _storage(storage: str) -> Iterator[Engine]:
     """The database; what goes wrong with it is said in a sentence."""
     with failing(""):
-        with _extra():
+        with extra():
             from sqlalchemy.exc import SQLAlchemyError
 
             from armature.service.database import open_database
@@ -48,7 +48,8 @@ def _storage(storage: str) -> Iterator[Engine]:
 
 
 @contextmanager
-def _extra() -> Iterator[None]:
+def extra() -> Iterator[None]:
+    """Say how to install what is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -75,35 +76,11 @@ def serve(
     Without any key (see `armature keys`) the server is for this machine alone.
     """
     with failing(""):
-        with _extra():
+        with extra():
             from armature.service.serve import serve as run
 
         complaints().print(f"serving on http://{visible(host)}:{port}", soft_wrap=True)
         run(storage, host, port, tuple(allow or ()))
-
-
-def demo(
-    port: Annotated[
-        int | None, typer.Option(help="A port; 8000 if it is free.", min=1, max=65535)
-    ] = None,
-    look: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
-    ] = True,
-) -> None:
-    """Watch three simulated experiments live, on a page in your browser.
-
-    Prices with one peak, creatives in themes, doses with diminishing returns. Nothing is kept when
-    it is interrupted.
-    """
-    with failing(""):
-        with _extra():
-            from armature.service.demo import demo as run
-            from armature.service.demo import free_port
-
-        port = free_port(port)
-        address = f"http://127.0.0.1:{port}"
-        complaints().print(f"the page is at {address} (Ctrl-C ends it)", soft_wrap=True)
-        run(port, look)
 
 
 @experiments.command("list")
