@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -179,3 +180,21 @@ def test_svg() -> None:
         assert low <= found[0] + 1e-9 * abs(low)
         assert found[-1] <= high * (1 + 1e-9)
     assert number(math.inf) == "∞"
+
+
+def test_a_bandit_draws_itself(tmp_path: Path) -> None:
+    """The same numbers, by Matplotlib: from the first round on, with and without an order."""
+    for structure in (am.Unimodal(5), am.Categorised(list("aabbb"))):
+        for bandit in (am.Bandit(am.UCB(), structure), told(structure, [0.1, 0.2, 0.5, 0.4, 0.3])):
+            picture = bandit.plot(tmp_path / "plot.svg")
+            assert (tmp_path / "plot.svg").stat().st_size > 5_000
+            top, bottom = picture.axes
+            assert len(bottom.lines[0].get_ydata()) == 5
+    shown = bandit.picture()
+    drawn_fit = next(line for line in top.lines if line.get_label() == "fit")
+    assert drawn_fit.get_ydata() == pytest.approx(shown.arms.fit)
+    assert shown.target is not None
+    bound = am.lower_bound(am.Instance(structure, bandit.explain().projected))
+    wanted = bound.pulls * math.log(200.0)
+    others = [k for k in range(5) if k != shown.arms.leader]
+    assert shown.target.pulls[others] == pytest.approx(wanted[others], abs=0.01)

@@ -48,7 +48,8 @@ def arms_chart(shown: Picture) -> Markup:
 def pulls_chart(arms: Arms, target: Target | None) -> Markup:
     """Pulls so far, and what the lower bound asks for: on a logarithmic scale."""
     asked = np.zeros(len(arms)) if target is None else np.nan_to_num(target.pulls)
-    most = max(10.0, float(arms.pulls.max()), float(asked.max()))
+    # A bound that asks for more rounds than there were leaves the picture at its top.
+    most = max(10.0, float(arms.pulls.max()), min(float(asked.max()), float(arms.pulls.sum())))
     scale = Scale(0.0, math.log10(1.0 + most) * 1.04, LOW_HEIGHT)
     rows = [0.0, *(10.0**e for e in range(math.floor(math.log10(most)) + 1))]
     parts = [_bands(arms, LOW_HEIGHT), _rows(scale, [short(n) for n in rows], _log(rows))]
@@ -60,8 +61,7 @@ def pulls_chart(arms: Arms, target: Target | None) -> Markup:
         marks = [tag("line", class_="stem" + leader, x1=x, x2=x, y1=LOW_HEIGHT, y2=done)]
         if want > 0.0:
             words += f", the bound asks for {number(want, 3)}"
-            y = scale(math.log10(1.0 + want))
-            marks.append(tag("circle", class_="asked", cx=x, cy=y, r=_radius(arms) + 2.5))
+            marks.append(_asked(x, scale, want, _radius(arms) + 2.5))
         marks.append(tag("circle", class_="pulled" + leader, cx=x, cy=done, r=_radius(arms)))
         parts.append(tag("g", tag("title", words), *marks))
     parts.append(_names(arms, LOW_HEIGHT))
@@ -69,6 +69,14 @@ def pulls_chart(arms: Arms, target: Target | None) -> Markup:
     if target is not None:
         label += f" The lower bound asks for {int((asked > 0).sum())} arms to be explored."
     return picture(LOW_HEIGHT, label, *parts, kind=_kind("chart pulls", arms))
+
+
+def _asked(x: str, scale: Scale, want: float, radius: float) -> Markup:
+    """A ring, or an arrow up where it is above the picture."""
+    if math.log10(1.0 + want) <= scale.high:
+        return tag("circle", class_="asked", cx=x, cy=scale(math.log10(1.0 + want)), r=radius)
+    arrow = tag("path", class_="asked", d="M0 12V-4M-5 2L0 -4L5 2")
+    return tag("svg", arrow, x=x, y=4, overflow="visible")
 
 
 def traffic_chart(traffic: Traffic) -> Markup:
