@@ -1,4 +1,4 @@
-"""The page in a real browser: made, watched, paused, refused; on a phone, in the dark, and by axe."""
+"""The page in a real browser: made, watched, paused, refused; small, dark, and looked at by axe."""
 
 from __future__ import annotations
 
