@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import uvicorn
 
-from armature.client import Client, Decision
+from armature.client import Client, Decision, ServiceError
 from armature.errors import ArmatureError
 from armature.service.app import make_app
 from armature.service.database import open_database
@@ -108,13 +108,20 @@ class Crowd:
 
     def step(self, visitors: int) -> None:
         """So many visitors come, and rewards of earlier ones."""
-        if self._client.experiment(self._story.name)["status"] == "running":
-            for decision in self._client.decide_many(self._story.name, visitors):
-                self._expect(decision)
+        for decision in self._decisions(visitors):
+            self._expect(decision)
         due = self._coming.popleft()
         self._coming.append([])
         if due:
             self._client.rewards(due)
+
+    def _decisions(self, n: int) -> list[Decision]:
+        try:
+            return self._client.decide_many(self._story.name, n)
+        except ServiceError as error:
+            if error.code == 409:  # it was paused or stopped on the page
+                return []
+            raise
 
     def _expect(self, decision: Decision) -> None:
         value = self._story.reward(decision.arm, self._rng)

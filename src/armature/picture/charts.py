@@ -23,6 +23,7 @@ from armature.picture.svg import (
     stretched,
     strides,
     tag,
+    tick_texts,
     ticks,
 )
 
@@ -34,12 +35,16 @@ def arms_chart(shown: Picture) -> Markup:
     """Means with their intervals, the structure's fit, and the nearest alternative, dashed."""
     arms = shown.arms
     scale = Scale(*_range_of(arms), HEIGHT)
-    parts = [_bands(arms, HEIGHT), _rows(scale, [number(t, 3) for t in _ticks(scale)])]
+    parts = [_bands(arms, HEIGHT), _rows(scale, tick_texts(_ticks(scale)))]
     parts.append(_columns(arms, scale))
     if arms.alternative is not None and arms.n_seen:
         parts.append(_curve(arms, arms.alternative, scale, "alternative"))
     if arms.n_seen:
         parts.append(_curve(arms, arms.fit, scale, "fit"))
+    else:
+        words = tag("text", "no rewards yet", class_="empty", x="50%", y=HEIGHT / 2.0,
+                    text_anchor="middle")  # fmt: skip
+        parts.append(words)
     parts.append(_marks(arms, scale))
     parts.append(_names(arms, HEIGHT))
     return picture(HEIGHT, _arms_label(arms), *parts, kind=_kind("chart arms", arms))
@@ -123,7 +128,7 @@ def gain_chart(gain: Gain) -> Markup:
     corner = (0.0, scale(0.0))
     band = [corner, (100.0, scale(even + spread)), (100.0, scale(even - spread))]
     parts = [
-        _rows(scale, [number(t, 3) for t in _ticks(scale, 4)], _ticks(scale, 4)),
+        _rows(scale, tick_texts(_ticks(scale, 4)), _ticks(scale, 4)),
         stretched(
             LOW_HEIGHT,
             tag("path", class_="band", d=path_of(band, closed=True)),

@@ -9,7 +9,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from armature.picture import charts
-from armature.picture.svg import number, short, tag
+from armature.picture.svg import aligned, number, short, tag
 
 
 def environment(package: str = "armature.picture") -> Environment:
@@ -24,6 +24,7 @@ def environment(package: str = "armature.picture") -> Environment:
     )
     found.filters |= {"number": number, "short": short, "count": count, "moment": moment}
     found.globals |= {
+        "aligned": aligned,
         "arms_chart": charts.arms_chart,
         "pulls_chart": charts.pulls_chart,
         "traffic_chart": charts.traffic_chart,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup, escape
 
@@ -134,6 +135,51 @@ def number(value: float, digits: int = 4) -> str:
     else:
         text = f"{value:.2e}"
     return text.replace("-", MINUS)
+
+
+def aligned(
+    *columns: Sequence[float] | None, digits: int = 4, decimals: int | None = None
+) -> list[Sequence[str]]:
+    """Columns of numbers with the same number of decimals, so that they line up; None: dashes.
+
+    >>> aligned([0.1, 0.1234, float("nan")], [12.0, -3.5, 7.0])
+    [['0.10', '0.12', '–'], ['12.00', '−3.50', '7.00']]
+    """
+    known = [abs(v) for column in columns if column is not None for v in column if math.isfinite(v)]
+    if decimals is None:
+        size = max(known, default=1.0) or 1.0
+        decimals = min(max(digits - 1 - math.floor(math.log10(size)), 0), 12)
+    return [_Dashes() if c is None else [_fixed(v, decimals) for v in c] for c in columns]
+
+
+class _Dashes(Sequence[str]):
+    """A column in which nothing is known, however long."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return DASH
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _fixed(value: float, decimals: int) -> str:
+    if not math.isfinite(value):
+        return number(value)
+    text = f"{value:,.{decimals}f}"
+    return text.removeprefix("-") if not text.strip("-0.,") else text.replace("-", MINUS)
+
+
+def tick_texts(values: Sequence[float]) -> list[str]:
+    """Ticks of an axis, all with the decimals of the finest.
+
+    >>> tick_texts([0.1, 0.15, 0.2]), tick_texts([0.0, 500.0, 1000.0])
+    (['0.10', '0.15', '0.20'], ['0', '500', '1,000'])
+    """
+    if len(values) < 2:
+        return [number(value, 3) for value in values]
+    step = values[1] - values[0]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
+    return [_fixed(value, min(decimals, 12)) for value in values]
 
 
 def short(count: float) -> str:

@@ -97,6 +97,12 @@ def is_secure(request: Request) -> bool:
     return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
 
 
+def is_from_elsewhere(request: Request) -> bool:
+    """Whether a link on another site led here, for which a browser leaves the cookie out."""
+    site = request.headers.get("sec-fetch-site")
+    return request.method == "GET" and site in ("cross-site", "same-site")
+
+
 def wants_page(request: Request) -> bool:
     """Whether it is a browser that asks."""
     return "text/html" in request.headers.get("accept", "")

@@ -28,6 +28,7 @@ from armature.service.browsing import (
     HEADERS,
     admit_viewer,
     form_of,
+    is_from_elsewhere,
     keep_key,
     key_of,
     objection_to,
@@ -40,6 +41,10 @@ from armature.service.viewing import Viewer
 from armature.service.work import Refused
 
 pages = APIRouter(include_in_schema=False)
+# A link on another site comes without the cookie; the same page, asked for by this one, has it.
+_AGAIN = (
+    '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0"><title>…</title>'
+)
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 
 
@@ -221,6 +226,8 @@ def add_pages(app: FastAPI) -> None:
         if request.url.path.startswith("/v1/") or not wants_page(request):
             response: Response = await usual(request, error)
             return response
+        if error.code == 401 and is_from_elsewhere(request):
+            return HTMLResponse(_AGAIN, 401, HEADERS)
         if error.code == 401:
             back = request.url.path if request.method == "GET" else "/"
             return await _page(request, "login.html", 401, problem=None, back=back)

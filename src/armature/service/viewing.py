@@ -55,7 +55,7 @@ class View:
     status: str
     created_at: float
     decisions: int
-    spec: dict[str, Any]
+    spec: str  # as JSON
     picture: Picture
     pending: list[int]  # in the order of the picture's arms
     floor: float
@@ -187,7 +187,7 @@ def view_of(row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicat
         status=row.status,
         created_at=row.created_at,
         decisions=row.decisions,
-        spec=json.loads(row.spec),
+        spec=json.dumps(json.loads(row.spec), indent=2, ensure_ascii=False),
         picture=shown,
         pending=[int(pending[k]) for k in shown.arms.places],
         floor=engine.floor,

@@ -35,8 +35,8 @@ function follow(root, steps) {
 }
 
 async function refresh() {
-  const live = document.querySelector("[data-live]");
-  if (!live || paused || busy || document.hidden || String(getSelection())) return;
+  const live = document.querySelectorAll("[data-live]");
+  if (!live.length || paused || busy || document.hidden || String(getSelection())) return;
   busy = true;
   try {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
@@ -44,7 +44,7 @@ async function refresh() {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const status = (root) => root.querySelector(".title .status")?.textContent;
     if (status(page) !== status(document)) return location.reload();
-    replace(live, page.querySelector("[data-live]"));
+    for (const part of live) replace(part, page.getElementById(part.id));
     document.body.classList.remove("away");
     wait = every;
   } catch {
@@ -61,10 +61,8 @@ function addSwitch() {
   const button = document.createElement("button");
   button.className = "button quiet live";
   button.type = "button";
-  const show = () => {
-    button.textContent = paused ? "Not live" : "Live";
-    button.setAttribute("aria-pressed", String(!paused));
-  };
+  button.textContent = "Live";
+  const show = () => button.setAttribute("aria-pressed", String(!paused));
   button.addEventListener("click", () => { paused = !paused; show(); refresh(); });
   show();
   nav.prepend(button);
