@@ -50,6 +50,25 @@ def arms_chart(shown: Picture) -> Markup:
     return picture(HEIGHT, _arms_label(arms), *parts, kind=_kind("chart arms", arms))
 
 
+def small_chart(shown: Picture) -> Markup:
+    """The fit and its best arm, for a list."""
+    arms, height = shown.arms, 56.0
+    scale = Scale(*_range_of(arms), height)
+    half = 0.36 * 100.0 / len(arms)
+    points = [(_middle(arms, k), scale(float(v))) for k, v in enumerate(arms.fit)]
+    if arms.connected:
+        fit = stretched(height, tag("path", class_="fit", d=path_of(points)))
+    else:
+        fit = joined(
+            tag("line", class_="fit", x1=percent(x - half), x2=percent(x + half), y1=y, y2=y)
+            for x, y in points
+        )
+    x, y = points[arms.leader]
+    best = tag("circle", class_="mean leader", cx=percent(x), cy=y, r=6)
+    parts = [fit, best] if arms.n_seen else []
+    return picture(height, _arms_label(arms), *parts, kind=_kind("chart small", arms))
+
+
 def pulls_chart(arms: Arms, target: Target | None) -> Markup:
     """Pulls so far, and what the lower bound asks for: on a logarithmic scale."""
     asked = np.zeros(len(arms)) if target is None else np.nan_to_num(target.pulls)

@@ -26,6 +26,7 @@ def environment(package: str = "armature.picture") -> Environment:
     found.globals |= {
         "aligned": aligned,
         "arms_chart": charts.arms_chart,
+        "small_chart": charts.small_chart,
         "pulls_chart": charts.pulls_chart,
         "traffic_chart": charts.traffic_chart,
         "gain_chart": charts.gain_chart,

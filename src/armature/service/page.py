@@ -97,7 +97,8 @@ async def list_page(request: Request) -> Response:
     """The experiments."""
     await admit_viewer(request, "read")
     found = await asyncio.to_thread(request.app.state.backend.experiments)
-    return await _page(request, "list.html", experiments=found)
+    views = await _viewer(request).glance([row["name"] for row in found])
+    return await _page(request, "list.html", experiments=found, views=views)
 
 
 @pages.get("/experiments/{name}")

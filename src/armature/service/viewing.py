@@ -10,6 +10,7 @@ import asyncio
 import json
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,7 @@ from armature.service.timeline import Timeline
 FRESH = 1.0  # seconds for which a picture is not looked at again
 GROWTH = 1.02  # the bound is worked out again when there are so many times the rewards
 PATIENCE = 1.5  # seconds for which a page waits for a bound
+GLANCE, FEW = 0.7, 12  # seconds for which a list waits for its pictures, and how many it has
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Viewer:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._kept: dict[int, _Kept] = {}
+        self._glances: set[asyncio.Task[View]] = set()
 
     async def view(self, name: str) -> View:
         """An experiment as it is now, or was within the last second."""
@@ -103,6 +106,22 @@ class Viewer:
                 kept.looked_at = time.monotonic()
             return kept.view
 
+    async def glance(self, names: Sequence[str]) -> dict[str, View]:
+        """The first few of the experiments, as far as they are there in a moment."""
+        tasks = {name: asyncio.create_task(self.view(name)) for name in names[:FEW]}
+        self._glances |= set(tasks.values())
+        for task in tasks.values():
+            task.add_done_callback(self._seen)
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=GLANCE)
+        done = {name: task for name, task in tasks.items() if task.done()}
+        return {name: t.result() for name, t in done.items() if t.exception() is None}
+
+    def _seen(self, task: asyncio.Task[View]) -> None:
+        self._glances.discard(task)
+        if not task.cancelled():
+            task.exception()  # which is shown to who opens the experiment itself
+
     def forget(self, key: int) -> None:
         """Look again at once: the experiment was changed from the page."""
         if key in self._kept:
@@ -110,6 +129,7 @@ class Viewer:
 
     async def close(self) -> None:
         """Wait for what is being worked out."""
+        await asyncio.gather(*self._glances, return_exceptions=True)
         tasks = [kept.bounding for kept in self._kept.values() if kept.bounding is not None]
         await asyncio.gather(*tasks, return_exceptions=True)
 
