@@ -230,6 +230,8 @@ def test_two_hundred_arms_are_small_too(page: httpx.Client) -> None:
         client.create("many", {"structure": structure, "family": "bernoulli", "policy": "ucb"})
         made = client.decide_many("many", 200)
         client.rewards([(d.id, float(d.arm % 3 == 0)) for d in made])
+        made = client.decide_many("many", 1000)
+        client.rewards([(d.id, float(d.arm % 3 == i % 2)) for i, d in enumerate(made)])
     text = page.get("/experiments/many").content
     files = [page.get(f"/static/{name}").content for name in ("page.css", "page.js")]
     assert len(text) + sum(map(len, files)) < 150_000

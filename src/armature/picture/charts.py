@@ -18,6 +18,7 @@ from armature.picture.svg import (
     path_of,
     percent,
     picture,
+    pieces_of,
     plain,
     short,
     stretched,
@@ -28,6 +29,7 @@ from armature.picture.svg import (
 )
 
 HEIGHT, LOW_HEIGHT = 280.0, 180.0
+NONE = Markup()
 MANY = 40  # arms, from which on marks are small
 
 
@@ -54,15 +56,11 @@ def small_chart(shown: Picture) -> Markup:
     """The fit and its best arm, for a list."""
     arms, height = shown.arms, 56.0
     scale = Scale(*_range_of(arms), height)
-    half = 0.36 * 100.0 / len(arms)
     points = [(_middle(arms, k), scale(float(v))) for k, v in enumerate(arms.fit)]
-    if arms.connected:
-        fit = stretched(height, tag("path", class_="fit", d=path_of(points)))
-    else:
-        fit = joined(
-            tag("line", class_="fit", x1=percent(x - half), x2=percent(x + half), y1=y, y2=y)
-            for x, y in points
-        )
+    line = path_of(points)
+    if not arms.connected:
+        line = pieces_of(_bar(arms, k, y) for k, (_, y) in enumerate(points))
+    fit = stretched(height, tag("path", class_="fit", d=line))
     x, y = points[arms.leader]
     best = tag("circle", class_="mean leader", cx=percent(x), cy=y, r=6)
     parts = [fit, best] if arms.n_seen else []
@@ -77,17 +75,20 @@ def pulls_chart(arms: Arms, target: Target | None) -> Markup:
     scale = Scale(0.0, math.log10(1.0 + most) * 1.04, LOW_HEIGHT)
     rows = [0.0, *(10.0**e for e in range(math.floor(math.log10(most)) + 1))]
     parts = [_bands(arms, LOW_HEIGHT), _rows(scale, [short(n) for n in rows], _log(rows))]
+    done = [scale(height) for height in _log(arms.pulls.tolist())]
+    stems = [(_middle(arms, k), LOW_HEIGHT, _middle(arms, k), y) for k, y in enumerate(done)]
+    parts.append(stretched(LOW_HEIGHT, tag("path", class_="stem", d=pieces_of(stems))))
     for k in range(len(arms)):
-        x, done = percent(_middle(arms, k)), scale(math.log10(1.0 + arms.pulls[k]))
+        x = percent(_middle(arms, k))
         want = 0.0 if target is None else float(asked[k])
         words = f"{arms.names[k]}: {number(arms.pulls[k])} pulls"
         leader = " leader" if k == arms.leader and arms.n_seen else ""
-        marks = [tag("line", class_="stem" + leader, x1=x, x2=x, y1=LOW_HEIGHT, y2=done)]
+        marks = []
         if want > 0.0:
             words += f", the bound asks for {number(want, 3)}"
             marks.append(_asked(x, scale, want, _radius(arms) + 2.5))
-        marks.append(tag("circle", class_="pulled" + leader, cx=x, cy=done, r=_radius(arms)))
-        parts.append(tag("g", tag("title", words), *marks))
+        marks.append(tag("circle", class_="pulled" + leader, cx=x, cy=done[k], r=_radius(arms)))
+        parts += marks if len(arms) > MANY else [tag("g", tag("title", words), *marks)]
     parts.append(_names(arms, LOW_HEIGHT))
     label = f"Pulls of each arm: most at {arms.names[int(arms.pulls.argmax())]}."
     if target is not None:
@@ -309,13 +310,11 @@ def _names(arms: Arms, height: float) -> Markup:
 
 def _columns(arms: Arms, scale: Scale) -> Markup:
     """The interval of each mean."""
-    parts = []
-    for k in range(len(arms)):
-        if arms.pulls[k] > 0.0:
-            x = percent(_middle(arms, k))
-            y1, y2 = scale(float(arms.low[k])), scale(float(arms.high[k]))
-            parts.append(tag("line", class_="interval", x1=x, x2=x, y1=y1, y2=y2))
-    return joined(parts)
+    lines = [
+        (_middle(arms, k), scale(float(arms.low[k])), _middle(arms, k), scale(float(arms.high[k])))
+        for k in np.flatnonzero(arms.pulls > 0.0)
+    ]
+    return stretched(HEIGHT, tag("path", class_="interval", d=pieces_of(lines))) if lines else NONE
 
 
 def _curve(arms: Arms, values: Floats, scale: Scale, kind: str) -> Markup:
@@ -323,15 +322,20 @@ def _curve(arms: Arms, values: Floats, scale: Scale, kind: str) -> Markup:
     if arms.connected:
         points = [(_middle(arms, k), scale(float(v))) for k, v in enumerate(values)]
         return stretched(HEIGHT, tag("path", class_=kind, d=path_of(points)))
+    heights = [scale(float(value)) for value in values]
+    shown = [
+        k
+        for k, y in enumerate(heights)
+        if kind == "fit" or abs(y - scale(float(arms.fit[k]))) > 0.75
+    ]
+    lines = [_bar(arms, k, heights[k]) for k in shown]
+    return stretched(HEIGHT, tag("path", class_=kind, d=pieces_of(lines))) if lines else NONE
+
+
+def _bar(arms: Arms, k: int, y: float) -> tuple[float, float, float, float]:
+    """A line across the place of an arm."""
     half = 0.36 * 100.0 / len(arms)
-    parts = []
-    for k, value in enumerate(values):
-        x, y = _middle(arms, k), scale(float(value))
-        changed = kind == "fit" or abs(y - scale(float(arms.fit[k]))) > 0.75
-        if changed:
-            x1, x2 = percent(x - half), percent(x + half)
-            parts.append(tag("line", class_=kind, x1=x1, x2=x2, y1=y, y2=y))
-    return joined(parts)
+    return _middle(arms, k) - half, y, _middle(arms, k) + half, y
 
 
 def _marks(arms: Arms, scale: Scale) -> Markup:

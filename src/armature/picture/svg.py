@@ -88,6 +88,11 @@ def path_of(points: Iterable[tuple[float, float]], closed: bool = False) -> str:
     return "M" + "L".join(steps) + ("Z" if closed else "")
 
 
+def pieces_of(lines: Iterable[tuple[float, float, float, float]]) -> str:
+    """The `d` of a path of separate straight lines: from and to, percent across, pixels down."""
+    return "".join(path_of([(x1, y1), (x2, y2)]) for x1, y1, x2, y2 in lines)
+
+
 @dataclass(frozen=True)
 class Scale:
     """From numbers to pixels down: `low` is at the bottom."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gzip
 import hashlib
 from importlib import resources
 from typing import Any
@@ -82,7 +83,11 @@ async def _page(request: Request, name: str, code: int = 200, **content: Any) ->
         has_key=COOKIE in request.cookies,
         **content,
     )  # fmt: skip
-    return HTMLResponse(text, code, HEADERS)
+    content, headers = text.encode(), dict(HEADERS)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        content = gzip.compress(content, 5, mtime=0)
+        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    return HTMLResponse(content, code, headers)
 
 
 async def _may_change(request: Request) -> bool:
