@@ -312,7 +312,8 @@ def _columns(arms: Arms, scale: Scale) -> Markup:
     """The interval of each mean."""
     lines = [
         (_middle(arms, k), scale(float(arms.low[k])), _middle(arms, k), scale(float(arms.high[k])))
-        for k in np.flatnonzero(arms.pulls > 0.0)
+        for k in range(len(arms))
+        if arms.pulls[k] > 0.0
     ]
     return stretched(HEIGHT, tag("path", class_="interval", d=pieces_of(lines))) if lines else NONE
 

@@ -83,11 +83,11 @@ async def _page(request: Request, name: str, code: int = 200, **content: Any) ->
         has_key=COOKIE in request.cookies,
         **content,
     )  # fmt: skip
-    content, headers = text.encode(), dict(HEADERS)
+    body, headers = text.encode(), dict(HEADERS)
     if "gzip" in request.headers.get("accept-encoding", ""):
-        content = gzip.compress(content, 5, mtime=0)
+        body = gzip.compress(body, 5, mtime=0)
         headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-    return HTMLResponse(content, code, headers)
+    return HTMLResponse(body, code, headers)
 
 
 async def _may_change(request: Request) -> bool:
