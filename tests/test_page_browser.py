@@ -87,7 +87,7 @@ def learn(client: Client, name: str, n: int) -> None:
 def test_made_watched_paused_and_stopped(tab: Tab) -> None:
     tab.open("/")
     tab.page.get_by_role("link", name="New experiment").click()
-    tab.page.get_by_label("Name").fill("<script>alert(1)</script>".replace("/", "|"))
+    tab.page.get_by_label("Name", exact=True).fill("<script>alert(1)</script>".replace("/", "|"))
     tab.page.get_by_label("Arms, one in a line").fill("4.99\n5.99\n6.99")
     tab.page.get_by_label("What is known about them").select_option("unimodal")
     tab.page.get_by_role("button", name="Start it").click()
@@ -97,7 +97,7 @@ def test_made_watched_paused_and_stopped(tab: Tab) -> None:
         name = client.experiments()[0]["name"]
         tab.page.get_by_text("All numbers").click()
         learn(client, name, 40)
-        tab.page.wait_for_function("document.getElementById('decisions').textContent === '40'")
+        tab.page.locator("#decisions").get_by_text("40", exact=True).wait_for()
         assert tab.page.locator("#numbers").get_attribute("open") is not None  # it stays open
         assert tab.page.locator("svg.arms .mean").count() == 3
         tab.page.get_by_role("button", name="Pause").click()
@@ -182,7 +182,7 @@ def test_at_every_size(chromium: Any, url: str, scheme: str) -> None:
             client.create(name, spec)
         context = chromium.new_context(color_scheme=scheme)
         tab = Tab(context.new_page(), url)
-        for n in (0, 400):
+        for n in (0, 400) if scheme == "light" else (400,):
             for name in SPECS:
                 if n:
                     learn(client, name, n)

@@ -73,7 +73,7 @@ def pulls_chart(arms: Arms, target: Target | None) -> Markup:
     # A bound that asks for more rounds than there were leaves the picture at its top.
     most = max(10.0, float(arms.pulls.max()), min(float(asked.max()), float(arms.pulls.sum())))
     scale = Scale(0.0, math.log10(1.0 + most) * 1.04, LOW_HEIGHT)
-    rows = [0.0, *(10.0**e for e in range(math.floor(math.log10(most)) + 1))]
+    rows = [0.0, *(10.0**e for e in range(most >= 1000.0, math.floor(math.log10(most)) + 1))]
     parts = [_bands(arms, LOW_HEIGHT), _rows(scale, [short(n) for n in rows], _log(rows))]
     done = [scale(height) for height in _log(arms.pulls.tolist())]
     stems = [(_middle(arms, k), LOW_HEIGHT, _middle(arms, k), y) for k, y in enumerate(done)]
@@ -86,7 +86,7 @@ def pulls_chart(arms: Arms, target: Target | None) -> Markup:
         marks = []
         if want > 0.0:
             words += f", the bound asks for {number(want, 3)}"
-            marks.append(_asked(x, scale, want, _radius(arms) + 2.5))
+            marks.append(_asked(x, scale, want, 1.6 * _radius(arms)))
         marks.append(tag("circle", class_="pulled" + leader, cx=x, cy=done[k], r=_radius(arms)))
         parts += marks if len(arms) > MANY else [tag("g", tag("title", words), *marks)]
     parts.append(_names(arms, LOW_HEIGHT))
@@ -112,12 +112,11 @@ def traffic_chart(traffic: Traffic) -> Markup:
     scale = Scale(0.0, 1.0, LOW_HEIGHT)
     heights = np.vstack([np.zeros(traffic.ends.size), np.cumsum(traffic.shares, axis=0)])
     areas = []
-    for s, place in enumerate(traffic.places):
+    for s, kind in enumerate(traffic.styles):
         upper = [scale(y) for y in np.repeat(heights[s + 1], 2)]
         lower = [scale(y) for y in np.repeat(heights[s], 2)]
         points = [*zip(edges, upper, strict=True), *zip(edges[::-1], lower[::-1], strict=True)]
         words = f"{traffic.names[s]}: {traffic.recent[s]:.0%} of late"
-        kind = "rest" if place < 0 else f"s{s}"
         areas.append(
             tag("path", tag("title", words), class_=f"area {kind}", d=path_of(points, closed=True))
         )
@@ -166,34 +165,34 @@ def gain_chart(gain: Gain) -> Markup:
 
 def gauge_chart(gauge: Gauge) -> Markup:
     """One line: how far the data are from the structure, what chance explains, where it falls."""
-    height, thick, top = 58.0, 14.0, 10.0
+    height, thick, top = 84.0, 18.0, 30.0
     chance = 100.0 * min(max(gauge.chance / gauge.refuted_at, 0.0), 1.0)
     filled = 100.0 * gauge.share
-    y = top + thick / 2.0
     kind = "refuted" if gauge.refuted or gauge.dropped is not None else "fits"
+    bar: dict[str, object] = {"y": top, "height": thick}
+    across = {"y1": top - 8.0, "y2": top + thick + 8.0}
+    anchor = "end" if chance > 75.0 else "start" if chance < 25.0 else "middle"
+    below = top + thick + 26.0
     parts = [
-        tag("rect", class_="groove", x=0, y=top, width="100%", height=thick, rx=7),
-        tag("rect", class_="beyond", x=percent(chance), y=top, width=percent(100.0 - chance),
-            height=thick),
-        tag("rect", class_=f"level {kind}", x=0, y=top, width=percent(max(filled, 0.4)),
-            height=thick, rx=7),
-        tag("line", class_="chance", x1=percent(chance), x2=percent(chance), y1=top - 6.0,
-            y2=top + thick + 6.0),
-        tag("line", class_="limit", x1="100%", x2="100%", y1=top - 8.0, y2=top + thick + 8.0),
-        tag("circle", class_=f"needle {kind}", cx=percent(filled), cy=y, r=8),
-        tag("text", "refuted", class_="axis", x="100%", y=height - 6.0, text_anchor="end"),
-        tag("text", "0", class_="axis", x=0, y=height - 6.0),
-    ]  # fmt: skip
-    if 12.0 < chance < 82.0:
-        parts.append(
-            tag("text", "chance", class_="axis", x=percent(chance), y=height - 6.0,
-                text_anchor="middle")
-        )  # fmt: skip
+        tag("rect", class_="groove", x=0, width="100%", rx=9, **bar),
+        tag("rect", class_="beyond", x=percent(chance), width=percent(100.0 - chance), **bar),
+        tag("rect", class_=f"level {kind}", x=0, width=percent(max(filled, 0.4)), rx=9, **bar),
+        tag("line", class_="chance", x1=percent(chance), x2=percent(chance), **across),
+        tag("line", class_="limit", x1="100%", x2="100%", **across),
+        tag("circle", class_=f"needle {kind}", cx=percent(filled), cy=top + thick / 2.0, r=11),
+        _text("explained by chance", chance, top - 14.0, anchor),
+        _text("a perfect fit", 0.0, below, "start"),
+        _text("refuted", 100.0, below, "end"),
+    ]
     label = (
         f"The data are {number(gauge.misfit, 3)} from the structure; chance explains "
         f"{number(gauge.chance, 3)}, and it is refuted at {number(gauge.refuted_at, 3)}."
     )
     return picture(height, label, *parts, kind="chart gauge")
+
+
+def _text(words: str, x: float, y: float, anchor: str) -> Markup:
+    return tag("text", words, class_="axis", x=percent(x), y=y, text_anchor=anchor)
 
 
 # What the pictures have in common.
@@ -260,7 +259,7 @@ def _across(total: float, what: str, height: float) -> Markup:
     """Counts under a picture: the start and the end of what has happened."""
     y = height + 20.0
     texts = [tag("text", "0", class_="axis", x=0, y=y)]
-    inner = [t for t in ticks(0.0, total, 4) if 0.08 * total < t < 0.8 * total]
+    inner = [t for t in ticks(0.0, total, 4) if 0.08 * total < t < 0.6 * total]
     places = [percent(100.0 * t / total) for t in inner]
     texts += [
         tag("text", short(t), class_="axis", x=x, y=y, text_anchor="middle")

@@ -13,7 +13,7 @@ from armature.arrays import Floats
 from armature.bounds import LowerBound
 from armature.evidence import Evidence
 from armature.explanation import Explanation
-from armature.structures import Structure
+from armature.structures import Structure, Unconstrained
 
 SERIES = 5  # arms with an area of their own in the picture of traffic
 NOTHING = 0.01  # pulls that nobody needs
@@ -87,6 +87,7 @@ class Traffic:
         ends: (B,) how many decisions had been made at the end of each stretch.
         names: of the arms that have a series, the last of which may be all others together.
         places: the arm of each series, in the order of `Arms`; -1: all others.
+        styles: how each is drawn: "s0" is the leader, "rest" all others.
         shares: (S, B), each column adding up to 1.
         recent: (S,) the shares of the newest quarter.
     """
@@ -94,6 +95,7 @@ class Traffic:
     ends: Floats
     names: tuple[str, ...]
     places: tuple[int, ...]
+    styles: tuple[str, ...]
     shares: Floats
     recent: Floats
 
@@ -213,7 +215,7 @@ def picture_of(
         target=None if bound is None else target_of(arms, bound),
         traffic=None if past is None else traffic_of(arms, past),
         gain=gain_of(belief, goal, past),
-        gauge=gauge_of(belief.fit) if belief.fit is not None and belief.pulls.any() else None,
+        gauge=_gauge(belief, structure),
     )
 
 
@@ -297,7 +299,13 @@ def traffic_of(arms: Arms, past: Past) -> Traffic | None:
     newest = counts[:, ends > 0.75 * ends[-1]].sum(axis=1)
     places = (*chosen, -1) if rest else tuple(chosen)
     shares = counts / counts.sum(axis=0)
-    return Traffic(ends, tuple(names), places, shares, newest / newest.sum())
+    return Traffic(ends, tuple(names), places, _styles(arms, places), shares, newest / newest.sum())
+
+
+def _styles(arms: Arms, places: Sequence[int]) -> tuple[str, ...]:
+    others = [k for k in places if k not in (arms.leader, -1)]
+    fixed = {arms.leader: "s0", -1: "rest"}
+    return tuple(fixed.get(k) or f"s{1 + others.index(k)}" for k in places)
 
 
 def gain_of(belief: Explanation, goal: str = "max", past: Past | None = None) -> Gain | None:
@@ -317,6 +325,13 @@ def gain_of(belief: Explanation, goal: str = "max", past: Past | None = None) ->
         error=float(np.sqrt((errors**2).sum())) / len(belief.arms),
         goal=goal,
     )
+
+
+def _gauge(belief: Explanation, structure: Structure) -> Gauge | None:
+    nothing_assumed = isinstance(structure, Unconstrained)
+    if belief.fit is None or nothing_assumed or not belief.pulls.any():
+        return None
+    return gauge_of(belief.fit)
 
 
 def gauge_of(fit: Evidence) -> Gauge:
