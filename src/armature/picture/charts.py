@@ -55,7 +55,8 @@ def arms_chart(shown: Picture) -> Markup:
 def small_chart(shown: Picture) -> Markup:
     """The fit and its best arm, for a list."""
     arms, height = shown.arms, 56.0
-    scale = Scale(*_range_of(arms), height)
+    low, high = float(arms.fit.min()), float(arms.fit.max())
+    scale = Scale(low, high if high > low else low + 1.0, height)
     points = [(_middle(arms, k), scale(float(v))) for k, v in enumerate(arms.fit)]
     line = path_of(points)
     if not arms.connected:
@@ -230,11 +231,11 @@ def _range_of(arms: Arms) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
     ends = np.concatenate([arms.low[seen], arms.high[seen]])
     ends = ends[np.isfinite(ends)]
-    reach = max(2.0 * (high - low), 1e-9 * max(abs(low), abs(high)))
+    reach = max(0.9 * (high - low), 1e-9 * max(abs(low), abs(high)))
     narrow = (arms.high - arms.low)[seen]
     narrow = narrow[np.isfinite(narrow)]
     if narrow.size:
-        reach = max(reach, 1.5 * float(np.median(narrow)))
+        reach = max(reach, 0.8 * float(np.median(narrow)))
     if ends.size:
         low = min(low, max(float(ends.min()), low - reach))
         high = max(high, min(float(ends.max()), high + reach))
