@@ -56,10 +56,9 @@ class Tab:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
+    driver = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
     flags = [flag for flag in FLAGS if not flag.startswith(("--headless", "--remote"))]
-    with sync_playwright() as playwright:
+    with driver.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
         yield browser
         browser.close()
