@@ -168,10 +168,11 @@ def test_running_a_panel_is_a_part_of_the_figure(
     assert list(panel_experiments())
 
 
-def test_the_blocks_of_the_readme_make_a_file() -> None:
-    """The problem, and below it what makes an experiment of it, as the README says."""
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```toml\n(.*?)^```$", readme, re.DOTALL | re.MULTILINE)
+def test_the_blocks_of_the_manual_make_a_file() -> None:
+    """The problem, and below it what makes an experiment of it, as the page says."""
+    page = Path(__file__).parent.parent / "docs" / "experiments.md"
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (experiment,) = parse_experiments("".join(blocks))
     assert (experiment.horizon, experiment.repetitions) == (10_000, 200)
     assert isinstance(experiment.instance.family, am.Bernoulli)

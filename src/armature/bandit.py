@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from armature.bounds import lower_bound
 from armature.decisions import checked_count, checked_policy, make_decisions
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
 from armature.errors import ArmatureError, check_kind
@@ -17,6 +19,7 @@ from armature.evidence import Evidence
 from armature.explanation import Explanation, evidence_of, explain
 from armature.families import Family, Gaussian
 from armature.files import read_text, write_text
+from armature.instance import Instance
 from armature.online.arms import RETIRED, Arms, Retired
 from armature.online.changing import Setting, setting_of, with_arm, without_arm
 from armature.online.choosing import Chooser, Open, checked_floor
@@ -26,6 +29,7 @@ from armature.online.past import Summary, take_in_past, write_summary
 from armature.online.probabilities import Probabilities, probabilities
 from armature.online.rewards import checked_number, checked_reward
 from armature.online.tickets import Decision
+from armature.picture import Picture, picture_of
 from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy
 from armature.saved import as_text, content_of
@@ -462,6 +466,25 @@ class Bandit:
     def explain(self) -> Explanation:
         """What the policy believes, and what it does next and why; print it, or read its fields."""
         return explain(self._decisions, self._setting.arms, self._goal, self.floor)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """What it believes as a picture; written to a file if path is given.
+
+        Above, the means with their intervals, what the structure makes of them, and dashed the
+        nearest means with which another arm would be best: what would change its mind. Below, the
+        pulls so far, and what the lower bound asks for by now: why it explores.
+        """
+        from armature.picture.figure import plot_belief
+
+        return plot_belief(self.picture(), path)
+
+    def picture(self) -> Picture:
+        """What `plot` draws, as numbers."""
+        belief, bound = self.explain(), None
+        if self.goal == "max" and belief.pulls.any():
+            with suppress(ArmatureError):  # several arms may be best, for one
+                bound = lower_bound(Instance(self.structure, belief.projected, self.family))
+        return picture_of(belief, self.structure, goal=self.goal, bound=bound)
 
     def evidence(self, delta: float | None = None) -> Evidence:
         """How well the structure fits what was told: print it, read its fields, or `to_json()`.

@@ -261,6 +261,31 @@ def compile_kernels(
     )
 
 
+@app.command()
+def demo(
+    port: Annotated[
+        int | None, typer.Option(help="A port; 8000 if it is free.", min=1, max=65535)
+    ] = None,
+    look: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
+    ] = True,
+) -> None:
+    """Watch three simulated experiments live, on a page in your browser.
+
+    Prices with one peak, creatives in themes, doses with diminishing returns. Nothing is kept when
+    it is interrupted.
+    """
+    with failing(""):
+        with service.extra():
+            from armature.demo import demo as run
+            from armature.demo import free_port
+
+        port = free_port(port)
+        address = f"http://127.0.0.1:{port}"
+        complaints().print(f"the page is at {address} (Ctrl-C ends it)", soft_wrap=True)
+        run(port, look)
+
+
 app.command()(service.serve)
 app.add_typer(service.experiments, name="experiments")
 app.add_typer(service.keys, name="keys")

@@ -36,6 +36,8 @@ class Explanation:
         sigma: the estimate of an unknown standard deviation, which all of this rests on; else None.
         fit: how well the structure fits, with the evidence against it and its threshold, and when
             it was dropped, if it was; None where the reward family has no evidence.
+        alternative: the nearest mean vector in the structure with another best arm, which is what
+            would change the leader; nan where there is none.
     """
 
     summary: str
@@ -50,6 +52,7 @@ class Explanation:
     misfit: float
     sigma: float | None = None
     fit: Evidence | None = None
+    alternative: Floats | None = None
 
     def __str__(self) -> str:
         width = max(5, *(len(str(arm)) for arm in self.arms))
@@ -89,9 +92,10 @@ def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Expla
     """The explanation of a policy at work, in the units of what is told."""
     history, policy, names = decisions.history, decisions.policy, tuple(arms.names)
     family, estimated = decisions.informed_family(), decisions.family.as_told.estimated
-    belief = _belief(
+    belief, alternative = _belief(
         decisions.structure, family, history.pulls, history.means, int(history.clock[0])
-    )._replace(state=getattr(decisions, "state", None))
+    )
+    belief = belief._replace(state=getattr(decisions, "state", None))
     unseen = [str(name) for name, n in zip(names, history.pulls, strict=True) if n == 0.0]
     if unseen and policy.starts_with_each_arm:
         summary = f"{policy.name} pulls each arm once first; to come: {', '.join(unseen)}."
@@ -115,6 +119,7 @@ def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Expla
         belief.misfit,
         math.sqrt(family.sub_gaussian_variance) if estimated else None,
         evidence_of(decisions, names) if decisions.family.has_evidence else None,
+        goal.value(alternative),
     )
 
 
@@ -148,7 +153,7 @@ def evidence_of(
 
 def _belief(
     structure: Structure, family: Family, pulls: Floats, means: Floats, rounds: int
-) -> Belief:
+) -> tuple[Belief, Floats]:
     seen = pulls > 0.0
     # An arm without pulls has weight 0, so that any mean of the family will do.
     guess = float(means[seen].mean()) if seen.any() else family.some_mean
@@ -157,7 +162,7 @@ def _belief(
     fit = structure.project(mu, pulls, family)
     leader = int(np.argmax(fit.means))
     other = structure.nearest_alternative(mu, pulls, leader, family)
-    return Belief(
+    belief = Belief(
         structure,
         family,
         rounds,
@@ -170,3 +175,4 @@ def _belief(
         float(fit.cost),
         float(other.cost - fit.cost) if fit.cost < math.inf else 0.0,
     )
+    return belief, np.asarray(other.means)

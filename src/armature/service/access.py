@@ -24,7 +24,7 @@ async def admit(request: Request, scope: str) -> None:
     if guard.is_stale:
         await asyncio.to_thread(guard.refresh)
     if guard.is_open:
-        _check_host(request)
+        check_host(request)
         return
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     objection = guard.objection(token.strip() if kind.lower() == "bearer" else None, scope)
@@ -32,7 +32,7 @@ async def admit(request: Request, scope: str) -> None:
         raise Refused(*objection)
 
 
-def _check_host(request: Request) -> None:
+def check_host(request: Request) -> None:
     """Without keys, refuse what a page of another site makes a browser send under its own name."""
     host = request.headers.get("host", "")
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host

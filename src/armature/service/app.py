@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import sqlalchemy as sa
 from fastapi import FastAPI, Request
 from sqlalchemy.engine import Engine
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 
 from armature import __version__
 from armature.descriptions import Allowed
@@ -21,7 +21,8 @@ from armature.service.endpoints import router
 from armature.service.keys import Guard
 from armature.service.limits import Limits
 from armature.service.migrate import migrate
-from armature.service.page import status_page
+from armature.service.page import add_pages
+from armature.service.viewing import Viewer
 
 
 def make_app(
@@ -43,6 +44,7 @@ def make_app(
         await asyncio.to_thread(migrate, engine)
         backend = Backend(engine, allow, limits)
         app.state.backend = backend
+        app.state.viewer = Viewer(backend)
         backend.writer.start()
         watching = asyncio.create_task(backend.watch_windows())
         try:
@@ -50,6 +52,7 @@ def make_app(
         finally:
             backend.stopping.set()
             await watching
+            await app.state.viewer.close()
             await asyncio.to_thread(backend.writer.stop)
             engine.dispose()
 
@@ -67,6 +70,7 @@ def make_app(
     add_handlers(app)
     app.include_router(router)
     _add_operations(app)
+    add_pages(app)
     return app
 
 
@@ -91,12 +95,6 @@ def _add_operations(app: FastAPI) -> None:
         metrics.LOADED.set(len(writer.loaded))
         metrics.WAITING.set(writer.waiting)
         return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
-
-    @app.get("/", include_in_schema=False)
-    async def page(request: Request) -> HTMLResponse:
-        await admit(request, "read")
-        found = await asyncio.to_thread(request.app.state.backend.experiments)
-        return HTMLResponse(status_page(__version__, found))
 
 
 def _ping(engine: Engine) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -38,7 +38,8 @@ class Backend:
         self.writer = Writer(engine, allow, self.limits.waiting)
         self._ids: dict[str, int] = {}  # names are never given to another experiment
         self.stopping = asyncio.Event()
-        self._bounding = asyncio.Lock()
+        self.bounding = asyncio.Lock()  # bounds are worked out one at a time
+        self.duplicates: Counter[int] = Counter()  # rewards that came again, by experiment
         self._loading: dict[int, asyncio.Task[None]] = {}
 
     async def create(self, name: str, table: Any) -> tuple[bool, dict[str, Any]]:
@@ -113,6 +114,7 @@ class Backend:
             raise
         for place, result in zip(places, found, strict=True):
             results[place] = result
+            self.duplicates[key] += result.status == "duplicate"
 
     async def id_of(self, name: str) -> int:
         """The id of an experiment, or a refusal."""
@@ -145,7 +147,7 @@ class Backend:
 
     async def bound(self, copy: reading.Copy) -> dict[str, Any]:
         """The lower bound at the means so far: one at a time, for it may take long."""
-        async with self._bounding:
+        async with self.bounding:
             return await asyncio.to_thread(reading.bound_of, copy)
 
     async def prepare(self, key: int) -> None:

@@ -33,7 +33,7 @@ keys = typer.Typer(help="Make, list and revoke the keys of a storage.", no_args_
 def _storage(storage: str) -> Iterator[Engine]:
     """The database; what goes wrong with it is said in a sentence."""
     with failing(""):
-        with _extra():
+        with extra():
             from sqlalchemy.exc import SQLAlchemyError
 
             from armature.service.database import open_database
@@ -48,7 +48,8 @@ def _storage(storage: str) -> Iterator[Engine]:
 
 
 @contextmanager
-def _extra() -> Iterator[None]:
+def extra() -> Iterator[None]:
+    """Say how to install what is missing."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -75,7 +76,7 @@ def serve(
     Without any key (see `armature keys`) the server is for this machine alone.
     """
     with failing(""):
-        with _extra():
+        with extra():
             from armature.service.serve import serve as run
 
         complaints().print(f"serving on http://{visible(host)}:{port}", soft_wrap=True)

@@ -1,0 +1,59 @@
+"""Pages: the look that the service's page and the report share."""
+
+from __future__ import annotations
+
+import datetime
+from importlib import resources
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from armature.picture import charts
+from armature.picture.svg import aligned, number, short, tag
+
+
+def environment(package: str = "armature.picture") -> Environment:
+    """The templates of a package, and those that all pages are made from."""
+    loaders = [PackageLoader(name) for name in dict.fromkeys([package, "armature.picture"])]
+    found = Environment(
+        autoescape=True,
+        loader=ChoiceLoader(loaders),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"number": number, "short": short, "count": count, "moment": moment}
+    found.globals |= {
+        "aligned": aligned,
+        "arms_chart": charts.arms_chart,
+        "small_chart": charts.small_chart,
+        "pulls_chart": charts.pulls_chart,
+        "traffic_chart": charts.traffic_chart,
+        "gain_chart": charts.gain_chart,
+        "gauge_chart": charts.gauge_chart,
+    }
+    return found
+
+
+def stylesheet() -> str:
+    """How all pages look."""
+    return (resources.files("armature.picture") / "look.css").read_text(encoding="utf-8")
+
+
+def count(value: float) -> str:
+    """A whole number, in groups of thousands.
+
+    >>> count(1234567)
+    '1,234,567'
+    """
+    return f"{int(value):,}"
+
+
+def moment(seconds: float) -> Markup:
+    """A time, in UTC; a script shows it in the reader's zone.
+
+    >>> print(moment(0.0))
+    <time datetime="1970-01-01T00:00:00+00:00">1970-01-01 00:00 UTC</time>
+    """
+    at = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return tag("time", f"{at:%Y-%m-%d %H:%M} UTC", datetime=at.isoformat(timespec="seconds"))

@@ -1,0 +1,217 @@
+"""What the page shows, worked out once for everybody who looks.
+
+A picture is kept for as long as nothing happens. The lower bound, which may take long, is worked
+out beside it: a page waits for it for a moment, and else shows the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from armature.bounds import LowerBound, lower_bound
+from armature.errors import ArmatureError
+from armature.evidence import DELTA
+from armature.explanation import Explanation
+from armature.instance import Instance
+from armature.picture import Picture, picture_of
+from armature.service import reading
+from armature.service.backend import Backend
+from armature.service.engine import Engine
+from armature.service.schema import Kind
+from armature.service.timeline import Timeline
+
+FRESH = 1.0  # seconds for which a picture is not looked at again
+GROWTH = 1.02  # the bound is worked out again when there are so many times the rewards
+PATIENCE = 1.5  # seconds for which a page waits for a bound
+GLANCE, FEW = 0.7, 12  # seconds for which a list waits for its pictures, and how many it has
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The rewards: how many are outstanding, and what became of the others."""
+
+    outstanding: int
+    told: int
+    late: int
+    expired: int
+    cancelled: int
+    duplicates: int  # since this server was started, by it
+    divergences: int
+    events: int
+    last_at: float
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """An experiment as the page shows it."""
+
+    name: str
+    status: str
+    created_at: float
+    decisions: int
+    spec: str  # as JSON
+    picture: Picture
+    pending: list[int]  # in the order of the picture's arms
+    floor: float
+    stream: Stream
+    bound_words: str | None  # why there is no bound
+    delta: float  # of the evidence: how probably a true structure is ever refuted
+
+
+@dataclass
+class _Bound:
+    """The newest bound of an experiment."""
+
+    rounds: int = 0
+    leader: Any = None
+    value: LowerBound | None = None
+    words: str | None = None
+
+
+@dataclass
+class _Kept:
+    """What is kept of an experiment."""
+
+    timeline: Timeline = field(default_factory=Timeline)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    bound: _Bound = field(default_factory=_Bound)
+    bounding: asyncio.Task[None] | None = None
+    view: View | None = None
+    looked_at: float = -FRESH
+
+
+class Viewer:
+    """The views of a server's experiments."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._kept: dict[int, _Kept] = {}
+        self._glances: set[asyncio.Task[View]] = set()
+
+    async def view(self, name: str) -> View:
+        """An experiment as it is now, or was within the last second."""
+        key = await self._backend.id_of(name)
+        kept = self._kept.setdefault(key, _Kept())
+        async with kept.lock:
+            if kept.view is None or time.monotonic() - kept.looked_at > FRESH:
+                kept.view = await self._look(name, key, kept)
+                kept.looked_at = time.monotonic()
+            return kept.view
+
+    async def glance(self, names: Sequence[str]) -> dict[str, View]:
+        """The first few of the experiments, as far as they are there in a moment."""
+        tasks = {name: asyncio.create_task(self.view(name)) for name in names[:FEW]}
+        self._glances |= set(tasks.values())
+        for task in tasks.values():
+            task.add_done_callback(self._seen)
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=GLANCE)
+        done = {name: task for name, task in tasks.items() if task.done()}
+        return {name: t.result() for name, t in done.items() if t.exception() is None}
+
+    def _seen(self, task: asyncio.Task[View]) -> None:
+        self._glances.discard(task)
+        if not task.cancelled():
+            task.exception()  # which is shown to who opens the experiment itself
+
+    def forget(self, key: int) -> None:
+        """Look again at once: the experiment was changed from the page."""
+        if key in self._kept:
+            self._kept[key].looked_at = -FRESH
+
+    async def close(self) -> None:
+        """Wait for what is being worked out."""
+        await asyncio.gather(*self._glances, return_exceptions=True)
+        tasks = [kept.bounding for kept in self._kept.values() if kept.bounding is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self, name: str, key: int, kept: _Kept) -> View:
+        copy = await self._backend.look(name)
+        row = await self._backend.find(name)
+        engine, belief = await asyncio.to_thread(self._read, copy, key, kept)
+        await self._see_to_bound(engine, belief, kept)
+        duplicates = self._backend.duplicates[key]
+        return await asyncio.to_thread(view_of, row, engine, belief, kept, duplicates)
+
+    def _read(self, copy: reading.Copy, key: int, kept: _Kept) -> tuple[Engine, Explanation]:
+        engine = copy.engine()
+        with self._backend.engine.connect() as connection:
+            kept.timeline.catch_up(connection, key)
+        return engine, engine.bandit.explain()
+
+    async def _see_to_bound(self, engine: Engine, belief: Explanation, kept: _Kept) -> None:
+        rounds = int(belief.pulls.sum())
+        old = kept.bound
+        busy = kept.bounding is not None and not kept.bounding.done()
+        due = rounds > GROWTH * old.rounds or belief.leader != old.leader
+        if due and not busy:
+            kept.bounding = asyncio.create_task(self._work_out(engine, belief, kept))
+        if kept.bounding is not None and old.value is None:
+            await asyncio.wait([kept.bounding], timeout=PATIENCE)
+
+    async def _work_out(self, engine: Engine, belief: Explanation, kept: _Kept) -> None:
+        async with self._backend.bounding:
+            kept.bound = await asyncio.to_thread(_bound_of, engine, belief)
+
+
+def _bound_of(engine: Engine, belief: Explanation) -> _Bound:
+    bound = _Bound(int(belief.pulls.sum()), belief.leader)
+    bandit = engine.bandit
+    if bandit.goal == "min":
+        bound.words = "The lower bound is about rewards, and these are costs."
+        return bound
+    if not np.any(belief.pulls):
+        bound.words = "The lower bound depends on the means: there are no rewards yet."
+        return bound
+    try:
+        bound.value = lower_bound(Instance(bandit.structure, belief.projected, bandit.family))
+    except ArmatureError as error:
+        bound.words = f"There is no bound for the means so far: {error}"
+    return bound
+
+
+def view_of(row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicates: int) -> View:
+    """All of it together."""
+    bandit, timeline, bound = engine.bandit, kept.timeline, kept.bound
+    numbers = [engine.numbers[label] for label in belief.arms]
+    value = bound.value if bound.leader == belief.leader else None
+    if value is not None and value.pulls.size != len(numbers):  # an arm has come or gone
+        value = None
+    shown = picture_of(
+        belief, bandit.structure, goal=bandit.goal, bound=value, past=timeline.past(numbers)
+    )
+    pending = bandit.pending
+    kinds = timeline.kinds
+    stream = Stream(
+        outstanding=int(pending.sum()),
+        told=kinds[Kind.told.value],
+        late=kinds[Kind.late.value],
+        expired=kinds[Kind.expired.value],
+        cancelled=kinds[Kind.cancelled.value],
+        duplicates=duplicates,
+        divergences=engine.divergences,
+        events=timeline.seq,
+        last_at=timeline.last_at,
+    )
+    words = None if value is not None else bound.words or "The lower bound is being worked out."
+    return View(
+        name=row.name,
+        status=row.status,
+        created_at=row.created_at,
+        decisions=row.decisions,
+        spec=json.dumps(json.loads(row.spec), indent=2, ensure_ascii=False),
+        picture=shown,
+        pending=[int(pending[k]) for k in shown.arms.places],
+        floor=engine.floor,
+        stream=stream,
+        bound_words=words,
+        delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
+    )

@@ -1,0 +1,77 @@
+"""`armature demo`: visitors come, rewards come late, twice or never, and the program serves."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from serving import free_port, serving, sqlite_in
+
+import armature as am
+from armature import demo
+from armature.client import Client
+from armature.errors import ArmatureError
+
+
+def test_visitors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "LOST", 0.1)
+    monkeypatch.setattr(demo, "TWICE", 0.2)
+    with serving(sqlite_in(tmp_path)) as url, Client(url) as client:
+        crowd = demo.Crowd(demo.prices(), client, 0)
+        crowd.start()
+        for _ in range(10):
+            crowd.step(20)
+        client.change("Prices", status="paused")
+        for _ in range(demo.DELAY + 1):
+            crowd.step(5)  # nobody is served, and rewards still come
+        assert 150 < client.experiment("Prices")["rounds"] < 195  # some never do
+        assert client.experiment("Prices")["decisions"] == 200
+
+
+@pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.__name__)
+def test_the_stories_are_true(story: object) -> None:
+    """What is simulated fits the structure that the spec claims."""
+    from armature.service.limits import Limits
+    from armature.service.spec import parse_spec
+
+    told = story()  # type: ignore[operator]
+    spec = parse_spec(told.spec, (), Limits())
+    rng = np.random.default_rng(5)
+    draws = {label: [told.reward(label, rng) for _ in range(4000)] for label in spec.labels}
+    bandit = am.Bandit(am.UCB(), spec.structure, spec.family, labels=spec.labels)
+    for label, rewards in draws.items():
+        bandit.tell([label] * 4000, rewards)
+    assert not bandit.evidence().refuted
+    assert bandit.evidence().doubt < 5.0
+
+
+def test_ports() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(ArmatureError, match="taken"):
+            demo.free_port(taken.getsockname()[1])
+    assert demo.free_port(None) > 0
+
+
+def test_the_program(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "armature", "demo", "--no-open", "--port", str(port)]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        with Client(f"http://127.0.0.1:{port}", retries=20) as client:
+            while not any(row["rounds"] for row in client.experiments()):
+                assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert f"http://127.0.0.1:{port}" in said
+        assert "Traceback" not in said
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        process.kill()
+        process.wait()
