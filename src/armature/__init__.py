@@ -5,7 +5,15 @@ Say what you know about the shape of the rewards, and explore only as much as th
 
 from armature._compile import kernel
 from armature.bandit import Bandit
-from armature.bounds import Alternative, Game, LowerBound, lower_bound, solve_game
+from armature.bounds import (
+    Alternative,
+    CharacteristicTime,
+    Game,
+    LowerBound,
+    characteristic_time,
+    lower_bound,
+    solve_game,
+)
 from armature.errors import ArmatureError
 from armature.evidence import Evidence
 from armature.explanation import Explanation
@@ -94,6 +102,7 @@ __all__ = [
     "Categorised",
     "Cell",
     "Challenger",
+    "CharacteristicTime",
     "CompiledPolicy",
     "Concave",
     "Decision",
@@ -142,6 +151,7 @@ __all__ = [
     "UnimodalTree",
     "Union",
     "__version__",
+    "characteristic_time",
     "kernel",
     "lower_bound",
     "simulate",
