@@ -27,6 +27,7 @@ from armature.families import (
     Interval,
     Poisson,
 )
+from armature.identification import Identification, identify
 from armature.instance import Instance
 from armature.online.probabilities import Probabilities
 from armature.online.tickets import Decision
@@ -84,6 +85,7 @@ from armature.structures import (
     UnimodalTree,
     Union,
 )
+from armature.verdict import Verdict
 
 __version__ = "0.2.0"
 
@@ -122,6 +124,7 @@ __all__ = [
     "Gaussian",
     "Guarded",
     "History",
+    "Identification",
     "Instance",
     "Intersection",
     "Interval",
@@ -158,8 +161,10 @@ __all__ = [
     "UnimodalThompson",
     "UnimodalTree",
     "Union",
+    "Verdict",
     "__version__",
     "characteristic_time",
+    "identify",
     "kernel",
     "lower_bound",
     "simulate",

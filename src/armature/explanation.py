@@ -17,7 +17,10 @@ from armature.families import Family
 from armature.online.arms import Arms
 from armature.online.goal import Goal
 from armature.policies import Belief
-from armature.structures import Structure
+from armature.stopping import Threshold, checked_threshold
+from armature.structures import Structure, Unconstrained
+from armature.verdict import DELTA as DELTA_OF_VERDICT
+from armature.verdict import Verdict, verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,8 @@ class Explanation:
         sigma: the estimate of an unknown standard deviation, which all of this rests on; else None.
         fit: how well the structure fits, with the evidence against it and its threshold, and when
             it was dropped, if it was; None where the reward family has no evidence.
+        verdict: whether the leader is surely the best arm, at an error of 0.05, and about how many
+            more samples that takes.
     """
 
     summary: str
@@ -50,6 +55,7 @@ class Explanation:
     misfit: float
     sigma: float | None = None
     fit: Evidence | None = None
+    verdict: Verdict | None = None
 
     def __str__(self) -> str:
         width = max(5, *(len(str(arm)) for arm in self.arms))
@@ -67,6 +73,8 @@ class Explanation:
             lines.append(f"Sigma is not known; the rewards so far say about {self.sigma:.4g}.")
         if self.fit is not None and self.pulls.any():
             lines.append(str(self.fit))
+        if self.verdict is not None and self.pulls.any():
+            lines.append(str(self.verdict))
         return "\n".join(lines)
 
     def _fit(self) -> str:
@@ -115,6 +123,29 @@ def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Expla
         belief.misfit,
         math.sqrt(family.sub_gaussian_variance) if estimated else None,
         evidence_of(decisions, names) if decisions.family.has_evidence else None,
+        verdict_of(decisions, names),
+    )
+
+
+def verdict_of(
+    decisions: Decisions,
+    names: Sequence[Hashable],
+    delta: float = DELTA_OF_VERDICT,
+    threshold: Threshold = "practical",
+) -> Verdict:
+    """Which arm is best, by what a policy has seen; without the structure, if it dropped that."""
+    history, structure = decisions.history, decisions.structure
+    checked_threshold(threshold, decisions.family)
+    if decisions.policy.dropped(getattr(decisions, "state", None)) is not None:
+        structure = Unconstrained(structure.n_arms)
+    return verdict(
+        structure,
+        decisions.informed_family(),
+        history.pulls,
+        history.means,
+        delta,
+        threshold,
+        names,
     )
 
 

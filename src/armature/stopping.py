@@ -1,15 +1,15 @@
-r"""When the data are enough to name the best arm: a likelihood ratio against a threshold.
+"""When the data are enough to name the best arm: a likelihood ratio against a threshold.
 
-Let `misfit` be the least sum_k N_k d(mean_k, lam_k) over lam in M, i the best arm of the mean vector
-that attains it, and `cost` the least one over the lam in M whose best arm is another. The statistic
-is cost - misfit: by how much the log-likelihood falls if i is not the best arm. One stops, and names
-i, when it exceeds a threshold.
+Let `misfit` be the least sum_k N_k d(mean_k, lam_k) over lam in M, i the best arm of the mean
+vector that attains it, and `cost` the least one over the lam in M whose best arm is another. The
+statistic is cost - misfit: by how much the log-likelihood falls if i is not the best arm. One
+stops, and names i, when it exceeds a threshold.
 
 **Why that is safe.** Suppose that i is wrong. Then the true mean vector mu is one of those with
-another best arm, so that cost <= sum_k N_k d(mean_k, mu_k), and as misfit >= 0 so is the statistic.
-So a threshold which that sum ever exceeds with probability at most delta, whatever mu, makes a wrong
-arm be named with probability at most delta: whatever the structure, whoever chooses the arms and
-whenever one looks.
+another best arm, so that cost is at most sum_k N_k d(mean_k, mu_k), and so is the statistic, as
+misfit >= 0. So if that sum ever exceeds a threshold with probability at most delta, whatever mu,
+then a wrong arm is ever named with probability at most delta: whatever the structure, whoever
+chooses the arms and whenever one looks.
 
 `theory_threshold` is such a one, for the one-parameter exponential families (Kaufmann and Koolen,
 2021, Theorem 7, with all K arms as the subset): with probability at least 1 - delta, at all times
@@ -130,7 +130,7 @@ def checked_threshold(threshold: str, family: Family) -> bool:
         )
     if threshold == "theory" and family.as_told.estimated:
         raise ArmatureError(
-            'there is no theory for a sigma that is not known: give Gaussian(sigma=...), or say '
+            "there is no theory for a sigma that is not known: give Gaussian(sigma=...), or say "
             'threshold="practical".'
         )
     return threshold == "theory"

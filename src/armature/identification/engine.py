@@ -83,9 +83,7 @@ def identify(
     tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
     sampling = Sampling(instance, deltas, theory, max_rounds, int(seed))
     run_tasks(sampling, tasks, runs, workers, progress)
-    return Identification(
-        instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs
-    )
+    return Identification(instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs)
 
 
 def checked_deltas(delta: float | Sequence[float]) -> tuple[float, ...]:
