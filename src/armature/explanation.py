@@ -71,10 +71,10 @@ class Explanation:
         lines += ["", self._fit()]
         if self.sigma is not None:
             lines.append(f"Sigma is not known; the rewards so far say about {self.sigma:.4g}.")
-        if self.fit is not None and self.pulls.any():
-            lines.append(str(self.fit))
         if self.verdict is not None and self.pulls.any():
             lines.append(str(self.verdict))
+        if self.fit is not None and self.pulls.any():
+            lines.append(str(self.fit))
         return "\n".join(lines)
 
     def _fit(self) -> str:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
+from typing import Any
 
 import numpy as np
 
@@ -88,8 +89,7 @@ def identify(
 
 def checked_deltas(delta: float | Sequence[float]) -> tuple[float, ...]:
     """The probabilities of error in falling order, each once."""
-    several = isinstance(delta, (list, tuple, np.ndarray))
-    given = list(delta) if several else [delta]  # type: ignore[arg-type]
+    given: list[Any] = list(delta) if isinstance(delta, (list, tuple, np.ndarray)) else [delta]
     if not given:
         raise ArmatureError("there is no delta: give a probability of error, such as 0.05.")
     return tuple(sorted({checked_delta(one) for one in given}, reverse=True))

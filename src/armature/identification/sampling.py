@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -170,24 +170,20 @@ class SamplingRun(Run):
     ) -> None:
         super().__init__(policy, instance, seed, repetition, NEVER)
         family = instance.family.as_told
-        self.outcome, self._history = outcome, self._arguments[4]
+        self.outcome = outcome
+        self.history: History = self._arguments[4]
         self._checking = (
             make_model(instance.structure, family, ORACLES),
             make_vectors(family, instance.n_arms),
             outcome,
         )
-        self._until = play_until_sure_estimating if family.estimated else play_until_sure
+        self._until: Any = play_until_sure_estimating if family.estimated else play_until_sure
 
     def advance(self, rounds: int) -> None:
         """Play some more rounds, or fewer if that is enough."""
         stray = self._until(*self._arguments, rounds, *self._checking)
         if stray != 0:
             raise no_such_arm(self._policy, stray, self._n_arms)
-
-    @property
-    def history(self) -> History:
-        """The rewards so far."""
-        return self._history
 
 
 class PythonSamplingRun:
