@@ -49,13 +49,16 @@ def write_proportions(state: TopTwoState, model: Model, N: Floats) -> bool:
 def choose(state: TopTwoState, model: Model, history: History, stream: Stream) -> int:
     """What is furthest behind its share of the information against the nearest alternative."""
     N = history.pulls
+    K = N.size
+    least = least_pulled(history)
     misfit = projection(model, history.means, N, state.projected)
     if misfit == math.inf:
-        return least_pulled(history)
+        return least
     j = argmax(state.projected)
     cost = nearest_alternative(model, state.projected, N, j, state.lam)
-    if cost == math.inf or not write_proportions(state, model, N):
-        return least_pulled(history)
+    few = (math.sqrt(float(history.clock[0])) - 0.5 * K) * math.exp(-cost)
+    if N[least] < few or cost == math.inf or not write_proportions(state, model, N):
+        return least
     return track(state.ahead, state.h)
 
 
@@ -67,7 +70,10 @@ class TopTwo(CompiledPolicy):
     leader), and lam the nearest mean vector of M with another best arm, for the weights N. An arm
     is due in proportion to h_k = N_k d(pr_k, lam_k), its part of the information that is there
     against lam, and the pulls follow these proportions by C-tracking. Where nothing is known
-    against any arm (two lead, or no other can be best), the arm with the fewest pulls.
+    against any arm (two lead, or no other can be best), the arm with the fewest pulls; and also
+    where that has less than (sqrt(t) - K/2) exp(-G) pulls after t rounds, for the evidence
+    G = sum_k N_k d(pr_k, lam_k). So a leader that is no good does not stay for long because the
+    alternatives to it say nothing of the arm that is (one good arm of many, `Sparse`).
 
     Without structure, lam moves two arms alone: the leader and its challenger, of which each is
     pulled by its share of the information. This balance, and not a share of 1/2 for the leader, is
