@@ -90,10 +90,16 @@ class Identification:
     @property
     def made_by(self) -> Origin:
         """Which code has made the results; those of a file say which version wrote it."""
+        return self.origin or self._origin_now()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the code that is running would make the same numbers: it has made these."""
+        return self.made_by.keys == self._origin_now().keys
+
+    def _origin_now(self) -> Origin:
         more = settings(self.deltas, self.threshold)
-        return self.origin or origin_of(
-            self.instance, self.policies, self.max_rounds, self.seed, more
-        )
+        return origin_of(self.instance, self.policies, self.max_rounds, self.seed, more)
 
     @property
     def names(self) -> tuple[str, ...]:
