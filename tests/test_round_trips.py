@@ -19,7 +19,10 @@ from armature.plain import decoded, encoded
 from armature.simulation.results import PolicyRuns
 
 DATA = Path(__file__).parent / "data"
-OPTIONS = (3, 0.25, 1e-3, True, False, "raw", "theory", "exp", [0.0, 3.0, 1.0], [2.0, 0.5])
+OPTIONS = (
+    3, 0.25, 1e-3, True, False, "raw", "theory", "tail", [0.0, 3.0, 1.0], [2.0, 0.5],
+    am.ProjectedThompson(),
+)  # fmt: skip
 ALL = [
     pytest.param(classes, cls, id=cls.__name__)
     for classes in (FAMILIES, STRUCTURES, POLICIES)

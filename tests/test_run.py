@@ -186,7 +186,7 @@ def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
     """Killed twice at random moments, then interrupted, then left alone."""
     spec, out, rng = tmp_path / "spec.toml", tmp_path / "out", np.random.default_rng(1)
     text = SPEC.replace("horizon = 300", "horizon = 20000")
-    spec.write_text(text.replace("repetitions = 25", "repetitions = 150"))
+    spec.write_text(text.replace("repetitions = 25", "repetitions = 400"))
     for n in (1, 2):
         process = start(spec, out)
         wait_for_parts(out, process, 3 * n)
@@ -206,7 +206,7 @@ def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
     process = start(spec, out)
     output, complaint = process.communicate()
     assert process.returncode == 0, complaint
-    assert "150 runs of 20,000 rounds" in output
+    assert "400 runs of 20,000 rounds" in output
     code, _ = invoke("run", str(spec), "--out", str(tmp_path / "again"), "--quiet")
     assert code == 0
     for name in ("results.parquet", "summary.csv", "experiment.json", "regret.png"):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,8 +41,7 @@ class Explanation:
         sigma: the estimate of an unknown standard deviation, which all of this rests on; else None.
         fit: how well the structure fits, with the evidence against it and its threshold, and when
             it was dropped, if it was; None where the reward family has no evidence.
-        verdict: whether the leader is surely the best arm, at an error of 0.05, and about how many
-            more samples that takes.
+        judge: how `verdict` is worked out, from the data of now.
     """
 
     summary: str
@@ -55,7 +56,15 @@ class Explanation:
     misfit: float
     sigma: float | None = None
     fit: Evidence | None = None
-    verdict: Verdict | None = None
+    judge: Callable[[], Verdict] | None = None
+
+    @functools.cached_property
+    def verdict(self) -> Verdict | None:
+        """Whether the leader is surely the best arm, at an error of 0.05; what that still takes.
+
+        Worked out when it is asked for: it solves for the best shares of the samples.
+        """
+        return None if self.judge is None else self.judge()
 
     def __str__(self) -> str:
         width = max(5, *(len(str(arm)) for arm in self.arms))
@@ -123,30 +132,43 @@ def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Expla
         belief.misfit,
         math.sqrt(family.sub_gaussian_variance) if estimated else None,
         evidence_of(decisions, names) if decisions.family.has_evidence else None,
-        verdict_of(decisions, names),
+        functools.partial(judged, _seen_by(decisions), names),
     )
 
 
-def verdict_of(
-    decisions: Decisions,
+class Seen(NamedTuple):
+    """What a verdict rests on, as it was."""
+
+    structure: Structure
+    family: Family
+    pulls: Floats
+    means: Floats
+
+
+def _seen_by(decisions: Decisions) -> Seen:
+    """What a policy has seen; without the structure, if it has dropped that."""
+    history, structure = decisions.history, decisions.structure
+    if decisions.policy.dropped(getattr(decisions, "state", None)) is not None:
+        structure = Unconstrained(structure.n_arms)
+    return Seen(structure, decisions.informed_family(), history.pulls.copy(), history.means.copy())
+
+
+def judged(
+    seen: Seen,
     names: Sequence[Hashable],
     delta: float = DELTA_OF_VERDICT,
     threshold: Threshold = "practical",
 ) -> Verdict:
-    """Which arm is best, by what a policy has seen; without the structure, if it dropped that."""
-    history, structure = decisions.history, decisions.structure
+    """The verdict on what was seen."""
+    return verdict(seen.structure, seen.family, seen.pulls, seen.means, delta, threshold, names)
+
+
+def verdict_of(
+    decisions: Decisions, names: Sequence[Hashable], delta: float, threshold: Threshold
+) -> Verdict:
+    """Which arm is best, by what a policy has seen."""
     checked_threshold(threshold, decisions.family)
-    if decisions.policy.dropped(getattr(decisions, "state", None)) is not None:
-        structure = Unconstrained(structure.n_arms)
-    return verdict(
-        structure,
-        decisions.informed_family(),
-        history.pulls,
-        history.means,
-        delta,
-        threshold,
-        names,
-    )
+    return judged(_seen_by(decisions), names, delta, threshold)
 
 
 def evidence_of(

@@ -170,7 +170,7 @@ class Bernoulli(Family):
     0.712879
     >>> prices = Bernoulli(scale=[10.0, 20.0])
     >>> str(prices.for_arm(1).support), prices.upper(5.0, 0.1).round(6)
-    ('{0, 20}', array([7.128787, 9.332482]))
+    ('{0, 20}', array([7.128786, 9.341221]))
 
     References
     ----------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
@@ -44,5 +43,7 @@ def _directions(structure: Structure) -> Floats:
             return np.eye(K)
         C = np.asarray(piece.C, dtype=float).reshape(-1, K)
         if len(C):
+            import scipy.linalg  # when it is needed: importing the package is quick
+
             return np.asarray(scipy.linalg.null_space(C, rcond=SINGULAR))
     return np.eye(K)

@@ -550,7 +550,8 @@ def newton(
         descent = promise(s.g, state.lam, lam)
         if outcome != SOLVED or math.isnan(descent):
             return STUCK, value
-        if digits != 16 and basis.shape[0] == 0 and not are_kept(rows, limits, state, size):
+        reach = max(size, largest(lam))
+        if digits != 16 and basis.shape[0] == 0 and not are_kept(rows, limits, state, reach):
             continue  # another curvature of what is flat has other digits
         is_last = is_over or descent <= CONVERGED * value or value <= NOTHING * heaviest
         if not is_last:
@@ -616,7 +617,7 @@ def minimise(
             return fail(lam)
         copy(state.y, s.y)
         near = max(largest(state.lam), largest(rows.right))
-        if 0.0 < near < OUT_OF_SIGHT * size:
+        if near < OUT_OF_SIGHT * size and largest(rows.right) > 0.0:
             size = near  # of what is looked for: beside the means it would be nothing
         snap(limits, size, state.lam, lam)
         value = total_divergence(family, w, mu, lam)
