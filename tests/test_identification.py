@@ -18,6 +18,7 @@ from armature.experiments import load_instance
 from armature.experiments.experiment import parse_experiments
 from armature.identification import engine
 from armature.identification.picture import stopping_panels
+from armature.learners import AdaHedge, Tracker
 from armature.simulation.rewards import make_rewards, next_reward
 from armature.stopping import calibration, practical_threshold, theory_threshold
 from armature.verdict import verdict
@@ -258,6 +259,51 @@ def test_every_decision_of_top_two(panel: str) -> None:
             )
             assert arm == expected
         bandit.tell(arm, rng.normal(instance.means[arm]))
+
+
+def step_of_the_game(instance, pulls, means, learners, played, tracker) -> int:
+    """GameSampling once more, from its docstring."""
+    structure, family = instance.structure, instance.family
+    fitted = np.asarray(structure.project(means, pulls, family).means)
+    j = int(np.argmax(fitted))
+    played[j] += 1
+    w = learners[j].weights()
+    lam = np.asarray(structure.nearest_alternative(fitted, w, j, family).means)
+    level = math.log(played[j]) / pulls
+    ends = [fitted, family.lower(means, level), family.upper(means, level)]
+    gains = np.max([family.divergence(np.asarray(x), lam) for x in ends], axis=0)
+    learners[j].update(-gains)
+    return tracker.pull(w)
+
+
+@pytest.mark.parametrize("panel", ["unconstrained", "categorised-2", "sparse-2", "linear"])
+def test_every_decision_of_the_game(panel: str) -> None:
+    """Gaussian rewards, whose domain has no ends."""
+    instance = load_instance(panel)
+    K, rng = instance.n_arms, np.random.default_rng(7)
+    bandit = am.Bandit(am.GameSampling(), instance.structure, instance.family)
+    learners, played, tracker = [AdaHedge(K) for _ in range(K)], np.zeros(K), Tracker(K)
+    for t in range(150):
+        arm = bandit.ask()
+        if t >= K:
+            pulls, means = bandit.pulls.astype(float), bandit.means.copy()
+            assert arm == step_of_the_game(instance, pulls, means, learners, played, tracker)
+        bandit.tell(arm, rng.normal(instance.means[arm]))
+
+
+def test_what_track_and_stop_forces() -> None:
+    """Each arm has at least sqrt(t) - K/2 pulls, up to one; half and half of two arms."""
+    bandit = am.Bandit(am.TrackAndStop(), am.Unconstrained(4))
+    for t in range(1, 400):
+        arm = bandit.ask()
+        bandit.tell(arm, [0.0, 3.0, 0.0, 0.0][arm])
+        assert bandit.pulls.min() >= math.sqrt(t) - 2.0 - 4.0
+    assert bandit.pulls.min() >= 14
+    free = am.Bandit(am.TrackAndStop(forced=0.0), am.Unconstrained(2))
+    for _ in range(100):
+        arm = free.ask()
+        free.tell(arm, [0.0, 1.0][arm])
+    assert free.pulls.tolist() == [50, 50]
 
 
 # Verdicts.

@@ -43,13 +43,12 @@ class GameSamplingState(NamedTuple):
 def write_gains(state: GameSamplingState, model: Model, history: History, n: float) -> None:
     """room.gains = less the most information about lam that each arm may give, a loss."""
     room = state.room
-    optimistic = state.optimistic and n > 1.0
-    if optimistic:
+    if state.optimistic:
         write_intervals(state.options, model.family, history, n, room)
     for k in range(history.pulls.size):
         own = of_arm(model.family, k)
         gain = telling(own, room.projected[k], room.lam[k])
-        if optimistic:
+        if state.optimistic:
             gain = max(gain, telling(own, room.low[k], room.lam[k]))
             gain = max(gain, telling(own, room.high[k], room.lam[k]))
         room.gains[k] = -gain
@@ -80,8 +79,9 @@ class GameSampling(CompiledPolicy):
     arm: the paper's game with all gaps 1, and playing it is sampling. Pull each arm once. Then the
     candidate is the best arm of the projection; its AdaHedge gives the shares w; lam is the nearest
     alternative to the projected means with weights w; an arm's gain is the most information
-    d(x, lam_k) for x in its confidence interval, N d(mean, .) <= ln n in the n-th round of the
-    candidate; and the arm is pulled whose pulls are furthest behind the sum of all w.
+    d(x, lam_k) for x its fitted mean or in its confidence interval, N d(mean, .) <= ln n in the
+    n-th round of the candidate; and the arm is pulled whose pulls are furthest behind the sum of
+    all w.
 
     Parameters
     ----------
