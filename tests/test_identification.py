@@ -20,7 +20,13 @@ from armature.identification import engine
 from armature.identification.picture import stopping_panels
 from armature.learners import AdaHedge, Tracker
 from armature.simulation.rewards import make_rewards, next_reward
-from armature.stopping import calibration, practical_threshold, theory_threshold
+from armature.stopping import (
+    bar_for,
+    calibration,
+    checked_threshold,
+    gaussian_calibration,
+    threshold_at,
+)
 from armature.verdict import verdict
 
 RULES = [am.TopTwo(), am.GameSampling(), am.TrackAndStop(), am.UniformSampling()]
@@ -49,11 +55,29 @@ def test_calibration(x: float) -> None:
         assert calibration(x) == pytest.approx(x + 4.0 * math.log(1.0 + x + math.sqrt(2 * x)), 0.05)
 
 
+def threshold(family: am.Family, word: str, N: np.ndarray, delta: float) -> float:
+    return threshold_at(*bar_for(checked_threshold(word, family), N.size, delta), N)
+
+
+def test_gaussian_calibration() -> None:
+    """The least over a fine grid."""
+    u = np.linspace(0.5, 1.0, 20_001)[1:-1]
+    g = 2 * u - 2 * u * np.log(4 * u) + np.log(zeta(2 * u)) - 0.5 * np.log(1 - u)
+    for x in (0.0, 0.3, 2.0, 30.0):
+        assert gaussian_calibration(x) == pytest.approx(((g + x) / u).min(), rel=1e-6)
+
+
 def test_thresholds_by_hand() -> None:
-    assert practical_threshold(math.e, 0.1) == pytest.approx(math.log(20.0))
     N = np.array([1.0, math.e, 0.0])
+    t = 1.0 + math.e
+    assert threshold(am.Gaussian(), "practical", N, 0.1) == pytest.approx(
+        math.log((1.0 + math.log(t)) / 0.1)
+    )
     exact = 3.0 * math.log(2.0) + 3.0 * calibration_by_lambert(math.log(100.0) / 3.0)
-    assert theory_threshold(N, 0.01) == pytest.approx(exact)
+    assert threshold(am.Bernoulli(), "theory", N, 0.01) == pytest.approx(exact)
+    exact = 4.0 * math.log(4.0) + 2.0 * math.log(5.0)
+    exact += 3.0 * gaussian_calibration(math.log(100.0) / 3.0)
+    assert threshold(am.Gaussian(2.0), "theory", N, 0.01) == pytest.approx(exact)
 
 
 def share_beyond(bar, paths: int = 1000, rounds: int = 500) -> float:
@@ -66,7 +90,11 @@ def share_beyond(bar, paths: int = 1000, rounds: int = 500) -> float:
 
 
 def test_the_theory_holds_at_all_times() -> None:
-    assert share_beyond(lambda n: theory_threshold(np.array([n, n]), 0.2)) <= 0.2
+    def theory(family: am.Family):
+        return lambda n: threshold(family, "theory", np.array([n, n]), 0.2)
+
+    assert share_beyond(theory(am.Gaussian())) <= 0.2
+    assert share_beyond(theory(am.Poisson())) <= 0.2
     assert share_beyond(lambda n: math.log(1.0 / 0.2)) > 0.2  # which holds at one time only
 
 

@@ -11,18 +11,24 @@ misfit >= 0. So if that sum ever exceeds a threshold with probability at most de
 then a wrong arm is ever named with probability at most delta: whatever the structure, whoever
 chooses the arms and whenever one looks.
 
-`theory_threshold` is such a one, for the one-parameter exponential families (Kaufmann and Koolen,
-2021, Theorem 7, with all K arms as the subset): with probability at least 1 - delta, at all times
+The threshold "theory" is such a one, for the one-parameter exponential families (Kaufmann and
+Koolen, 2021, with all K arms as the subset): with probability at least 1 - delta, at all times
 
     sum_k N_k d(mean_k, mu_k) <= sum_k 3 ln(1 + ln N_k) + K C(ln(1 / delta) / K),
 
 where C(x) = 2 g((h^-1(1 + x) + ln(2 zeta(2))) / 2), h(u) = u - ln u for u >= 1, and
-g(y) = exp(1 / h^-1(y)) h^-1(y) if y >= h^-1(1 / ln z), else z (y - ln ln z), for z = 3/2. All arms
-are in the sum, as an alternative in M may differ from the means in all of them. Rewards whose
+g(y) = exp(1 / h^-1(y)) h^-1(y) if y >= h^-1(1 / ln z), else z (y - ln ln z), for z = 3/2. For
+Gaussian rewards they have a smaller one, which is taken there:
+
+    sum_k 2 ln(4 + ln N_k) + K C_G(ln(1 / delta) / K),   C_G(x) = min over 1/2 < u < 1 of
+    (2 u - 2 u ln(4 u) + ln zeta(2 u) - ln(1 - u) / 2 + x) / u.
+
+An arm without samples counts as one with a single sample, which is no deviation. All arms are in
+the sum, as an alternative in M may differ from the means in all of them. Rewards whose
 exponential moments are at most the family's (anything within the bounds of `Bounded`) have it too.
 
-`practical_threshold` is ln((1 + ln t) / delta), which is what experiments use since Garivier and
-Kaufmann (2016). It is no theorem; errors are measured to be fewer than delta.
+The threshold "practical" is ln((1 + ln t) / delta), which is what experiments use since Garivier
+and Kaufmann (2016). It is no theorem; `docs/identification.md` has how often it was wrong.
 """
 
 from __future__ import annotations
@@ -35,7 +41,7 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.families import Family
+from armature.families import Family, Gaussian
 from armature.policies.records import argmax
 from armature.structures.model import Model, nearest_alternative, projection
 from armature.thresholds import ZETA_2, w_bar
@@ -43,6 +49,7 @@ from armature.thresholds import ZETA_2, w_bar
 Threshold = Literal["practical", "theory"]
 THRESHOLDS = ("practical", "theory")
 ORACLES = ("project", "nearest")  # what the statistic asks of a model
+PRACTICAL, GENERAL, GAUSSIAN = range(3)
 Z = 1.5
 
 
@@ -79,51 +86,69 @@ def statistic(model: Model, N: Floats, means: Floats, vectors: Vectors) -> tuple
     return i, max(cost - misfit, 0.0)
 
 
-@kernel
-def practical_threshold(t: float, delta: float) -> float:
-    """ln((1 + ln t) / delta) after t >= 1 rounds."""
-    return math.log((1.0 + math.log(t)) / delta)
-
-
-@kernel
 def h_tilde(y: float) -> float:
     """g of the module's docstring."""
     if y >= w_bar(1.0 / math.log(Z)):
         inverse = w_bar(y)
-        return math.exp(1.0 / inverse) * inverse
+        return float(math.exp(1.0 / inverse) * inverse)
     return Z * (y - math.log(math.log(Z)))
 
 
-@kernel
 def calibration(x: float) -> float:
-    """C of the module's docstring, for x >= 0: about x + 4 ln(1 + x + sqrt(2 x))."""
+    """C of the module's docstring, for x >= 0: about x + 4 ln(1 + x + sqrt(2 x)) for a large x."""
     return 2.0 * h_tilde(0.5 * (w_bar(1.0 + x) + math.log(2.0 * ZETA_2)))
 
 
+def gaussian_calibration(x: float) -> float:
+    """C_G of the module's docstring, for x >= 0: any u in (1/2, 1) gives a valid value."""
+    from scipy.optimize import minimize_scalar  # importing it takes a while
+    from scipy.special import zeta
+
+    def value(u: float) -> float:
+        g = 2.0 * u - 2.0 * u * math.log(4.0 * u) + math.log(zeta(2.0 * u))
+        return float((g - 0.5 * math.log1p(-u) + x) / u)
+
+    return value(
+        float(minimize_scalar(value, bounds=(0.5 + 1e-9, 1.0 - 1e-12), method="bounded").x)
+    )
+
+
+class Bar(NamedTuple):
+    """A threshold for K arms: `level`, which depends on delta, plus what grows with the samples."""
+
+    kind: int
+    level: float
+
+
+def bar_for(kind: int, n_arms: int, delta: float) -> Bar:
+    """The threshold of a kind for one delta."""
+    x = math.log(1.0 / delta)
+    if kind == PRACTICAL:
+        return Bar(kind, x)
+    C = gaussian_calibration if kind == GAUSSIAN else calibration
+    return Bar(kind, n_arms * C(x / n_arms))
+
+
 @kernel
-def theory_threshold(N: Floats, delta: float) -> float:
-    """What sum_k N_k d(mean_k, mu_k) ever exceeds with probability at most delta."""
-    K = N.size
-    total = K * calibration(math.log(1.0 / delta) / K)
-    for k in range(K):
-        if N[k] > 1.0:
-            total += 3.0 * math.log(1.0 + math.log(N[k]))
+def threshold_at(kind: int, level: float, N: Floats) -> float:
+    """A threshold after so many rewards of each arm."""
+    if kind == PRACTICAL:
+        t = 0.0
+        for k in range(N.size):
+            t += N[k]
+        return level + math.log(1.0 + math.log(max(t, 1.0)))
+    total = level
+    for k in range(N.size):
+        logarithm = math.log(max(N[k], 1.0))
+        if kind == GAUSSIAN:
+            total += 2.0 * math.log(4.0 + logarithm)
+        else:
+            total += 3.0 * math.log(1.0 + logarithm)
     return total
 
 
-@kernel
-def threshold_at(theory: bool, N: Floats, delta: float) -> float:
-    """One of the two, after so many rewards of each arm."""
-    if theory:
-        return theory_threshold(N, delta)
-    t = 0.0
-    for k in range(N.size):
-        t += N[k]
-    return practical_threshold(max(t, 1.0), delta)
-
-
-def checked_threshold(threshold: str, family: Family) -> bool:
-    """Whether it is the theory's; refused where it is neither, or has no theory."""
+def checked_threshold(threshold: str, family: Family) -> int:
+    """Which kind of threshold it is for a family; refused where there is none."""
     if threshold not in THRESHOLDS:
         raise ArmatureError(
             f"threshold must be {' or '.join(map(repr, THRESHOLDS))}; got {threshold!r}."
@@ -133,7 +158,9 @@ def checked_threshold(threshold: str, family: Family) -> bool:
             "there is no theory for a sigma that is not known: give Gaussian(sigma=...), or say "
             'threshold="practical".'
         )
-    return threshold == "theory"
+    if threshold == "practical":
+        return PRACTICAL
+    return GAUSSIAN if isinstance(family, Gaussian) else GENERAL
 
 
 def checked_delta(delta: float) -> float:

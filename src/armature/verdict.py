@@ -16,7 +16,14 @@ from armature.errors import ArmatureError
 from armature.families import Family
 from armature.instance import Instance
 from armature.plain import encoded
-from armature.stopping import Threshold, checked_delta, checked_threshold, threshold_at
+from armature.stopping import (
+    Bar,
+    Threshold,
+    bar_for,
+    checked_delta,
+    checked_threshold,
+    threshold_at,
+)
 from armature.structures import Structure
 
 DELTA = 0.05
@@ -106,13 +113,13 @@ def verdict(
     >>> found.arm, found.sure, round(found.statistic, 2)  # 100 (0.2^2 + 0.2^2) / 2
     (1, False, 4.0)
     """
-    theory, delta = checked_threshold(threshold, family), checked_delta(delta)
-    K = structure.n_arms
+    K, delta = structure.n_arms, checked_delta(delta)
+    limit = bar_for(checked_threshold(threshold, family), K, delta)
     names = tuple(range(K)) if arms is None else tuple(arms)
     some = np.asarray(family.clipped(np.full(K, family.some_mean)))
     mu = np.where(pulls > 0.0, means, some)
     fit = structure.project(mu, pulls, family)
-    bar = float(threshold_at(theory, pulls, delta))
+    bar = float(threshold_at(*limit, pulls))
     if not fit.cost < math.inf:
         leader = int(np.argmax(np.where(pulls > 0.0, means, -math.inf)))
         return Verdict(names[leader], False, 0.0, bar, delta, math.inf, math.inf, None, names)
@@ -122,7 +129,7 @@ def verdict(
     value = max(float(cost - fit.cost), 0.0)
     sure = value > bar
     shares = best_shares(structure, family, fitted)
-    coming = Coming(structure, family, pulls, fitted, leader, value, theory, delta)
+    coming = Coming(structure, family, pulls, fitted, leader, value, limit)
     total = float(pulls.sum())
     needed = at_best = 0.0
     if not sure:
@@ -150,8 +157,7 @@ class Coming:
     fitted: Floats
     leader: int
     value: float  # the statistic now
-    theory: bool
-    delta: float
+    limit: Bar
 
     def told(self, weights: Floats) -> float:
         """How well so many samples of each arm tell the fitted means from all alternatives."""
@@ -165,7 +171,7 @@ class Coming:
         """
         weights = self.pulls + samples * shares
         grown = self.value + self.told(weights) - self.told(self.pulls)
-        return bool(grown > threshold_at(self.theory, weights, self.delta))
+        return bool(grown > threshold_at(*self.limit, weights))
 
     def needed(self, shares: Floats) -> float:
         """The least whole number of samples that is enough; inf where none is.

@@ -75,14 +75,14 @@ def identify(
         checked_count(repetitions, "repetitions"),
     )
     chosen = checked_policies(policies, instance, max_rounds)
-    deltas, theory = checked_deltas(delta), checked_threshold(threshold, instance.family)
+    deltas, kind = checked_deltas(delta), checked_threshold(threshold, instance.family)
     if workers is not None:
         workers = checked_count(workers, "workers")
     key_of(seed)
     runs = {p.name: SamplingRuns.empty(repetitions, len(deltas), instance.n_arms) for p in chosen}
-    compile_rules(chosen, instance, deltas, theory)
+    compile_rules(chosen, instance, deltas, kind)
     tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
-    sampling = Sampling(instance, deltas, theory, max_rounds, int(seed))
+    sampling = Sampling(instance, deltas, kind, max_rounds, int(seed))
     run_tasks(sampling, tasks, runs, workers, progress)
     return Identification(instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs)
 
@@ -102,11 +102,11 @@ class Sampling:
         self,
         instance: Instance,
         deltas: tuple[float, ...],
-        theory: bool,
+        kind: int,
         max_rounds: int,
         seed: int,
     ) -> None:
-        self.instance, self.deltas, self.theory = instance, deltas, theory
+        self.instance, self.deltas, self.kind = instance, deltas, kind
         self.max_rounds, self.seed = max_rounds, seed
 
     def run(
@@ -118,7 +118,7 @@ class Sampling:
         progress: Progress,
     ) -> None:
         """Play a whole repetition, in chunks, and take it over to `runs`."""
-        outcome = make_outcome(self.deltas, self.instance.n_arms, self.theory)
+        outcome = make_outcome(self.deltas, self.instance.n_arms, self.kind)
         run = make_run(policy, self.instance, self.seed, repetition, outcome)
         left, chunk, spent = self.max_rounds, 16, 0.0
         while left > 0 and outcome.done[0] < len(self.deltas):
@@ -138,11 +138,11 @@ class Sampling:
 
 
 def compile_rules(
-    policies: Sequence[Policy], instance: Instance, deltas: tuple[float, ...], theory: bool
+    policies: Sequence[Policy], instance: Instance, deltas: tuple[float, ...], kind: int
 ) -> None:
     """Play a few rounds of each, so that all is compiled before there are threads."""
     for policy in policies:
-        outcome = make_outcome(deltas, instance.n_arms, theory)
+        outcome = make_outcome(deltas, instance.n_arms, kind)
         make_run(policy, instance, 0, 0, outcome).advance(instance.n_arms + 1)
 
 

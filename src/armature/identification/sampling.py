@@ -16,7 +16,14 @@ from armature.instance import Instance
 from armature.policies import CompiledPolicy, History, Policy
 from armature.simulation.play import Record, Run, play, play_estimating
 from armature.simulation.rewards import Rewards, make_rewards, next_reward
-from armature.stopping import ORACLES, Vectors, make_vectors, statistic, threshold_at
+from armature.stopping import (
+    ORACLES,
+    Vectors,
+    bar_for,
+    make_vectors,
+    statistic,
+    threshold_at,
+)
 from armature.streams import Stream
 from armature.structures.model import Model, make_model, with_estimate
 
@@ -26,26 +33,26 @@ NEVER = np.array([2**62], dtype=np.int64)  # the one checkpoint of a run that re
 class Outcome(NamedTuple):
     """What is kept of a run: for each delta, in falling order, when it stopped and with what."""
 
-    deltas: Floats  # (D,)
+    levels: Floats  # (D,): of the thresholds
     rounds: Ints  # (D,): how many there were when it stopped
     arms: Ints  # (D,): the arm that was named
     statistics: Floats  # (D,)
     pulls: Floats  # (D, K)
     done: Ints  # [for how many deltas it has stopped]
-    theory: bool  # which threshold
+    kind: int  # of the thresholds
 
 
-def make_outcome(deltas: Sequence[float], n_arms: int, theory: bool) -> Outcome:
+def make_outcome(deltas: Sequence[float], n_arms: int, kind: int) -> Outcome:
     """Before the first round."""
     D = len(deltas)
     return Outcome(
-        deltas=np.array(deltas, dtype=np.float64),
+        levels=np.array([bar_for(kind, n_arms, delta).level for delta in deltas]),
         rounds=np.zeros(D, dtype=np.int64),
         arms=np.zeros(D, dtype=np.int64),
         statistics=np.zeros(D),
         pulls=np.zeros((D, n_arms)),
         done=np.zeros(1, dtype=np.int64),
-        theory=theory,
+        kind=kind,
     )
 
 
@@ -67,13 +74,13 @@ def check(model: Model, history: History, vectors: Vectors, outcome: Outcome) ->
     """
     at = outcome.done[0]
     arm, value = statistic(model, history.pulls, history.means, vectors)
-    while at < outcome.deltas.size:
-        if not value > threshold_at(outcome.theory, history.pulls, outcome.deltas[at]):
+    while at < outcome.levels.size:
+        if not value > threshold_at(outcome.kind, outcome.levels[at], history.pulls):
             break
         write_outcome(history, arm, value, at, outcome)
         at += 1
     outcome.done[0] = at
-    return bool(at == outcome.deltas.size)
+    return bool(at == outcome.levels.size)
 
 
 @kernel
