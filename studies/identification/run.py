@@ -10,7 +10,6 @@ from rich.console import Console
 
 from armature import (
     ArmatureError,
-    Challenger,
     GameSampling,
     Identification,
     Instance,
@@ -41,7 +40,6 @@ RULES: tuple[Policy, ...] = (
     GameSampling(confidence="none"),
     TrackAndStop(),
     UniformSampling(),
-    Challenger(),
 )
 BEST = TopTwo()
 LARGEST = 3000.0  # T* of the random instances that are run
