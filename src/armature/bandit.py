@@ -484,9 +484,10 @@ class Bandit:
     def verdict(self, delta: float = 0.05, threshold: Threshold = "practical") -> Verdict:
         """Which arm is best and whether that is sure: print it, read its fields, or `to_json()`.
 
-        Valid whatever the policy and whenever one looks. A wrong arm is ever called sure with
-        probability at most `delta`: proved for `threshold="theory"`, measured for "practical",
-        which asks for less. It says, too, about how many more samples it takes.
+        Whatever the policy and whenever one looks: with `threshold="theory"`, a wrong arm is ever
+        called sure with probability at most `delta`. "practical" asks for less and is not proved;
+        `docs/identification.md` has how often it was wrong. The verdict says, too, about how many
+        more samples it takes.
 
         >>> from armature.policies import UCB
         >>> from armature.structures import Unimodal

@@ -39,7 +39,7 @@ class Verdict:
         arm: the best arm of the nearest mean vector in the structure.
         sure: whether `statistic` exceeds `threshold`. A wrong arm is ever called sure with
             probability at most `delta`, whatever chose the arms and whenever one looks: proved for
-            the threshold "theory", measured for "practical".
+            the threshold "theory"; for "practical" see `docs/identification.md`.
         statistic: by how much the log-likelihood falls if another arm is best.
         threshold: what it has to exceed.
         delta: the probability of error that is allowed.
