@@ -49,7 +49,6 @@ class UniformSampling(CompiledPolicy):
     """
 
     identifies: ClassVar[bool] = True
-    ignores_numbering: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> UniformState:
