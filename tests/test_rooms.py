@@ -91,7 +91,7 @@ def test_no_policy_or_bound_names_a_structure(folder: str) -> None:
     # the bound for someone who knows nothing is about `Unconstrained`
     assert {name: found for name, found in named.items() if found} in (
         {},
-        {"lower_bound.py": {"Unconstrained"}},
+        {"lower_bound.py": {"Unconstrained"}, "characteristic_time.py": {"Unconstrained"}},
     )
     assert structure_names("x = am.Sparse(3, 1, 0.0)", names) == {"Sparse"}
 

@@ -5,7 +5,15 @@ Say what you know about the shape of the rewards, and explore only as much as th
 
 from armature._compile import kernel
 from armature.bandit import Bandit
-from armature.bounds import Alternative, Game, LowerBound, lower_bound, solve_game
+from armature.bounds import (
+    Alternative,
+    CharacteristicTime,
+    Game,
+    LowerBound,
+    characteristic_time,
+    lower_bound,
+    solve_game,
+)
 from armature.errors import ArmatureError
 from armature.evidence import Evidence
 from armature.explanation import Explanation
@@ -19,6 +27,7 @@ from armature.families import (
     Interval,
     Poisson,
 )
+from armature.identification import Identification, identify
 from armature.instance import Instance
 from armature.online.probabilities import Probabilities
 from armature.online.tickets import Decision
@@ -35,6 +44,7 @@ from armature.policies import (
     Challenger,
     CompiledPolicy,
     EndOfOptimism,
+    GameSampling,
     Guarded,
     History,
     LinUCB,
@@ -47,6 +57,9 @@ from armature.policies import (
     SPLambda,
     StructuredUCB,
     ThompsonSampling,
+    TopTwo,
+    TrackAndStop,
+    UniformSampling,
     UnimodalThompson,
 )
 from armature.simulation import Paired, Results, simulate
@@ -72,6 +85,7 @@ from armature.structures import (
     UnimodalTree,
     Union,
 )
+from armature.verdict import Verdict
 
 __version__ = "0.2.0"
 
@@ -94,6 +108,7 @@ __all__ = [
     "Categorised",
     "Cell",
     "Challenger",
+    "CharacteristicTime",
     "CompiledPolicy",
     "Concave",
     "Decision",
@@ -105,9 +120,11 @@ __all__ = [
     "Fit",
     "Formulas",
     "Game",
+    "GameSampling",
     "Gaussian",
     "Guarded",
     "History",
+    "Identification",
     "Instance",
     "Intersection",
     "Interval",
@@ -136,12 +153,18 @@ __all__ = [
     "Structure",
     "StructuredUCB",
     "ThompsonSampling",
+    "TopTwo",
+    "TrackAndStop",
     "Unconstrained",
+    "UniformSampling",
     "Unimodal",
     "UnimodalThompson",
     "UnimodalTree",
     "Union",
+    "Verdict",
     "__version__",
+    "characteristic_time",
+    "identify",
     "kernel",
     "lower_bound",
     "simulate",

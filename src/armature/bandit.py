@@ -16,7 +16,7 @@ from armature.decisions import checked_count, checked_policy, make_decisions
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
 from armature.errors import ArmatureError, check_kind
 from armature.evidence import Evidence
-from armature.explanation import Explanation, evidence_of, explain
+from armature.explanation import Explanation, evidence_of, explain, verdict_of
 from armature.families import Family, Gaussian
 from armature.files import read_text, write_text
 from armature.instance import Instance
@@ -33,7 +33,9 @@ from armature.picture import Picture, picture_of
 from armature.plain import decoded, encoded
 from armature.policies import CompiledPolicy, History, Policy
 from armature.saved import as_text, content_of
+from armature.stopping import Threshold
 from armature.structures import Structure
+from armature.verdict import Verdict
 
 Arm = Any  # a number, or a label where there are labels
 
@@ -501,6 +503,24 @@ class Bandit:
         True
         """
         return evidence_of(self._decisions, self.arms, delta)
+
+    def verdict(self, delta: float = 0.05, threshold: Threshold = "practical") -> Verdict:
+        """Which arm is best and whether that is sure: print it, read its fields, or `to_json()`.
+
+        Whatever the policy and whenever one looks: with `threshold="theory"`, a wrong arm is ever
+        called sure with probability at most `delta`. "practical" asks for less and is not proved;
+        `docs/identification.md` has how often it was wrong. The verdict says, too, about how many
+        more samples it takes.
+
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unimodal
+        >>> bandit = Bandit(UCB(), Unimodal(3), labels=["low", "middle", "high"])
+        >>> bandit.tell(["low", "middle", "high"] * 20, [0.0, 1.0, 0.2] * 20)
+        >>> found = bandit.verdict(delta=0.05)
+        >>> found.arm, found.sure, found.needed, found.needed_at_best
+        ('middle', False, 29.0, 23.0)
+        """
+        return verdict_of(self._decisions, self.arms, delta, threshold)
 
     def to_json(self) -> str:
         """Everything that the next decisions depend on, for `from_json`."""

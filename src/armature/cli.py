@@ -164,6 +164,72 @@ def run(
 
 
 @app.command()
+def identify(
+    spec: Annotated[str, typer.Argument(help=SPEC)],
+    delta: Annotated[
+        list[float] | None,
+        typer.Option(help="The probability of error that is allowed: 0.05, or several times one."),
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="A policy, such as `toptwo`, in place of the file's; several times one."),
+    ] = None,
+    threshold: Annotated[
+        str, typer.Option(help="When to stop: `practical`, or `theory`, which is proved.")
+    ] = "practical",
+    repetitions: Annotated[
+        int | None, typer.Option(help="Runs of each policy; else what the file says.", min=1)
+    ] = None,
+    max_rounds: Annotated[
+        int, typer.Option(help="A run that has not stopped by then ends unsure.", min=1)
+    ] = 1_000_000,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A folder for results, from which a run goes on.", file_okay=False),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Threads; all cores unless given.", min=1)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    allow: ALLOW = None,
+) -> None:
+    """How many samples it takes to know the best arm.
+
+    Runs the file's policies, or the sampling rules if it names none, until the best arm is known,
+    and prints stopping times and errors. Interrupted with Ctrl-C or killed, it goes on from what is
+    finished when it is run again with the same --out, and ends with the same results.
+    """
+    kept = f"what is finished is kept in {out}" if out else "nothing is kept without --out"
+    with failing(kept):
+        from dataclasses import replace
+
+        from armature.experiments.identify import Asked, load_identifications, run_identification
+        from armature.experiments.identify import as_json as to_json
+        from armature.identification.engine import checked_deltas
+        from armature.printing import print_stopping
+
+        asked = Asked(checked_deltas(delta or [0.05]), threshold, max_rounds)  # type: ignore[arg-type]
+        experiments = load_identifications(spec, _allowed(allow), policy or ())
+        if repetitions is not None:
+            experiments = [replace(one, repetitions=repetitions) for one in experiments]
+        found = []
+        for n, experiment in enumerate(experiments):
+            folder = out if out is None or len(experiments) == 1 else out / f"point-{n + 1}"
+            found.append(
+                run_identification(experiment, asked, folder, workers, complaints(), quiet)
+            )
+        if as_json:
+            typer.echo(to_json(experiments, found))
+            return
+        for experiment, results in zip(experiments, found, strict=True):
+            point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
+            print_stopping(experiment.title + (f" ({point})" if point else ""), results)
+    if out is not None:
+        output().print(f"results, a table and a picture are in {visible(str(out))}", soft_wrap=True)
+
+
+@app.command()
 def reproduce(
     panels: Annotated[
         list[str] | None, typer.Argument(help="Panels, as `armature list panels` has them; or all.")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +19,10 @@ from armature.families import Family
 from armature.online.arms import Arms
 from armature.online.goal import Goal
 from armature.policies import Belief
-from armature.structures import Structure
+from armature.stopping import Threshold, checked_threshold
+from armature.structures import Structure, Unconstrained
+from armature.verdict import DELTA as DELTA_OF_VERDICT
+from armature.verdict import Verdict, verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,7 @@ class Explanation:
             it was dropped, if it was; None where the reward family has no evidence.
         alternative: the nearest mean vector in the structure with another best arm, which is what
             would change the leader; nan where there is none.
+        judge: how `verdict` is worked out, from the data of now.
     """
 
     summary: str
@@ -53,6 +59,15 @@ class Explanation:
     sigma: float | None = None
     fit: Evidence | None = None
     alternative: Floats | None = None
+    judge: Callable[[], Verdict] | None = None
+
+    @functools.cached_property
+    def verdict(self) -> Verdict | None:
+        """Whether the leader is surely the best arm, at an error of 0.05; what that still takes.
+
+        Worked out when it is asked for: it solves for the best shares of the samples.
+        """
+        return None if self.judge is None else self.judge()
 
     def __str__(self) -> str:
         width = max(5, *(len(str(arm)) for arm in self.arms))
@@ -68,6 +83,8 @@ class Explanation:
         lines += ["", self._fit()]
         if self.sigma is not None:
             lines.append(f"Sigma is not known; the rewards so far say about {self.sigma:.4g}.")
+        if self.verdict is not None and self.pulls.any():
+            lines.append(str(self.verdict))
         if self.fit is not None and self.pulls.any():
             lines.append(str(self.fit))
         return "\n".join(lines)
@@ -120,7 +137,43 @@ def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Expla
         math.sqrt(family.sub_gaussian_variance) if estimated else None,
         evidence_of(decisions, names) if decisions.family.has_evidence else None,
         goal.value(alternative),
+        functools.partial(judged, _seen_by(decisions), names),
     )
+
+
+class Seen(NamedTuple):
+    """What a verdict rests on, as it was."""
+
+    structure: Structure
+    family: Family
+    pulls: Floats
+    means: Floats
+
+
+def _seen_by(decisions: Decisions) -> Seen:
+    """What a policy has seen; without the structure, if it has dropped that."""
+    history, structure = decisions.history, decisions.structure
+    if decisions.policy.dropped(getattr(decisions, "state", None)) is not None:
+        structure = Unconstrained(structure.n_arms)
+    return Seen(structure, decisions.informed_family(), history.pulls.copy(), history.means.copy())
+
+
+def judged(
+    seen: Seen,
+    names: Sequence[Hashable],
+    delta: float = DELTA_OF_VERDICT,
+    threshold: Threshold = "practical",
+) -> Verdict:
+    """The verdict on what was seen."""
+    return verdict(seen.structure, seen.family, seen.pulls, seen.means, delta, threshold, names)
+
+
+def verdict_of(
+    decisions: Decisions, names: Sequence[Hashable], delta: float, threshold: Threshold
+) -> Verdict:
+    """Which arm is best, by what a policy has seen."""
+    checked_threshold(threshold, decisions.family)
+    return judged(_seen_by(decisions), names, delta, threshold)
 
 
 def evidence_of(

@@ -58,6 +58,10 @@ STYLES: dict[str, tuple[str, int]] = {  # a colour and one of DASHES
     "ThompsonSampling": ("#8C6D31", 2),
     "ProjectedThompson": ("#7F3C8D", 0),
     "MINTS": ("#7F3C8D", 2),
+    "TopTwo": ("#B2182B", 0),
+    "GameSampling": (BLUE, 0),
+    "TrackAndStop": (GREEN, 1),
+    "UniformSampling": ("#666666", 3),
 }
 LINES = {LOWER: (":", 1.6), WITHOUT: ("-.", 1.0)}  # dashes and width of a bound's line
 StrPath = str | os.PathLike[str]

@@ -11,6 +11,7 @@ from armature.terminal import output, print_table, visible
 
 if TYPE_CHECKING:
     from armature.bounds import LowerBound
+    from armature.identification import Identification
     from armature.instance import Instance
     from armature.simulation import Results
 
@@ -94,3 +95,24 @@ def print_summary(title: str, results: Results) -> None:
     value = summary["V"].iloc[0]
     least = "" if math.isnan(value) else f"; at least V = {value:.4g} in the end"
     console.print(f"slope: growth per ln t over the last decade{least}")
+
+
+def print_stopping(title: str, found: Identification) -> None:
+    """One row for each policy and delta, the fewest rounds first for each delta."""
+    summary = found.summary()
+    console = output()
+    runs = f": {found.repetitions} runs of each policy, threshold {found.threshold!r}"
+    console.print(Text.assemble((visible(title), "bold"), runs))
+    rows = []
+    for delta in found.deltas:
+        for policy, row in summary.xs(delta, level="delta").sort_values("rounds").iterrows():
+            cells = [f"{row['rounds']:.4g} ± {row['standard_error']:.2g}"]
+            cells += [f"{row[name]:.4g}" for name in ("q5%", "q50%", "q95%")]
+            cells += ["" if math.isnan(row["ratio"]) else f"{row['ratio']:.3g}"]
+            cells += [f"{row['errors']:.2%}", f"{row['unsure']:.1%}"]
+            rows.append([f"{delta:g}", str(policy), *cells])
+    titles = ("delta", "policy", "rounds", "5%", "median", "95%", "ratio", "errors", "unsure")
+    print_table(titles, rows, left=("policy",))
+    value = summary["T*"].iloc[0]
+    if not math.isnan(value):
+        console.print(f"ratio: mean rounds over T* ln(1 / delta), with T* = {value:.6g}")

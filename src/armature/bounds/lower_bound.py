@@ -105,13 +105,13 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
         raise ArmatureError(f"epsilon must be a positive finite number; got {epsilon!r}.")
     check_fit(instance)
     gaps = np.maximum(instance.gaps, 0.0 if epsilon is None else epsilon)
-    bound = _solve(instance.structure, instance, gaps)
+    bound = solve_program(instance.structure, instance, gaps)
     if isinstance(instance.structure, Unconstrained):
         unconstrained = bound.value
     elif epsilon is None:
         unconstrained = without_structure(instance)
     else:
-        unconstrained = _solve(Unconstrained(instance.n_arms), instance, gaps).value
+        unconstrained = solve_program(Unconstrained(instance.n_arms), instance, gaps).value
     return LowerBound(bound.value, bound.pulls, bound.alternatives, bound.gap, unconstrained)
 
 
@@ -139,18 +139,19 @@ def bound_or_none(instance: Instance) -> LowerBound | None:
         return None
 
 
-def check_fit(instance: Instance) -> None:
+def check_fit(instance: Instance, what: str = "lower bound") -> None:
     """Refuse an instance whose means are not in its structure: nothing is known of its regret."""
     violation = instance.violation
     if violation is not None:
         name = type(instance.structure).__name__
         raise ArmatureError(
-            f"there is no lower bound for a structure that is wrong: the means are not in {name}, "
+            f"there is no {what} for a structure that is wrong: the means are not in {name}, "
             f"as {violation}. Ask for that of the means in Unconstrained({instance.n_arms})."
         )
 
 
-def _solve(structure: Structure, instance: Instance, gaps: Floats) -> LowerBound:
+def solve_program(structure: Structure, instance: Instance, gaps: Floats) -> LowerBound:
+    """The program of `lower_bound` with any prices of a pull of each arm in place of its gap."""
     free = gaps[instance.best_arm] == 0.0
     if free and instance.means[instance.best_arm] == instance.family.domain.high:
         return _no_regret(instance.n_arms)  # what beats it is infinitely unlike the truth

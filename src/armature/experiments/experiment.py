@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,10 @@ def load_experiments(spec: str | Path, allow: Allowed = ()) -> list[Experiment]:
     return parse_experiments(read_spec(spec), allow)
 
 
-def parse_experiments(text: str, allow: Allowed = ()) -> list[Experiment]:
-    """The same from the text of the file."""
+def parse_experiments(
+    text: str, allow: Allowed = (), policies: Sequence[str] = ()
+) -> list[Experiment]:
+    """The same from the text of the file; `policies` are those of a file that names none."""
     table = parse_table(text)
     sweep = table.pop("sweep", {})
     if not isinstance(sweep, dict) or not all(isinstance(v, list) and v for v in sweep.values()):
@@ -82,7 +85,7 @@ def parse_experiments(text: str, allow: Allowed = ()) -> list[Experiment]:
     for values in itertools.product(*sweep.values()):
         point = dict(zip(sweep, values, strict=True))
         one = copy.deepcopy(table)
-        one["policies"] = _policy_tables(one.get("policies"))
+        one["policies"] = _policy_tables(one.get("policies", list(policies)))
         for path, value in point.items():
             _set(one, path, value)
         experiments.append(_experiment(one, point, common, allow))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from armature.simulation.engine import (
     compile_policies,
     run_tasks,
 )
-from armature.simulation.parts import BLOCK, Parts
+from armature.simulation.parts import BLOCK, Parts, Runs
 from armature.simulation.results import Origin, PolicyRuns, Results, about_runs
 from armature.simulation.versions import package_version
 from armature.terminal import visible
@@ -48,6 +48,7 @@ class Bars:
         )
         self._tasks: dict[str, TaskID] = {}
         self._started: dict[str, float] = {}
+        self._units: dict[str, str] = {}
 
     def __enter__(self) -> Bars:
         self._progress.start()
@@ -61,9 +62,10 @@ class Bars:
     ) -> None:
         self._progress.stop()
 
-    def add(self, policy: str, total: int, done: int) -> None:
-        """A bar that starts where an earlier run has ended."""
+    def add(self, policy: str, total: int, done: int, unit: str = "") -> None:
+        """A bar that starts where an earlier run has ended; it counts rounds, or another unit."""
         task = self._progress.add_task(visible(policy), total=total, completed=done, speed="")
+        self._units[policy] = f" {unit}" if unit else ""
         self._tasks[policy] = task
 
     def report(self, policy: str, repetition: int, rounds: int) -> None:
@@ -74,7 +76,9 @@ class Bars:
         self._progress.advance(task, rounds)
         played = self._progress.tasks[task].completed
         if now > start:
-            self._progress.update(task, speed=f"{played / (now - start):,.0f}/s")
+            self._progress.update(
+                task, speed=f"{played / (now - start):,.0f}{self._units[policy]}/s"
+            )
 
 
 def run_experiment(
@@ -162,7 +166,7 @@ class Keeper:
     def __init__(
         self,
         parts: Parts | None,
-        runs: dict[str, PolicyRuns],
+        runs: Mapping[str, Runs],
         tasks: Sequence[tuple[Policy, int]],
     ) -> None:
         self._parts, self._runs = parts, runs

@@ -5,6 +5,7 @@ from armature.policies._policy import CompiledPolicy, Policy, Problem, PythonPol
 from armature.policies.catse import CATSE
 from armature.policies.challenger import Challenger
 from armature.policies.end_of_optimism import EndOfOptimism
+from armature.policies.game_sampling import GameSampling
 from armature.policies.guarded import Guarded
 from armature.policies.ids import IDS
 from armature.policies.imed import IMED
@@ -21,7 +22,10 @@ from armature.policies.spk import SPk
 from armature.policies.splambda import SPLambda
 from armature.policies.structured_ucb import StructuredUCB
 from armature.policies.thompson_sampling import ThompsonSampling
+from armature.policies.top_two import TopTwo
+from armature.policies.track_and_stop import TrackAndStop
 from armature.policies.ucb import UCB
+from armature.policies.uniform_sampling import UniformSampling
 from armature.policies.unimodal_thompson import UnimodalThompson
 
 __all__ = [
@@ -38,6 +42,7 @@ __all__ = [
     "Challenger",
     "CompiledPolicy",
     "EndOfOptimism",
+    "GameSampling",
     "Guarded",
     "History",
     "LinUCB",
@@ -50,5 +55,8 @@ __all__ = [
     "SparseUCB",
     "StructuredUCB",
     "ThompsonSampling",
+    "TopTwo",
+    "TrackAndStop",
+    "UniformSampling",
     "UnimodalThompson",
 ]

@@ -36,6 +36,7 @@ class Policy(abc.ABC):
     * `starts_with_each_arm`: whether every arm is pulled once, in order, before it is asked;
     * `tells_exploration_apart`: whether it says which of its rounds are exploration;
     * `ignores_numbering`: whether renumbering the arms renumbers its decisions, but for ties;
+    * `identifies`: whether it samples to find the best arm, at whatever regret (see `identify`);
     * `drops_at`: with which probability at most it ever drops a structure that is true; None: it
       never drops any.
 
@@ -49,6 +50,7 @@ class Policy(abc.ABC):
     starts_with_each_arm: ClassVar[bool] = True
     tells_exploration_apart: ClassVar[bool] = False
     ignores_numbering: ClassVar[bool] = False
+    identifies: ClassVar[bool] = False
     drops_at: ClassVar[float | None] = None
 
     @classmethod

@@ -42,6 +42,16 @@ def argmax(values: Floats) -> int:
 
 
 @kernel
+def least_pulled(history: History) -> int:
+    """The first of the arms with the fewest pulls."""
+    least = 0
+    for k in range(1, history.pulls.size):
+        if history.pulls[k] < history.pulls[least]:
+            least = k
+    return least
+
+
+@kernel
 def mark_exploration(history: History) -> None:
     """This round is exploration (counted by policies that tell the two apart)."""
     history.clock[1] += 1

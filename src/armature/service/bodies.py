@@ -195,6 +195,20 @@ class Events(BaseModel):
     next: int
 
 
+class Verdict(BaseModel):
+    """Whether the leader is surely the best arm; null for what is infinite, or has no answer."""
+
+    arm: Label
+    sure: bool
+    statistic: float | None
+    threshold: float | None
+    delta: float
+    needed: float | None
+    needed_at_best: float | None
+    shares: list[float] | None
+    words: str
+
+
 class Belief(BaseModel):
     """What the bandit believes, and what it does next and why."""
 
@@ -209,6 +223,7 @@ class Belief(BaseModel):
     leader: Label
     evidence: float | None
     misfit: float | None
+    verdict: Verdict | None
     divergences: int
 
 

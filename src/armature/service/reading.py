@@ -18,6 +18,7 @@ from sqlalchemy.engine import Connection
 from armature.bounds import lower_bound
 from armature.descriptions import Allowed
 from armature.errors import ArmatureError
+from armature.explanation import Explanation
 from armature.instance import Instance
 from armature.service.engine import Engine, engine_of
 from armature.service.schema import event, experiment
@@ -124,6 +125,7 @@ def explanation_of(copy: Copy) -> dict[str, Any]:
         "leader": belief.leader,
         "evidence": _number(belief.evidence),
         "misfit": _number(belief.misfit),
+        "verdict": _verdict(belief),
         "divergences": engine.divergences,
     }
 
@@ -173,6 +175,21 @@ def events_after(
         }
         for row in connection.execute(query)
     ]
+
+
+def _verdict(belief: Explanation) -> dict[str, Any] | None:
+    """Whether the leader is surely the best arm, and about how many more samples that takes."""
+    found = belief.verdict
+    if found is None:
+        return None
+    numbers = ("statistic", "threshold", "delta", "needed", "needed_at_best")
+    return {
+        "arm": found.arm,
+        "sure": found.sure,
+        **{name: _number(getattr(found, name)) for name in numbers},
+        "shares": None if found.shares is None else found.shares.tolist(),
+        "words": str(found),
+    }
 
 
 def _number(value: Any) -> float | None:

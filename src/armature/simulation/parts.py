@@ -9,31 +9,44 @@ code is not found. A part is there as a whole or not at all, and is checked befo
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from armature.arrays import Floats
 from armature.files import remove_leftovers, set_aside, write_bytes
 from armature.instance import Instance
 from armature.policies import Policy
-from armature.simulation.results import PolicyRuns
 from armature.simulation.versions import package_version, run_key
 
 BLOCK = 10  # repetitions in a part: of repetition r, those with the same r // BLOCK
 FORMAT = "armature part"
-FIELDS = ("regret", "pulls", "explored")
 
 Arrays = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
+
+
+class Runs(Protocol):
+    """All repetitions of a policy: a dataclass of arrays whose first axis they are."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def pulls(self) -> Floats: ...
+    @property
+    def seconds(self) -> Floats: ...
 
 
 class Parts:
     """The parts of an experiment in a folder, which may hold others' too.
 
-    `say` is told, in a sentence, of a part that is damaged.
+    `say` is told, in a sentence, of a part that is damaged; `more` is what the numbers depend on
+    besides, where they are not a simulation's (see `run_key`).
     """
 
     def __init__(
@@ -43,8 +56,9 @@ class Parts:
         horizon: int,
         seed: int,
         say: Callable[[str], None] | None = None,
+        more: dict[str, Any] | None = None,
     ) -> None:
-        self._folder, self._say = folder, say
+        self._folder, self._say, self._more = folder, say, more
         self._about = (instance, horizon, seed)
         self._keys: dict[str, str] = {}  # of each policy, by its name
         remove_leftovers(folder)
@@ -53,10 +67,10 @@ class Parts:
         """What the names of a policy's parts begin with."""
         if policy.name not in self._keys:
             instance, horizon, seed = self._about
-            self._keys[policy.name] = run_key(instance, policy, horizon, seed)
+            self._keys[policy.name] = run_key(instance, policy, horizon, seed, self._more)
         return self._keys[policy.name]
 
-    def load(self, policy: Policy, runs: PolicyRuns) -> set[int]:
+    def load(self, policy: Policy, runs: Runs) -> set[int]:
         """Read what there is of a policy into `runs`; the repetitions that were found."""
         found: set[int] = set()
         for path in sorted(self._folder.glob(f"{self.key(policy)}-*.part")):
@@ -71,24 +85,29 @@ class Parts:
             first, past, fields = part
             if fields["pulls"].shape[1:] != runs.pulls.shape[1:]:
                 continue
-            last = min(past, len(runs.regret))
+            last = min(past, len(runs.seconds))
             for name, values in fields.items():
                 getattr(runs, name)[first:last] = values[: max(0, last - first)]
             found.update(range(first, last))
         return found
 
-    def save(self, policy: Policy, runs: PolicyRuns, repetitions: Iterable[int]) -> None:
+    def save(self, policy: Policy, runs: Runs, repetitions: Iterable[int]) -> None:
         """Write some repetitions of a policy, in a part for each range of them."""
         self._folder.mkdir(parents=True, exist_ok=True)
         for first, past in ranges(repetitions):
             name = f"{self.key(policy)}-{first:06d}-{past:06d}.part"
-            fields = {field: getattr(runs, field)[first:past] for field in FIELDS}
+            fields = {field: getattr(runs, field)[first:past] for field in recorded(runs)}
             write_bytes(self._folder / name, pack(name, fields))
 
     def _set_aside(self, path: Path) -> None:
         aside = set_aside(path)
         if self._say is not None and aside is not None:
             self._say(f"{str(path)!r} is damaged: it was set aside, and its runs are done again.")
+
+
+def recorded(runs: Runs) -> list[str]:
+    """The names of what a part keeps of runs: everything but how long they took."""
+    return [field.name for field in dataclasses.fields(runs) if field.name != "seconds"]
 
 
 def ranges(repetitions: Iterable[int]) -> list[tuple[int, int]]:
@@ -129,7 +148,7 @@ def unpack(name: str, content: bytes) -> tuple[int, int, Arrays] | None:
         return None
     first, past = (int(number) for number in name.removesuffix(".part").split("-")[1:])
     with np.load(io.BytesIO(payload)) as arrays:
-        return first, past, {field: arrays[field] for field in FIELDS}
+        return first, past, {field: arrays[field] for field in arrays.files}
 
 
 def _checksum(head: dict[str, str], payload: bytes) -> str:

@@ -83,9 +83,15 @@ class Origin:
     keys: dict[str, str]
 
 
-def origin_of(instance: Instance, policies: Sequence[Policy], horizon: int, seed: int) -> Origin:
-    """The origin of what is simulated now."""
-    keys = {policy.name: run_key(instance, policy, horizon, seed) for policy in policies}
+def origin_of(
+    instance: Instance,
+    policies: Sequence[Policy],
+    horizon: int,
+    seed: int,
+    more: dict[str, Any] | None = None,
+) -> Origin:
+    """The origin of what is run now; `more` is what the numbers depend on besides."""
+    keys = {policy.name: run_key(instance, policy, horizon, seed, more) for policy in policies}
     return Origin(package_version(), keys)
 
 

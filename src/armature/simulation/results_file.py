@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 FORMAT = "armature results"
 VERSION = 2  # since 2, what JSON does not have is written as `armature.plain` says
 READABLE = (1, 2)  # versions of the format
+SIMULATION = "simulation"  # what a table is of, if it does not say; its columns, and their types
+COLUMNS = {
+    SIMULATION: {"repetition": int, "round": int, "regret": float, "explored": int},
+    "identification": {
+        "repetition": int,
+        "delta": float,
+        "rounds": int,
+        "arm": int,
+        "statistic": float,
+    },
+}
 
 
 def write_file(path: str | os.PathLike[str], about: dict[str, Any], frame: pd.DataFrame) -> None:
@@ -38,10 +49,12 @@ def write_file(path: str | os.PathLike[str], about: dict[str, Any], frame: pd.Da
         pq.write_table(table, beside, write_page_checksum=True)
 
 
-def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFrame]:
+def read_file(
+    path: str | os.PathLike[str], kind: str = SIMULATION
+) -> tuple[dict[str, Any], pd.DataFrame]:
     """What a file is about and its table, both as they were written; refused if they are not.
 
-    `version` in what it is about is that of the format.
+    `kind` is what the results must be of. `version` in what it is about is that of the format.
     """
     import pyarrow.parquet as pq
 
@@ -65,6 +78,9 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], pd.DataFram
             f"{name!r} has version {note.get('version')!r} of the format; this release of "
             f"Armature reads {' and '.join(map(str, READABLE))}."
         )
+    found = note.get("kind", SIMULATION)
+    if found != kind:
+        raise ArmatureError(f"{name!r} has the results of another kind of runs: {found}.")
     if not _has_the_columns(note, frame):
         raise _damaged(name, "its columns are not those that were written")
     if note.pop("checksum", None) != _checksum(note, frame):
@@ -82,10 +98,10 @@ def _damaged(name: str, why: str) -> ArmatureError:
 def _has_the_columns(note: dict[str, Any], frame: pd.DataFrame) -> bool:
     means = note.get("means")
     arms = [f"pulls_{k}" for k in range(len(means) if isinstance(means, list) else 0)]
-    if list(frame.columns) != ["policy", "repetition", "round", "regret", "explored", *arms]:
+    kinds = {**COLUMNS[note.get("kind", SIMULATION)], **dict.fromkeys(arms, int)}
+    if list(frame.columns) != ["policy", *kinds]:
         return False
-    kinds = {column: frame[column].dtype for column in frame.columns[1:]}
-    if kinds.pop("regret") != np.float64 or any(kind != np.int64 for kind in kinds.values()):
+    if any(frame[column].dtype != np.dtype(kind) for column, kind in kinds.items()):
         return False
     return all(isinstance(name, str) for name in frame["policy"])
 

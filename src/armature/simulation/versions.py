@@ -34,6 +34,8 @@ WITHOUT_INFLUENCE = (
     "experiments",
     "explanation.py",
     "files.py",
+    "identification/picture.py",
+    "identification/results.py",
     "plain.py",
     "plotting.py",
     "saved.py",
@@ -42,6 +44,7 @@ WITHOUT_INFLUENCE = (
     "simulation/results_file.py",
     "simulation/versions.py",
     "testing",
+    "verdict.py",
 )
 
 
@@ -86,9 +89,19 @@ def code_of(*objects: Any) -> str:
     return digest.hexdigest()
 
 
-def run_key(instance: Instance, policy: Policy, horizon: int, seed: int) -> str:
-    """Names what the numbers of a policy's repetitions depend on: 24 hexadecimal digits."""
+def run_key(
+    instance: Instance,
+    policy: Policy,
+    horizon: int,
+    seed: int,
+    more: dict[str, Any] | None = None,
+) -> str:
+    """Names what the numbers of a policy's repetitions depend on: 24 hexadecimal digits.
+
+    `more` is what they depend on besides, as plain data, where it is not a simulation's regret.
+    """
     about = {
+        **(more or {}),
         "structure": spelled_out(STRUCTURES, instance.structure),
         "family": spelled_out(FAMILIES, instance.family),
         "means": instance.means.tolist(),

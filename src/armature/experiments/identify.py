@@ -1,0 +1,169 @@
+"""Running an identification: progress, interruption, resumption, and what is written.
+
+identification.json      what the folder is for
+parts/                   finished runs, each file named by all that its numbers depend on
+identification.parquet   all runs put together: `Identification.load` reads it
+identification.csv       a row for each policy and delta
+identification.png       a picture
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+from rich.console import Console
+
+from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
+from armature.experiments.experiment import Experiment, parse_experiments
+from armature.experiments.folder import claim_folder
+from armature.experiments.run import Bars, Keeper
+from armature.experiments.spec import read_spec
+from armature.files import write_text
+from armature.identification.engine import Sampling, compile_rules, run_tasks
+from armature.identification.results import Identification, SamplingRuns, settings
+from armature.policies import Policy
+from armature.simulation.engine import checked_policies
+from armature.simulation.parts import Parts
+from armature.simulation.results import Origin
+from armature.simulation.versions import package_version
+from armature.stopping import Threshold, checked_threshold
+
+NOTE = "identification.json"
+RESULTS, TABLE, PICTURE = (f"identification.{suffix}" for suffix in ("parquet", "csv", "png"))
+RULES = ("TopTwo", "GameSampling", "TrackAndStop", "UniformSampling")  # where a file names none
+
+
+class Asked(NamedTuple):
+    """What is asked of an identification besides what its file says."""
+
+    deltas: tuple[float, ...]
+    threshold: Threshold
+    max_rounds: int
+
+
+def load_identifications(
+    spec: str | Path, allow: Allowed = (), policies: Sequence[str] = ()
+) -> list[Experiment]:
+    """The experiments that a file describes, with other policies than its own if some are given.
+
+    Where a file names none, with the sampling rules.
+    """
+    experiments = parse_experiments(read_spec(spec), allow, RULES)
+    if not policies:
+        return experiments
+    chosen = tuple(build(POLICIES, "policy", name, allow) for name in policies)
+    return [replace(experiment, policies=chosen) for experiment in experiments]
+
+
+def run_identification(
+    experiment: Experiment,
+    asked: Asked,
+    out: Path | None,
+    workers: int | None,
+    console: Console,
+    quiet: bool = False,
+) -> Identification:
+    """Run what is not there yet, and write what was found.
+
+    With a folder, what is finished survives an interruption, and a finished identification can be
+    extended by repetitions and policies.
+    """
+    instance, seed = experiment.instance, experiment.seed
+    policies = tuple(checked_policies(experiment.policies, instance, asked.max_rounds))
+    checked_threshold(asked.threshold, instance.family)
+    if out is None:
+        return run_missing(experiment, policies, asked, None, workers, console, quiet)
+    text = json.dumps(description_of(experiment, asked), indent=1) + "\n"
+    claim_folder(out, NOTE, text, (RESULTS, TABLE, PICTURE))
+    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
+    more = settings(asked.deltas, asked.threshold)
+    parts = Parts(out / "parts", instance, asked.max_rounds, seed, say, more)
+    found = run_missing(experiment, policies, asked, parts, workers, console, quiet)
+    keys = {policy.name: parts.key(policy) for policy in policies}
+    found = replace(found, origin=Origin(package_version(), keys))
+    found.save(out / RESULTS)
+    summary = found.summary().drop(columns="us_per_round")
+    write_text(out / TABLE, summary.to_csv(lineterminator="\n"))
+    found.plot(out / PICTURE)
+    return found
+
+
+def run_missing(
+    experiment: Experiment,
+    policies: tuple[Policy, ...],
+    asked: Asked,
+    parts: Parts | None,
+    workers: int | None,
+    console: Console,
+    quiet: bool,
+) -> Identification:
+    """The results, from the parts that are there and from new runs, which become parts."""
+    instance, R, D = experiment.instance, experiment.repetitions, len(asked.deltas)
+    kind = checked_threshold(asked.threshold, instance.family)
+    runs = {p.name: SamplingRuns.empty(R, D, instance.n_arms) for p in policies}
+    done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
+    tasks = [(p, r) for r in range(R) for p in policies if r not in done[p.name]]
+    if tasks:
+        start = time.perf_counter()
+        with console.status("compiling (a first run takes up to a minute or two)"):
+            compile_rules([p for p in policies if len(done[p.name]) < R], instance, asked.deltas,
+                          kind)  # fmt: skip
+        took = time.perf_counter() - start
+        if took > 1.0 and not quiet:
+            console.print(f"compiled in {took:.1f} s (the next run starts at once)")
+    keeper = Keeper(parts, runs, tasks)
+    sampling = Sampling(instance, asked.deltas, kind, asked.max_rounds, experiment.seed)
+    with Bars(console, quiet) as bars:  # in runs: nobody knows how many rounds they take
+        for policy in policies:
+            bars.add(policy.name, R, len(done[policy.name]), "runs")
+
+        def finished(policy: Policy, repetition: int) -> None:
+            bars.report(policy.name, repetition, 1)
+            keeper.finished(policy, repetition)
+
+        try:
+            run_tasks(sampling, tasks, runs, workers, None, finished)
+        finally:
+            keeper.keep_rest()
+    return Identification(
+        instance, policies, asked.deltas, asked.threshold, asked.max_rounds, experiment.seed, runs
+    )
+
+
+def description_of(experiment: Experiment, asked: Asked) -> dict[str, Any]:
+    """What can't be extended: the problem, and what is asked, as plain data."""
+    instance = experiment.instance
+    return {
+        "structure": describe(STRUCTURES, instance.structure),
+        "family": describe(FAMILIES, instance.family),
+        "means": instance.means.tolist(),
+        **({} if instance.strict else {"strict": False}),
+        "seed": experiment.seed,
+        "max_rounds": asked.max_rounds,
+        **settings(asked.deltas, asked.threshold),
+    }
+
+
+def as_json(experiments: list[Experiment], found: list[Identification]) -> str:
+    """The summaries of all points of a sweep."""
+    points = []
+    for experiment, results in zip(experiments, found, strict=True):
+        rows = [
+            {k: _plain(v) for k, v in row.items()}
+            for row in results.summary().reset_index().to_dict("records")
+        ]
+        points.append({"point": experiment.point, "rows": rows})
+    return json.dumps({"title": experiments[0].title, "results": points}, indent=2)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    return None if pd.isna(value) else float(value)

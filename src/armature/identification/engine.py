@@ -1,0 +1,178 @@
+"""Many repetitions of many policies on threads, each until the best arm is known."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from armature.decisions import checked_count
+from armature.errors import ArmatureError, check_kind
+from armature.identification.results import Identification, SamplingRuns
+from armature.identification.sampling import make_outcome, make_run, write_outcome
+from armature.instance import Instance
+from armature.policies import Policy
+from armature.simulation.engine import CHUNK_SECONDS, Interrupted, checked_policies
+from armature.stopping import Threshold, checked_delta, checked_threshold
+from armature.streams import key_of
+
+MAX_ROUNDS = 1_000_000
+
+Progress = Callable[[str, int, int], None]  # (policy, repetition, rounds that were just played)
+
+
+def identify(
+    instance: Instance,
+    policies: Sequence[Policy],
+    delta: float | Sequence[float] = 0.05,
+    repetitions: int = 200,
+    seed: int = 0,
+    workers: int | None = None,
+    *,
+    max_rounds: int = MAX_ROUNDS,
+    threshold: Threshold = "practical",
+    progress: Progress | None = None,
+) -> Identification:
+    """Sample with every policy until the best arm is known, for every repetition.
+
+    A run stops after the first round in which the likelihood-ratio statistic exceeds its threshold
+    for delta (`armature.stopping`); it is looked at after every round. What is sampled does not
+    depend on delta: with several of them, a run goes on until the smallest one's stop, and has the
+    stopping times of all.
+
+    A run is a pure function of (instance, policy, seed, repetition): the results are the same to
+    the last bit for any number of workers, and the rewards are those of `simulate`.
+
+    Parameters
+    ----------
+    instance
+        The problem; the structure is what policies and stopping rule are told.
+    policies
+        Sampling rules such as `TopTwo`, or any other policies.
+    delta
+        The probability of error that is allowed; or several.
+    max_rounds
+        A run that has not stopped by then ends unsure. Policies that need a horizon are told this.
+    threshold : {"practical", "theory"}
+        "practical" is ln((1 + ln t) / delta); "theory" is larger and proved: see there.
+
+    >>> from armature.policies import TopTwo
+    >>> from armature.structures import Unimodal
+    >>> instance = Instance(Unimodal(3), [0.0, 1.0, 0.5])
+    >>> found = identify(instance, [TopTwo()], delta=0.1, repetitions=4)
+    >>> found.rounds("TopTwo").shape, found.arms("TopTwo").ravel().tolist()
+    ((4, 1), [1, 1, 1, 1])
+    """
+    check_kind(instance, Instance, "instance", "Instance(Unimodal(3), [0.1, 0.9, 0.5])")
+    max_rounds, repetitions = (
+        checked_count(max_rounds, "max_rounds"),
+        checked_count(repetitions, "repetitions"),
+    )
+    chosen = checked_policies(policies, instance, max_rounds)
+    deltas, kind = checked_deltas(delta), checked_threshold(threshold, instance.family)
+    if workers is not None:
+        workers = checked_count(workers, "workers")
+    key_of(seed)
+    runs = {p.name: SamplingRuns.empty(repetitions, len(deltas), instance.n_arms) for p in chosen}
+    compile_rules(chosen, instance, deltas, kind)
+    tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
+    sampling = Sampling(instance, deltas, kind, max_rounds, int(seed))
+    run_tasks(sampling, tasks, runs, workers, progress)
+    return Identification(instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs)
+
+
+def checked_deltas(delta: float | Sequence[float]) -> tuple[float, ...]:
+    """The probabilities of error in falling order, each once."""
+    given: list[Any] = list(delta) if isinstance(delta, (list, tuple, np.ndarray)) else [delta]
+    if not given:
+        raise ArmatureError("there is no delta: give a probability of error, such as 0.05.")
+    return tuple(sorted({checked_delta(one) for one in given}, reverse=True))
+
+
+class Sampling:
+    """What all repetitions of an identification have in common."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        deltas: tuple[float, ...],
+        kind: int,
+        max_rounds: int,
+        seed: int,
+    ) -> None:
+        self.instance, self.deltas, self.kind = instance, deltas, kind
+        self.max_rounds, self.seed = max_rounds, seed
+
+    def run(
+        self,
+        policy: Policy,
+        repetition: int,
+        runs: SamplingRuns,
+        stop: threading.Event,
+        progress: Progress,
+    ) -> None:
+        """Play a whole repetition, in chunks, and take it over to `runs`."""
+        outcome = make_outcome(self.deltas, self.instance.n_arms, self.kind)
+        run = make_run(policy, self.instance, self.seed, repetition, outcome)
+        left, chunk, spent = self.max_rounds, 16, 0.0
+        while left > 0 and outcome.done[0] < len(self.deltas):
+            if stop.is_set():
+                raise Interrupted
+            before, start = int(run.history.clock[0]), time.perf_counter()
+            run.advance(min(chunk, left))
+            took = time.perf_counter() - start
+            played = int(run.history.clock[0]) - before
+            left -= played
+            spent += took
+            progress(policy.name, repetition, played)
+            chunk = max(1, min(64 * chunk, int(played * CHUNK_SECONDS / max(took, 1e-9))))
+        for at in range(int(outcome.done[0]), len(self.deltas)):  # it ends unsure
+            write_outcome(run.history, -1, 0.0, at, outcome)
+        runs.write(repetition, outcome, spent)
+
+
+def compile_rules(
+    policies: Sequence[Policy], instance: Instance, deltas: tuple[float, ...], kind: int
+) -> None:
+    """Play a few rounds of each, so that all is compiled before there are threads."""
+    for policy in policies:
+        outcome = make_outcome(deltas, instance.n_arms, kind)
+        make_run(policy, instance, 0, 0, outcome).advance(instance.n_arms + 1)
+
+
+def run_tasks(
+    sampling: Sampling,
+    tasks: Sequence[tuple[Policy, int]],
+    runs: dict[str, SamplingRuns],
+    workers: int | None,
+    progress: Progress | None,
+    finished: Callable[[Policy, int], None] | None = None,
+) -> None:
+    """Run (policy, repetition) tasks on threads and write what they find to `runs`."""
+    stop = threading.Event()
+    tell = progress or (lambda name, repetition, rounds: None)
+    done: SimpleQueue[Future[None]] = SimpleQueue()
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        futures: dict[Future[None], tuple[Policy, int]] = {
+            pool.submit(sampling.run, policy, r, runs[policy.name], stop, tell): (policy, r)
+            for policy, r in tasks
+        }
+        for future in futures:
+            future.add_done_callback(done.put)
+        try:
+            for _ in tasks:
+                future = done.get()
+                future.result()
+                if finished is not None:
+                    finished(*futures[future])
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise

@@ -1,0 +1,229 @@
+"""One policy on one instance until the best arm is known, in compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armature._compile import kernel
+from armature.arrays import Floats, Ints
+from armature.decisions import make_decisions, no_such_arm
+from armature.families import FamilyRecord
+from armature.families.estimation import estimate_variance
+from armature.instance import Instance
+from armature.policies import CompiledPolicy, History, Policy
+from armature.simulation.play import Record, Run, play, play_estimating
+from armature.simulation.rewards import Rewards, make_rewards, next_reward
+from armature.stopping import (
+    ORACLES,
+    Vectors,
+    bar_for,
+    make_vectors,
+    statistic,
+    threshold_at,
+)
+from armature.streams import Stream
+from armature.structures.model import Model, make_model, with_estimate
+
+NEVER = np.array([2**62], dtype=np.int64)  # the one checkpoint of a run that records none
+
+
+class Outcome(NamedTuple):
+    """What is kept of a run: for each delta, in falling order, when it stopped and with what."""
+
+    levels: Floats  # (D,): of the thresholds
+    rounds: Ints  # (D,): how many there were when it stopped
+    arms: Ints  # (D,): the arm that was named
+    statistics: Floats  # (D,)
+    pulls: Floats  # (D, K)
+    done: Ints  # [for how many deltas it has stopped]
+    kind: int  # of the thresholds
+
+
+def make_outcome(deltas: Sequence[float], n_arms: int, kind: int) -> Outcome:
+    """Before the first round."""
+    D = len(deltas)
+    return Outcome(
+        levels=np.array([bar_for(kind, n_arms, delta).level for delta in deltas]),
+        rounds=np.zeros(D, dtype=np.int64),
+        arms=np.zeros(D, dtype=np.int64),
+        statistics=np.zeros(D),
+        pulls=np.zeros((D, n_arms)),
+        done=np.zeros(1, dtype=np.int64),
+        kind=kind,
+    )
+
+
+@kernel
+def write_outcome(history: History, arm: int, value: float, at: int, outcome: Outcome) -> None:
+    """Note how things stand, for one delta."""
+    outcome.rounds[at] = history.clock[0]
+    outcome.arms[at] = arm
+    outcome.statistics[at] = value
+    for k in range(history.pulls.size):
+        outcome.pulls[at, k] = history.pulls[k]
+
+
+@kernel
+def check(model: Model, history: History, vectors: Vectors, outcome: Outcome) -> bool:
+    """Stop for all deltas whose threshold is exceeded; whether that is all of them.
+
+    A threshold grows as delta falls: the deltas come in falling order.
+    """
+    at = outcome.done[0]
+    arm, value = statistic(model, history.pulls, history.means, vectors)
+    while at < outcome.levels.size:
+        if not value > threshold_at(outcome.kind, outcome.levels[at], history.pulls):
+            break
+        write_outcome(history, arm, value, at, outcome)
+        at += 1
+    outcome.done[0] = at
+    return bool(at == outcome.levels.size)
+
+
+@kernel
+def play_until_sure(
+    choose_address: int,
+    update_address: int,
+    each_arm_first: bool,
+    words: Ints,
+    history: History,
+    stream: Stream,
+    family: FamilyRecord,
+    rewards: Rewards,
+    gaps: Floats,
+    record: Record,
+    rounds: int,
+    model: Model,
+    vectors: Vectors,
+    outcome: Outcome,
+) -> int:
+    """`play`, with a look at the statistic after every round; it ends when that is enough."""
+    for _ in range(rounds):
+        stray = play(
+            choose_address,
+            update_address,
+            each_arm_first,
+            words,
+            history,
+            stream,
+            family,
+            rewards,
+            gaps,
+            record,
+            1,
+        )
+        if stray != 0:
+            return stray
+        if check(model, history, vectors, outcome):
+            return 0
+    return 0
+
+
+@kernel
+def play_until_sure_estimating(
+    choose_address: int,
+    update_address: int,
+    each_arm_first: bool,
+    words: Ints,
+    history: History,
+    stream: Stream,
+    family: FamilyRecord,
+    rewards: Rewards,
+    gaps: Floats,
+    record: Record,
+    reals: Floats,
+    rounds: int,
+    model: Model,
+    vectors: Vectors,
+    outcome: Outcome,
+) -> int:
+    """The same where the variance of rewards is not known: the statistic is told the estimate."""
+    for _ in range(rounds):
+        stray = play_estimating(
+            choose_address,
+            update_address,
+            each_arm_first,
+            words,
+            history,
+            stream,
+            family,
+            rewards,
+            gaps,
+            record,
+            reals,
+            1,
+        )
+        if stray != 0:
+            return stray
+        now = estimate_variance(history.pulls, history.means, history.squares)
+        if check(with_estimate(model, now), history, vectors, outcome):
+            return 0
+    return 0
+
+
+class SamplingRun(Run):
+    """One repetition of a policy made of kernels, until the best arm is known."""
+
+    def __init__(
+        self,
+        policy: CompiledPolicy,
+        instance: Instance,
+        seed: int,
+        repetition: int,
+        outcome: Outcome,
+    ) -> None:
+        super().__init__(policy, instance, seed, repetition, NEVER)
+        family = instance.family.as_told
+        self.outcome = outcome
+        self.history: History = self._arguments[4]
+        self._checking = (
+            make_model(instance.structure, family, ORACLES),
+            make_vectors(family, instance.n_arms),
+            outcome,
+        )
+        self._until: Any = play_until_sure_estimating if family.estimated else play_until_sure
+
+    def advance(self, rounds: int) -> None:
+        """Play some more rounds, or fewer if that is enough."""
+        stray = self._until(*self._arguments, rounds, *self._checking)
+        if stray != 0:
+            raise no_such_arm(self._policy, stray, self._n_arms)
+
+
+class PythonSamplingRun:
+    """One repetition of a policy in plain Python, on the same rewards."""
+
+    def __init__(
+        self, policy: Policy, instance: Instance, seed: int, repetition: int, outcome: Outcome
+    ) -> None:
+        structure, family = instance.structure, instance.family
+        self._decisions = make_decisions(policy, structure, family, seed, repetition)
+        self._family = family.record_for(instance.n_arms)
+        self._rewards = make_rewards(instance.means, seed, repetition)
+        self._model = make_model(structure, family.as_told, ORACLES)
+        self._vectors = make_vectors(family.as_told, instance.n_arms)
+        self.outcome, self.history = outcome, self._decisions.history
+
+    def advance(self, rounds: int) -> None:
+        """Play some more rounds, or fewer if that is enough."""
+        for _ in range(rounds):
+            arm = self._decisions.next(self.history)
+            self._decisions.take_in(arm, next_reward(self._family, self._rewards, arm))
+            model = self._model
+            if model.family.estimated:
+                model = with_estimate.py_func(model, self._decisions.estimated_variance())
+            if check(model, self.history, self._vectors, self.outcome):
+                return
+
+
+def make_run(
+    policy: Policy, instance: Instance, seed: int, repetition: int, outcome: Outcome
+) -> SamplingRun | PythonSamplingRun:
+    """A repetition, before its first round."""
+    policy.check(instance.structure, instance.family)
+    if isinstance(policy, CompiledPolicy):
+        return SamplingRun(policy, instance, seed, repetition, outcome)
+    return PythonSamplingRun(policy, instance, seed, repetition, outcome)

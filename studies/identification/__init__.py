@@ -1,0 +1,1 @@
+"""How many samples it takes to know the best arm: `python -m studies.identification`."""

@@ -1,0 +1,56 @@
+"""`python -m studies.identification`: run the study, or go on where it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from armature.terminal import complaints, failing, output, speak_utf8, visible
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def study(
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder, where finished runs are kept.  [default: out-identification]",
+            file_okay=False,
+        ),
+    ] = None,
+    short: Annotated[
+        bool, typer.Option("--short", help="A part of the runs, into out-identification-short.")
+    ] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="A few short runs, to try it, into out-identification-quick."),
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option(help="Threads; all cores unless given.", min=1)
+    ] = None,
+) -> None:
+    """How many samples it takes to know the best arm: stopping times, errors, what structure saves.
+
+    Interrupted, it goes on where it was when it is run again.
+    """
+    from studies.identification.run import run_study
+    from studies.identification.size import FULL, QUICK, SHORT
+
+    name, size = "out-identification", FULL
+    if short or quick:
+        name, size = (
+            ("out-identification-quick", QUICK) if quick else ("out-identification-short", SHORT)
+        )
+    folder = out or Path(name)
+    with failing(f"what is finished is kept in {folder}"):
+        run_study(folder, size, workers, complaints())
+    for what, file in (("tables", "tables.md"), ("picture", "ratios.png")):
+        output().print(f"the {what}: {visible(str(folder / file))}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    speak_utf8()
+    app(prog_name="python -m studies.identification")

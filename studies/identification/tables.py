@@ -1,0 +1,117 @@
+"""What the study found, as tables in Markdown and a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from armature import Identification
+from armature.experiments.markdown import markdown_table
+from armature.files import write_text
+from armature.plotting import BLACK, new_picture, save, style_of
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """All results of the study, by problem."""
+
+    panels: dict[str, Identification]
+    free: dict[str, Identification]  # the panels without structure
+    random: dict[str, Identification]
+    practical: dict[str, Identification]  # for counting errors
+    theory: dict[str, Identification]
+
+
+def ratio_table(results: dict[str, Identification], policy: str) -> str:
+    """A policy's mean rounds over T* ln(1 / delta), by problem and delta."""
+    rows = []
+    for name, found in results.items():
+        summary = found.summary().loc[policy]
+        cells = [f"{row['ratio']:.2f}" for _, row in summary.iterrows()]
+        rows.append([name, f"{summary['T*'].iloc[0]:.4g}", *cells])
+    deltas = next(iter(results.values())).deltas
+    return markdown_table(["problem", "T*", *(f"{delta:g}" for delta in deltas)], rows)
+
+
+def rules_table(results: dict[str, Identification], delta: float) -> str:
+    """All rules' mean rounds over T* ln(1 / delta), for one delta."""
+    names = next(iter(results.values())).names
+    rows = []
+    for problem, found in results.items():
+        summary = found.summary()
+        cells = []
+        for name in names:
+            row = summary.loc[(name, delta)]
+            late = " (some unsure)" if row["unsure"] > 0.0 else ""
+            error = row["standard_error"] * row["ratio"] / row["rounds"]
+            cells.append(f"{row['ratio']:.2f} ± {error:.2f}{late}")
+        rows.append([problem, *cells])
+    return markdown_table(["problem", *(f"`{name}`" for name in names)], rows)
+
+
+def error_table(found: Found) -> str:
+    """How often a wrong arm was named, with both thresholds, and how many rounds it took."""
+    rows = []
+    for name, practical in found.practical.items():
+        cells = []
+        for results in (practical, found.theory[name]):
+            policy = results.names[0]
+            cells += [f"{results.errors(policy)[0]:.2%}", f"{results.rounds(policy).mean():.0f}"]
+        rows.append([name, *cells])
+    titles = ["problem", "practical: errors", "rounds", "theory: errors", "rounds"]
+    return markdown_table(titles, rows)
+
+
+def saving_table(found: Found, policy: str) -> str:
+    """A policy that knows the structure against rules that do not, at the same delta."""
+    rows = []
+    for name, free in found.free.items():
+        delta = free.deltas[0]
+        own = found.panels[name].summary().loc[(policy, delta)]["rounds"]
+        others = free.summary().xs(delta, level="delta")["rounds"]
+        cells = [f"{value:.0f} ({value / own:.1f} times)" for value in others]
+        rows.append([name, f"{own:.0f}", *cells])
+    names = next(iter(found.free.values())).names
+    return markdown_table(
+        ["problem", f"`{policy}`", *(f"`{n}`, no structure" for n in names)], rows
+    )
+
+
+def write_tables(found: Found, out: Path) -> None:
+    """tables.md and ratios.png."""
+    first = next(iter(found.panels.values()))
+    best = first.names[0]
+    delta = first.deltas[2] if len(first.deltas) > 2 else first.deltas[-1]
+    sections = {
+        f"All rules at delta = {delta:g}": rules_table(found.panels, delta),
+        f"`{best}` on the panels, by delta": ratio_table(found.panels, best),
+        f"`{best}` on random instances, by delta": ratio_table(found.random, best),
+        "Errors": error_table(found),
+        "What the structure saves": saving_table(found, best),
+    }
+    text = "\n\n".join(f"## {title}\n\n{table}" for title, table in sections.items())
+    write_text(out / "tables.md", text + "\n")
+    plot_ratios(found.panels, out / "ratios.png")
+
+
+def plot_ratios(results: dict[str, Identification], path: Path) -> None:
+    """Mean rounds over T* ln(1 / delta) as delta falls, a small picture for each problem."""
+    columns = 4
+    picture = new_picture(13.0, 3.2 * -(-len(results) // columns))
+    axes = np.ravel(picture.subplots(-(-len(results) // columns), columns, squeeze=False))
+    for axis, (name, found) in zip(axes, results.items(), strict=False):
+        summary = found.summary()
+        for n, policy in enumerate(found.names):
+            ratios = summary.loc[policy]["ratio"]
+            axis.plot(found.deltas, ratios, marker="o", label=policy, **style_of(policy, n))
+        axis.axhline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
+        axis.set_xscale("log")
+        axis.invert_xaxis()
+        axis.set_ylim(0.0, 4.0)
+        axis.set_title(name)
+        axis.set_xlabel("delta")
+    axes[0].set_ylabel("rounds / (T* ln(1 / delta))")
+    axes[0].legend(fontsize="x-small")
+    save(picture, [path])
