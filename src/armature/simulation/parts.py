@@ -5,6 +5,8 @@ A part holds a range of repetitions of a policy. Its name says what its content 
 options, the horizon, the seed, and the code (`run_key`). So parts of several experiments can be in
 one folder, be made by several programs at once, and be copied together; and what was made by other
 code is not found. A part is there as a whole or not at all, and is checked before it is read.
+
+A part is the result of a block (`blocks.py`), whatever its size: several may overlap.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +22,10 @@ import numpy as np
 from armature.files import remove_leftovers, set_aside, write_bytes
 from armature.instance import Instance
 from armature.policies import Policy
+from armature.simulation.blocks import Job, part_name
 from armature.simulation.results import PolicyRuns
-from armature.simulation.versions import package_version, run_key
+from armature.simulation.versions import package_version, problem_key, run_key
 
-BLOCK = 10  # repetitions in a part: of repetition r, those with the same r // BLOCK
 FORMAT = "armature part"
 FIELDS = ("regret", "pulls", "explored")
 
@@ -56,19 +58,15 @@ class Parts:
             self._keys[policy.name] = run_key(instance, policy, horizon, seed)
         return self._keys[policy.name]
 
+    def job(self, policy: Policy) -> Job:
+        """What a policy's parts are of."""
+        instance, horizon, seed = self._about
+        return Job(instance, policy, horizon, seed, self.key(policy))
+
     def load(self, policy: Policy, runs: PolicyRuns) -> set[int]:
         """Read what there is of a policy into `runs`; the repetitions that were found."""
         found: set[int] = set()
-        for path in sorted(self._folder.glob(f"{self.key(policy)}-*.part")):
-            try:
-                content = path.read_bytes()
-            except OSError:
-                continue  # it is gone, or not ours to read: it is run again
-            part = unpack(path.name, content)
-            if part is None:
-                self._set_aside(path)
-                continue
-            first, past, fields = part
+        for first, past, fields in self._whole_parts(policy):
             if fields["pulls"].shape[1:] != runs.pulls.shape[1:]:
                 continue
             last = min(past, len(runs.regret))
@@ -77,13 +75,28 @@ class Parts:
             found.update(range(first, last))
         return found
 
-    def save(self, policy: Policy, runs: PolicyRuns, repetitions: Iterable[int]) -> None:
-        """Write some repetitions of a policy, in a part for each range of them."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for first, past in ranges(repetitions):
-            name = f"{self.key(policy)}-{first:06d}-{past:06d}.part"
-            fields = {field: getattr(runs, field)[first:past] for field in FIELDS}
-            write_bytes(self._folder / name, pack(name, fields))
+    def present(self, policy: Policy, repetitions: int) -> set[int]:
+        """The same without keeping anything in memory: which of the repetitions are there."""
+        found: set[int] = set()
+        for first, past, _ in self._whole_parts(policy):
+            found.update(range(first, min(past, repetitions)))
+        return found
+
+    def save(self, policy: Policy, runs: PolicyRuns, first: int, past: int) -> None:
+        """Write some repetitions of a policy."""
+        save_part(self._folder, self.job(policy), runs, first, past)
+
+    def _whole_parts(self, policy: Policy) -> Iterator[tuple[int, int, Arrays]]:
+        for path in sorted(self._folder.glob(f"{self.key(policy)}-*.part")):
+            try:
+                content = path.read_bytes()
+            except OSError:
+                continue  # it is gone, or not ours to read: it is run again
+            part = unpack(path.name, content)
+            if part is None:
+                self._set_aside(path)
+            else:
+                yield part
 
     def _set_aside(self, path: Path) -> None:
         aside = set_aside(path)
@@ -91,33 +104,41 @@ class Parts:
             self._say(f"{str(path)!r} is damaged: it was set aside, and its runs are done again.")
 
 
-def ranges(repetitions: Iterable[int]) -> list[tuple[int, int]]:
-    """The blocks of consecutive repetitions, each as (first, one past the last).
-
-    >>> ranges([3, 4, 5, 8, 9, 10, 11])
-    [(3, 6), (8, 10), (10, 12)]
-    """
-    found: list[tuple[int, int]] = []
-    for repetition in sorted(set(repetitions)):
-        if found and found[-1][1] == repetition and repetition % BLOCK != 0:
-            found[-1] = (found[-1][0], repetition + 1)
-        else:
-            found.append((repetition, repetition + 1))
-    return found
+def save_part(folder: Path, job: Job, runs: PolicyRuns, first: int, past: int) -> None:
+    """Write the repetitions first, ..., past - 1 of a job, which are in `runs` at these places."""
+    folder.mkdir(parents=True, exist_ok=True)
+    name = part_name(job.key, first, past)
+    fields = {field: getattr(runs, field)[first:past] for field in FIELDS}
+    write_bytes(folder / name, pack(name, job, fields))
 
 
-def pack(name: str, fields: Arrays) -> bytes:
+def pack(name: str, job: Job, fields: Arrays) -> bytes:
     """The content of a part: a line of JSON with a checksum, then the arrays as an .npz file."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **fields)
     payload = buffer.getvalue()
-    head = {"format": FORMAT, "name": name, "armature": package_version()}
+    head = {
+        "format": FORMAT,
+        "name": name,
+        "armature": package_version(),
+        "policy": job.policy.name,
+        "problem": problem_key(job.instance, job.policy, job.horizon, job.seed),
+    }
     head["sha256"] = _checksum(head, payload)
     return json.dumps(head).encode() + b"\n" + payload
 
 
 def unpack(name: str, content: bytes) -> tuple[int, int, Arrays] | None:
     """The range and the arrays of a part; None where they are not what was written."""
+    if read_head(name, content) is None:
+        return None
+    first, past = (int(number) for number in name.removesuffix(".part").split("-")[1:])
+    with np.load(io.BytesIO(content.partition(b"\n")[2])) as arrays:
+        return first, past, {field: arrays[field] for field in FIELDS}
+
+
+def read_head(name: str, content: bytes) -> dict[str, str] | None:
+    """What a part says of itself; None where it is not as it was written."""
     line, _, payload = content.partition(b"\n")
     try:
         head = json.loads(line)
@@ -125,11 +146,7 @@ def unpack(name: str, content: bytes) -> tuple[int, int, Arrays] | None:
         whole = checksum == _checksum(head, payload) and head["name"] == name
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    if not whole:
-        return None
-    first, past = (int(number) for number in name.removesuffix(".part").split("-")[1:])
-    with np.load(io.BytesIO(payload)) as arrays:
-        return first, past, {field: arrays[field] for field in FIELDS}
+    return dict(head) if whole else None
 
 
 def _checksum(head: dict[str, str], payload: bytes) -> str:

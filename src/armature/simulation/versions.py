@@ -37,6 +37,8 @@ WITHOUT_INFLUENCE = (
     "plain.py",
     "plotting.py",
     "saved.py",
+    "simulation/blocks.py",
+    "simulation/measure.py",
     "simulation/parts.py",
     "simulation/results.py",
     "simulation/results_file.py",
@@ -88,16 +90,31 @@ def code_of(*objects: Any) -> str:
 
 def run_key(instance: Instance, policy: Policy, horizon: int, seed: int) -> str:
     """Names what the numbers of a policy's repetitions depend on: 24 hexadecimal digits."""
-    about = {
+    code = code_of(policy, instance.structure, instance.family)
+    return _hash({**_about(instance, policy, horizon, seed), **_version(code)})
+
+
+def problem_key(instance: Instance, policy: Policy, horizon: int, seed: int) -> str:
+    """The same without the code: it tells an older run of the same from a run of something else."""
+    return _hash(_about(instance, policy, horizon, seed))
+
+
+def _about(instance: Instance, policy: Policy, horizon: int, seed: int) -> dict[str, Any]:
+    return {
         "structure": spelled_out(STRUCTURES, instance.structure),
         "family": spelled_out(FAMILIES, instance.family),
         "means": instance.means.tolist(),
         "policy": spelled_out(POLICIES, policy),
         "horizon": int(horizon),
         "seed": int(seed),
-        "version": package_version(),
-        "code": code_of(policy, instance.structure, instance.family),
     }
+
+
+def _version(code: str) -> dict[str, str]:
+    return {"version": package_version(), "code": code}
+
+
+def _hash(about: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(about, sort_keys=True, default=repr).encode()).hexdigest()[:24]
 
 
