@@ -16,7 +16,9 @@ from armature.terminal import complaints, failing, output, speak_utf8, visible
 
 if TYPE_CHECKING:
     from armature.bounds import LowerBound
+    from armature.experiments.experiment import Experiment
     from armature.instance import Instance
+    from armature.simulation import Results
 
 app = typer.Typer(
     help="Structured stochastic bandits: explore only as much as your knowledge leaves open.",
@@ -135,6 +137,10 @@ def run(
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(help="Play one of several equal shares, such as 2/8; `merge` collects them."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     allow: ALLOW = None,
@@ -147,20 +153,73 @@ def run(
     kept = f"what is finished is kept in {out}" if out else "nothing is kept without --out"
     with failing(kept):
         from armature.experiments.experiment import load_experiments
-        from armature.experiments.run import as_json as to_json
         from armature.experiments.sweep import run_all
-        from armature.printing import print_summary
 
         experiments = load_experiments(spec, _allowed(allow))
-        results = run_all(experiments, out, workers, complaints(), quiet)
-        if as_json:
-            typer.echo(to_json(experiments, results))
+        if shard is not None:
+            _run_shard(experiments, shard, out, workers, quiet)
             return
-        for experiment, result in zip(experiments, results, strict=True):
-            point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
-            print_summary(experiment.title + (f" ({point})" if point else ""), result)
+        results = run_all(experiments, out, workers, complaints(), quiet)
+        _print_results(experiments, results, out, as_json)
+
+
+def _run_shard(
+    experiments: list[Experiment], shard: str, out: Path | None, workers: int | None, quiet: bool
+) -> None:
+    from armature.errors import ArmatureError
+    from armature.experiments.shards import run_shard
+    from armature.simulation.blocks import Shard
+
+    share = Shard.parse(shard)
+    if out is None:
+        raise ArmatureError("--shard needs --out: a folder for what the share finds.")
+    count = run_shard(experiments, share, out, workers, complaints(), quiet)
+    output().print(
+        f"shard {share} is finished: its {count} runs are in {visible(str(out))}; "
+        "`armature merge` makes the results when all shards are",
+        soft_wrap=True,
+    )
+
+
+def _print_results(
+    experiments: list[Experiment], results: list[Results], out: Path | None, as_json: bool
+) -> None:
+    from armature.experiments.run import as_json as to_json
+    from armature.printing import print_summary
+
+    if as_json:
+        typer.echo(to_json(experiments, results))
+        return
+    for experiment, result in zip(experiments, results, strict=True):
+        point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
+        print_summary(experiment.title + (f" ({point})" if point else ""), result)
     if out is not None:
         output().print(f"results, a table and a picture are in {visible(str(out))}", soft_wrap=True)
+
+
+@app.command()
+def merge(
+    spec: Annotated[str, typer.Argument(help=SPEC)],
+    out: Annotated[Path, typer.Option(help="The folder for results.", file_okay=False)],
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Folders of shares that went elsewhere: their runs are copied."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    allow: ALLOW = None,
+) -> None:
+    """Put the shares of an experiment together.
+
+    Nothing is played: it says which runs are missing, and which were made by another version of
+    the code and are refused.
+    """
+    with failing("what was copied is kept"):
+        from armature.experiments.experiment import load_experiments
+        from armature.experiments.shards import merge as merge_shares
+
+        experiments = load_experiments(spec, _allowed(allow))
+        results = merge_shares(experiments, sources or [], out, complaints())
+        _print_results(experiments, results, out, as_json)
 
 
 @app.command()

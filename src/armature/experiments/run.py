@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -93,21 +93,52 @@ def run_experiment(
     extended by repetitions and policies. Its parts are in `parts_folder`, which experiments can
     share, or else in the folder `parts` of `out`.
     """
-    instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
-    policies = tuple(checked_policies(experiment.policies, instance, horizon))
     if out is None:
+        policies = tuple(
+            checked_policies(experiment.policies, experiment.instance, experiment.horizon)
+        )
         return run_missing(experiment, policies, None, workers, console, quiet)
-    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-    parts = Parts(parts_folder or out / "parts", instance, horizon, seed, say)
-    origin = Origin(package_version(), {policy.name: parts.key(policy) for policy in policies})
-    about = about_runs(instance, policies, horizon, experiment.repetitions, seed, origin)
-    folder = ExperimentFolder(out, description_of(experiment, policies), about, say)
-    results = folder.results(instance, policies)
+    place = Place(experiment, out, parts_folder or out / "parts", sayer(console))
+    folder = place.claim()
+    results = folder.results(experiment.instance, place.policies)
     if results is None:
-        results = run_missing(experiment, policies, parts, workers, console, quiet)
-        results = replace(results, origin=origin)
+        results = run_missing(experiment, place.policies, place.parts, workers, console, quiet)
+        results = replace(results, origin=place.origin)
     folder.write(results, picture)
     return results
+
+
+def sayer(console: Console) -> Callable[[str], None]:
+    """Says a sentence in a terminal."""
+    return partial(console.print, markup=False, highlight=False, soft_wrap=True)
+
+
+class Place:
+    """An experiment and where it is kept: its folder and its parts."""
+
+    def __init__(
+        self, experiment: Experiment, out: Path, parts: Path, say: Callable[[str], None]
+    ) -> None:
+        instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
+        self.experiment, self._out, self._say = experiment, out, say
+        self.policies = tuple(checked_policies(experiment.policies, instance, horizon))
+        self.parts = Parts(parts, instance, horizon, seed, say)
+        keys = {policy.name: self.parts.key(policy) for policy in self.policies}
+        self.origin = Origin(package_version(), keys)
+
+    def claim(self) -> ExperimentFolder:
+        """The folder, which is this experiment's from now on; refused if it is another's."""
+        experiment = self.experiment
+        about = about_runs(
+            experiment.instance,
+            self.policies,
+            experiment.horizon,
+            experiment.repetitions,
+            experiment.seed,
+            self.origin,
+        )
+        description = description_of(experiment, self.policies)
+        return ExperimentFolder(self._out, description, about, self._say)
 
 
 def run_missing(

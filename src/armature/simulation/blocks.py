@@ -1,13 +1,13 @@
 """Blocks: the pieces of work that an experiment is made of, whoever does them.
 
 A job is a policy on a problem, with a horizon and a seed; `key` names all that its numbers depend
-on, the code included. A block is a range of a job's repetitions. What a block finds is a function of
-its name alone, so blocks can be cut anywhere and done by anyone, in any order, more than once.
+on, the code included. A block is a range of a job's repetitions. What a block finds is a function
+of its name alone, so blocks can be cut anywhere and done by anyone, in any order, more than once.
 
 Where they are cut is therefore a matter of convenience: large enough that handing one over costs
 nothing, small enough that a lost one is no loss and that its result fits into memory. Sizes are
-powers of 2 and blocks begin at multiples of their size, so that programs that have measured a little
-differently still cut at the same places, or within each other's.
+powers of 2 and blocks begin at multiples of their size, so that programs that have measured a
+little differently still cut at the same places, or within each other's.
 """
 
 from __future__ import annotations

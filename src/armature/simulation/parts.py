@@ -27,6 +27,7 @@ from armature.simulation.results import PolicyRuns
 from armature.simulation.versions import package_version, problem_key, run_key
 
 FORMAT = "armature part"
+MOST_TITLE = 1 << 16  # bytes
 FIELDS = ("regret", "pulls", "explored")
 
 Arrays = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
@@ -147,6 +148,16 @@ def read_head(name: str, content: bytes) -> dict[str, str] | None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return dict(head) if whole else None
+
+
+def read_title(path: Path) -> dict[str, str]:
+    """What a part says of itself in its first line, unchecked; nothing, where it can't be read."""
+    try:
+        with path.open("rb") as file:
+            title = json.loads(file.readline(MOST_TITLE))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {k: v for k, v in title.items() if isinstance(v, str)} if isinstance(title, dict) else {}
 
 
 def _checksum(head: dict[str, str], payload: bytes) -> str:
