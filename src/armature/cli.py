@@ -39,6 +39,22 @@ ALLOW = Annotated[
 ]
 
 
+class Engine(StrEnum):
+    """What blocks are played by."""
+
+    threads = "threads"
+    ray = "ray"
+
+
+ENGINE = Annotated[
+    Engine, typer.Option(help="What plays: threads of this program, or a Ray cluster.")
+]
+ADDRESS = Annotated[
+    str | None,
+    typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
+]
+
+
 class Listing(StrEnum):
     """What `armature list` can list."""
 
@@ -137,6 +153,8 @@ def run(
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
     ] = None,
+    engine: ENGINE = Engine.threads,
+    address: ADDRESS = None,
     shard: Annotated[
         str | None,
         typer.Option(help="Play one of several equal shares, such as 2/8; `merge` collects them."),
@@ -156,11 +174,26 @@ def run(
         from armature.experiments.sweep import run_all
 
         experiments = load_experiments(spec, _allowed(allow))
+        _check_engine(engine, address, shard)
         if shard is not None:
             _run_shard(experiments, shard, out, workers, quiet)
             return
-        results = run_all(experiments, out, workers, complaints(), quiet)
+        if engine is Engine.ray:
+            from armature.experiments.cluster import run_on_ray
+
+            results = run_on_ray(experiments, out, address, workers, complaints(), quiet)
+        else:
+            results = run_all(experiments, out, workers, complaints(), quiet)
         _print_results(experiments, results, out, as_json)
+
+
+def _check_engine(engine: Engine, address: str | None, shard: str | None = None) -> None:
+    from armature.errors import ArmatureError
+
+    if address is not None and engine is not Engine.ray:
+        raise ArmatureError("--address is that of a Ray cluster: add --engine ray.")
+    if shard is not None and engine is Engine.ray:
+        raise ArmatureError("--shard needs no engine: leave one of --shard and --engine ray out.")
 
 
 def _run_shard(

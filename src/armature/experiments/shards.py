@@ -22,8 +22,9 @@ from armature.experiments.experiment import Experiment
 from armature.experiments.run import Place, play_missing, sayer
 from armature.experiments.sweep import PARTS, claim_all, run_all, say_point
 from armature.files import write_bytes
+from armature.policies import Policy
 from armature.simulation import Results
-from armature.simulation.blocks import Job, Range, Shard, cut
+from armature.simulation.blocks import Job, Range, Shard
 from armature.simulation.engine import checkpoints_up_to
 from armature.simulation.parts import read_head, read_title
 from armature.simulation.results import PolicyRuns
@@ -93,9 +94,14 @@ def _play_share(
     n_checkpoints = checkpoints_up_to(experiment.horizon).size
     shape = (R, n_checkpoints, experiment.instance.n_arms)
     runs = {policy.name: PolicyRuns.empty(*shape) for policy in place.policies}
-    done = {policy.name: parts.present(policy, R) for policy in place.policies}
+    done = {p.name: set(range(R)).difference(*_missing(place, p)) for p in place.policies}
     wanted = {p.name: [r for r in mine[parts.key(p)] if r < R] for p in place.policies}
     play_missing(experiment, place.policies, wanted, done, parts, runs, workers, console, quiet)
+
+
+def _missing(place: Place, policy: Policy) -> list[range]:
+    found = place.parts.missing(policy, (0, place.experiment.repetitions))
+    return [range(*block) for block in found]
 
 
 def merge(
@@ -161,10 +167,8 @@ def say_of_other_code(parts: Path, whole: Whole, console: Console) -> None:
 def missing_of(places: Sequence[Place]) -> Iterator[tuple[str, Range]]:
     """What is not there: a policy, at which point, and a range of its repetitions."""
     for place in places:
-        R = place.experiment.repetitions
         for policy in place.policies:
-            found = place.parts.present(policy, R)
-            for block in cut((r for r in range(R) if r not in found), R):
+            for block in place.parts.missing(policy, (0, place.experiment.repetitions)):
                 yield _title(place.experiment, policy.name), block
 
 

@@ -108,6 +108,22 @@ def cut(repetitions: Iterable[int], size: int) -> list[Range]:
     return found
 
 
+def without(wanted: Range, taken: Iterable[Range]) -> list[Range]:
+    """The ranges that are left of one if others, which may overlap, are taken away.
+
+    >>> without((0, 10), [(5, 7), (2, 4), (3, 6), (9, 20)])
+    [(0, 2), (7, 9)]
+    """
+    (at, end), left = wanted, []
+    for first, past in sorted(taken):
+        if first > at:
+            left.append((at, min(first, end)))
+        at = max(at, past)
+        if at >= end:
+            return left
+    return [*left, (at, end)] if at < end else left
+
+
 def record_bytes(n_checkpoints: int, n_arms: int) -> int:
     """How many bytes are kept of a repetition: regret, exploration, and the pulls of each arm."""
     return 8 * n_checkpoints * (n_arms + 2)

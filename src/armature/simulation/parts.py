@@ -22,7 +22,7 @@ import numpy as np
 from armature.files import remove_leftovers, set_aside, write_bytes
 from armature.instance import Instance
 from armature.policies import Policy
-from armature.simulation.blocks import Job, part_name
+from armature.simulation.blocks import Job, Range, part_name, without
 from armature.simulation.results import PolicyRuns
 from armature.simulation.versions import package_version, problem_key, run_key
 
@@ -76,12 +76,9 @@ class Parts:
             found.update(range(first, last))
         return found
 
-    def present(self, policy: Policy, repetitions: int) -> set[int]:
-        """The same without keeping anything in memory: which of the repetitions are there."""
-        found: set[int] = set()
-        for first, past, _ in self._whole_parts(policy):
-            found.update(range(first, min(past, repetitions)))
-        return found
+    def missing(self, policy: Policy, repetitions: Range) -> list[Range]:
+        """Which of the repetitions are not there; nothing is kept in memory."""
+        return without(repetitions, ((first, past) for first, past, _ in self._whole_parts(policy)))
 
     def save(self, policy: Policy, runs: PolicyRuns, first: int, past: int) -> None:
         """Write some repetitions of a policy."""
