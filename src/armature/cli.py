@@ -272,6 +272,8 @@ def reproduce(
         Path | None,
         typer.Option(help="A folder; without it, `out` for the whole figure.", file_okay=False),
     ] = None,
+    engine: ENGINE = Engine.threads,
+    address: ADDRESS = None,
 ) -> None:
     """Run Figure 1 of the paper again: pictures and a report.
 
@@ -285,7 +287,18 @@ def reproduce(
     names = [name for name in PANELS if name in panels] if panels else list(PANELS)
     folder = out or default_folder(names, horizon, repetitions, extended)
     with failing(f"what is finished is kept in {folder}"):
-        run_panels(panels or PANELS, horizon, repetitions, extended, workers, folder, complaints())
+        _check_engine(engine, address)
+        run_panels(
+            panels or PANELS,
+            horizon,
+            repetitions,
+            extended,
+            workers,
+            folder,
+            complaints(),
+            engine,
+            address,
+        )
     for what, name in (("figure", "figure-1.png"), ("report", "report.html")):
         output().print(f"the {what}: {visible(str(folder / name))}", soft_wrap=True)
 

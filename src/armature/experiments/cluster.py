@@ -17,13 +17,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from armature.errors import BlocksFailedError
 from armature.experiments.experiment import Experiment
 from armature.experiments.run import Place, sayer
-from armature.experiments.shards import Whole, say_of_other_code, whole_of
+from armature.experiments.shards import say_of_other_code, whole_of
 from armature.experiments.sweep import PARTS, claim_all, run_all
 from armature.files import write_bytes
+from armature.policies import Policy
 from armature.simulation import Results
 from armature.simulation.blocks import Block, Job, Range
 from armature.simulation.on_ray import failed
-from armature.simulation.parts import Parts
 from armature.simulation.ray_engine import RayEngine, cluster
 from armature.simulation.waiting import WaitingBlocks
 from armature.terminal import visible
@@ -45,44 +45,68 @@ def run_on_ray(
     if out is None:
         with tempfile.TemporaryDirectory(prefix="armature-") as folder:
             return run_on_ray(experiments, Path(folder), address, workers, console, quiet)
-    places = claim_all(experiments, out, console)
-    play_on_ray(places, out / PARTS, address, workers, console, quiet)
+    play_on_ray(claim_all(experiments, out, console), out, address, workers, console, quiet)
     return run_all(experiments, out, workers, console, quiet=True)
 
 
 def play_on_ray(
     places: Sequence[Place],
-    folder: Path,
+    root: Path,
     address: str | None,
     workers: int | None,
     console: Console,
     quiet: bool,
 ) -> None:
-    """Play what is missing of some experiments, into one folder of parts."""
+    """Play what is missing of some experiments, all of whose folders are in `root`."""
     whole = whole_of(places)
-    say_of_other_code(folder, whole, console)
-    waiting = WaitingBlocks(missing_jobs(whole, folder, console))
+    for folder in dict.fromkeys(place.parts.folder for place in places):
+        say_of_other_code(folder, whole, console)
+    waiting = WaitingBlocks(missing_jobs(places))
     if not waiting:
         return
 
     def keep(block: Block, content: bytes) -> None:
-        write_bytes(folder / block.name, content)
+        assert block.job.folder is not None
+        block.job.folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(block.job.folder / block.name, content)
 
     with cluster(address, workers) as ray, Dashboard(console, quiet, waiting.rounds) as board:
-        failures = RayEngine(ray, folder, keep, board.finished).run(waiting)
+        failures = RayEngine(ray, root, keep, board.finished).run(waiting)
     if not quiet:
         sayer(console)(board.last_word)
     if failures:
         raise BlocksFailedError(failed(failures))
 
 
-def missing_jobs(whole: Whole, folder: Path, console: Console) -> list[tuple[Job, list[Range]]]:
-    """The repetitions of each job that are in no part; damaged parts are set aside."""
-    missing = []
-    for key, job in whole.jobs.items():
-        parts = Parts(folder, job.instance, job.horizon, job.seed, sayer(console))
-        missing.append((job, parts.missing(job.policy, (0, whole.repetitions[key]))))
-    return missing
+def places_of(experiments: Sequence[tuple[Experiment, Path]], console: Console) -> list[Place]:
+    """Experiments that have a folder each, as places; those that are finished are left out."""
+    places = []
+    for experiment, folder in experiments:
+        place = Place(experiment, folder, folder / PARTS, sayer(console))
+        if place.claim().results(experiment.instance, place.policies) is None:
+            places.append(place)
+    return places
+
+
+def missing_jobs(places: Sequence[Place]) -> list[tuple[Job, list[Range]]]:
+    """The repetitions of each job that are in no part of its folder; damaged parts are set aside.
+
+    What several experiments have in common, in one folder, is there once.
+    """
+    most: dict[tuple[Path, str], tuple[Place, Policy]] = {}
+    for place in places:
+        for policy in place.policies:
+            where = place.parts.folder, place.parts.key(policy)
+            before = most.get(where)
+            if before is None or before[0].experiment.repetitions < place.experiment.repetitions:
+                most[where] = place, policy
+    return [
+        (
+            place.parts.job(policy),
+            place.parts.missing(policy, (0, place.experiment.repetitions)),
+        )
+        for place, policy in most.values()
+    ]
 
 
 class Dashboard:

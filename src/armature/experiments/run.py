@@ -28,7 +28,7 @@ from armature.simulation.engine import (
     run_tasks,
 )
 from armature.simulation.measure import seconds_of_repetition
-from armature.simulation.parts import Parts
+from armature.simulation.parts import Parts, PartsFolder
 from armature.simulation.results import Origin, PolicyRuns, Results, about_runs
 from armature.simulation.versions import package_version
 from armature.terminal import visible
@@ -85,7 +85,7 @@ def run_experiment(
     console: Console,
     quiet: bool = False,
     picture: bool = True,
-    parts_folder: Path | None = None,
+    parts_folder: Path | PartsFolder | None = None,
 ) -> Results:
     """Run what is not there yet, and write what is missing.
 
@@ -117,7 +117,11 @@ class Place:
     """An experiment and where it is kept: its folder and its parts."""
 
     def __init__(
-        self, experiment: Experiment, out: Path, parts: Path, say: Callable[[str], None]
+        self,
+        experiment: Experiment,
+        out: Path,
+        parts: Path | PartsFolder,
+        say: Callable[[str], None],
     ) -> None:
         instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
         self.experiment, self._out, self._say = experiment, out, say

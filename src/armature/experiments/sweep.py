@@ -30,6 +30,7 @@ from armature.experiments.run import Place, run_experiment, sayer
 from armature.experiments.sweep_picture import plot_sweep
 from armature.files import write_text
 from armature.simulation import Results
+from armature.simulation.parts import PartsFolder
 from armature.terminal import visible
 
 WRITTEN = ("index.csv", "table.csv", "table.md", "regret.png", "results.parquet")
@@ -49,11 +50,11 @@ def run_all(
         return [run_experiment(experiments[0], out, workers, console, quiet)]
     if out is not None:
         claim_sweep(experiments, out)
+    parts = None if out is None else PartsFolder(out / PARTS)
     results = []
     for experiment in experiments:
         say_point(experiment, console, quiet)
         folder = None if out is None else out / point_folder(experiment.point)
-        parts = None if out is None else out / PARTS
         results.append(
             run_experiment(experiment, folder, workers, console, quiet, parts_folder=parts)
         )
@@ -82,8 +83,9 @@ def claim_all(experiments: Sequence[Experiment], out: Path, console: Console) ->
         places = [Place(experiments[0], out, out / PARTS, sayer(console))]
     else:
         claim_sweep(experiments, out)
+        parts = PartsFolder(out / PARTS)
         places = [
-            Place(experiment, out / point_folder(experiment.point), out / PARTS, sayer(console))
+            Place(experiment, out / point_folder(experiment.point), parts, sayer(console))
             for experiment in experiments
         ]
     for place in places:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from armature.errors import ArmatureError
 from armature.instance import Instance
@@ -31,13 +32,17 @@ Range = tuple[int, int]  # (first, one past the last)
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A policy on a problem: all that the numbers of a repetition depend on, but for its number."""
+    """A policy on a problem: all that the numbers of a repetition depend on, but for its number.
+
+    `folder` is where its parts go; None: nowhere, they are only wanted in memory.
+    """
 
     instance: Instance
     policy: Policy
     horizon: int
     seed: int
     key: str
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,28 @@ FIELDS = ("regret", "pulls", "explored")
 Arrays = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
 
 
+class PartsFolder:
+    """A folder with the parts of any number of jobs: it is listed once, when it is first asked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._names: dict[str, set[str]] | None = None  # by their keys
+        remove_leftovers(path)
+
+    def of(self, key: str) -> list[Path]:
+        """The parts whose names begin with a key."""
+        if self._names is None:
+            self._names = {}
+            for path in self.path.glob("*.part"):
+                self.add(path.name)
+        return [self.path / name for name in sorted(self._names.get(key, ()))]
+
+    def add(self, name: str) -> None:
+        """A part was written."""
+        if self._names is not None:
+            self._names.setdefault(name.partition("-")[0], set()).add(name)
+
+
 class Parts:
     """The parts of an experiment in a folder, which may hold others' too.
 
@@ -41,16 +63,21 @@ class Parts:
 
     def __init__(
         self,
-        folder: Path,
+        folder: Path | PartsFolder,
         instance: Instance,
         horizon: int,
         seed: int,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        self._folder, self._say = folder, say
+        self._folder = PartsFolder(folder) if isinstance(folder, Path) else folder
+        self._say = say
         self._about = (instance, horizon, seed)
         self._keys: dict[str, str] = {}  # of each policy, by its name
-        remove_leftovers(folder)
+
+    @property
+    def folder(self) -> Path:
+        """Where the parts are."""
+        return self._folder.path
 
     def key(self, policy: Policy) -> str:
         """What the names of a policy's parts begin with."""
@@ -62,7 +89,7 @@ class Parts:
     def job(self, policy: Policy) -> Job:
         """What a policy's parts are of."""
         instance, horizon, seed = self._about
-        return Job(instance, policy, horizon, seed, self.key(policy))
+        return Job(instance, policy, horizon, seed, self.key(policy), self._folder.path.resolve())
 
     def load(self, policy: Policy, runs: PolicyRuns) -> set[int]:
         """Read what there is of a policy into `runs`; the repetitions that were found."""
@@ -82,10 +109,15 @@ class Parts:
 
     def save(self, policy: Policy, runs: PolicyRuns, first: int, past: int) -> None:
         """Write some repetitions of a policy."""
-        save_part(self._folder, self.job(policy), runs, first, past)
+        folder, job = self._folder.path, self.job(policy)
+        folder.mkdir(parents=True, exist_ok=True)
+        name = part_name(job.key, first, past)
+        fields = {field: getattr(runs, field)[first:past] for field in FIELDS}
+        write_bytes(folder / name, pack(name, job, fields))
+        self._folder.add(name)
 
     def _whole_parts(self, policy: Policy) -> Iterator[tuple[int, int, Arrays]]:
-        for path in sorted(self._folder.glob(f"{self.key(policy)}-*.part")):
+        for path in self._folder.of(self.key(policy)):
             try:
                 content = path.read_bytes()
             except OSError:
@@ -100,14 +132,6 @@ class Parts:
         aside = set_aside(path)
         if self._say is not None and aside is not None:
             self._say(f"{str(path)!r} is damaged: it was set aside, and its runs are done again.")
-
-
-def save_part(folder: Path, job: Job, runs: PolicyRuns, first: int, past: int) -> None:
-    """Write the repetitions first, ..., past - 1 of a job, which are in `runs` at these places."""
-    folder.mkdir(parents=True, exist_ok=True)
-    name = part_name(job.key, first, past)
-    fields = {field: getattr(runs, field)[first:past] for field in FIELDS}
-    write_bytes(folder / name, pack(name, job, fields))
 
 
 def pack(name: str, job: Job, fields: Arrays) -> bytes:

@@ -31,19 +31,6 @@ _READY: set[str] = set()  # what this process has compiled or loaded
 
 
 @dataclass(frozen=True)
-class Shared:
-    """A folder for parts, and a file in it by which workers know that they see the same folder."""
-
-    folder: str
-    token: str
-
-    @property
-    def is_seen(self) -> bool:
-        """Whether this is the folder, and not another one that has its name on this machine."""
-        return (Path(self.folder) / self.token).is_file()
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What a worker says of a block."""
 
@@ -51,18 +38,22 @@ class Outcome:
     content: bytes | None  # the part, if it is not in the folder
 
 
-def play_block(job: Job, first: int, past: int, code: str, shared: Shared | None) -> Outcome:
-    """Play a block and keep or return its part; `code` is that of the program that asks."""
+def play_block(job: Job, first: int, past: int, code: str, mark: Path | None) -> Outcome:
+    """Play a block and keep or return its part.
+
+    `code` is that of the program that asks; `mark` is a file that it has made, by which a worker
+    knows that it sees the same folders, and not others that have their names on its machine.
+    """
     check_code(job, code)
     name = part_name(job.key, first, past)
-    seen = shared is not None and shared.is_seen
-    path = Path(shared.folder if shared else "") / name
-    if seen and path.is_file() and unpack(name, path.read_bytes()) is not None:
+    path = job.folder / name if job.folder and mark and mark.is_file() else None
+    if path and path.is_file() and unpack(name, path.read_bytes()) is not None:
         return Outcome(0.0, None)
     compile_once(job)
     content, seconds = play_part(job, first, past)
-    if not seen:
+    if path is None:
         return Outcome(seconds, content)
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, content)
     return Outcome(seconds, None)
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from armature.errors import ArmatureError
 from armature.files import PREFIX, write_bytes
-from armature.simulation.blocks import Block
-from armature.simulation.player import Outcome, Shared, play_block
+from armature.simulation.blocks import Block, Job
+from armature.simulation.player import Outcome, play_block
 from armature.simulation.versions import package_code
 from armature.simulation.waiting import WaitingBlocks
 
@@ -77,25 +77,25 @@ def import_ray() -> Any:
 class RayEngine:
     """Plays blocks on a cluster.
 
-    Parts go to `folder` where workers see it; the content of others, and of all if there is no
-    folder, is handed to `keep`. `finished` is told of each block.
+    Parts go to the folders of their jobs where workers see them; the content of others is handed to
+    `keep`. All folders are in `root`; None: there are none. `finished` is told of each block.
     """
 
-    def __init__(self, ray: Any, folder: Path | None, keep: Keep, finished: Finished) -> None:
-        self._ray, self._folder = ray, folder
+    def __init__(self, ray: Any, root: Path | None, keep: Keep, finished: Finished) -> None:
+        self._ray, self._root = ray, root
         self._keep, self._finished = keep, finished
         self._play = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(play_block)
         self._flying: dict[Any, Block] = {}
-        self._jobs: dict[str, Any] = {}  # the last job that was sent, by its key
+        self._sent: tuple[Job, Any] | None = None  # the last job, and Ray's reference to it
         self._processors, self._looked = 1, 0.0
 
     def run(self, waiting: WaitingBlocks) -> list[Failure]:
         """Play all blocks; those that failed."""
         failures: list[Failure] = []
-        with self._token() as shared:
+        with self._mark() as mark:
             try:
                 while waiting or self._flying:
-                    self._send(waiting, shared)
+                    self._send(waiting, mark)
                     for block, outcome in self._landed(None):
                         if isinstance(outcome, Failure):
                             failures.append(outcome)
@@ -106,15 +106,14 @@ class RayEngine:
                 raise
         return failures
 
-    def _send(self, waiting: WaitingBlocks, shared: Shared | None) -> None:
+    def _send(self, waiting: WaitingBlocks, mark: Path | None) -> None:
         processors = self._count_processors()
         while waiting and len(self._flying) < IN_FLIGHT * processors:
             block = waiting.next(processors)
-            job = block.job
-            if job.key not in self._jobs:
-                self._jobs = {job.key: self._ray.put(job)}
-            reference = self._play.options(name=f"{job.policy.name} {block.name}").remote(
-                self._jobs[job.key], block.first, block.past, package_code(), shared
+            if self._sent is None or self._sent[0] is not block.job:
+                self._sent = block.job, self._ray.put(block.job)
+            reference = self._play.options(name=str(block)).remote(
+                self._sent[1], block.first, block.past, package_code(), mark
             )
             self._flying[reference] = block
 
@@ -155,18 +154,18 @@ class RayEngine:
         return self._processors
 
     @contextlib.contextmanager
-    def _token(self) -> Iterator[Shared | None]:
-        """A file in the folder by which workers know it; nothing if there is no folder."""
-        if self._folder is None:
+    def _mark(self) -> Iterator[Path | None]:
+        """A file by which workers know that they see the folders; nothing if there are none."""
+        if self._root is None:
             yield None
             return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        shared = Shared(str(self._folder.resolve()), f"{PREFIX}{secrets.token_hex(8)}.tmp.seen")
-        write_bytes(self._folder / shared.token, b"")
+        self._root.mkdir(parents=True, exist_ok=True)
+        mark = self._root.resolve() / f"{PREFIX}{secrets.token_hex(8)}.tmp.seen"
+        write_bytes(mark, b"")
         try:
-            yield shared
+            yield mark
         finally:
-            (self._folder / shared.token).unlink(missing_ok=True)
+            mark.unlink(missing_ok=True)
 
 
 def _reason(error: BaseException) -> str:
