@@ -63,6 +63,16 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
         ray.shutdown()
 
 
+@contextlib.contextmanager
+def connected(engine: str, address: str | None, workers: int | None) -> Iterator[None]:
+    """One cluster for everything that is played in the block, if the engine is Ray."""
+    if engine != "ray":
+        yield
+        return
+    with cluster(address, workers):
+        yield
+
+
 def import_ray() -> Any:
     """The module, or an error that says where to get it."""
     try:
