@@ -48,9 +48,11 @@ def study(
     if short or quick:
         name, size = ("out-guard-quick", QUICK) if quick else ("out-guard-short", SHORT)
     folder = out or Path(name)
-    with failing(f"what is finished is kept in {folder}"):
-        with connected(checked_engine(engine), address, workers):
-            run_study(folder, size, workers, complaints(), engine)
+    with (
+        failing(f"what is finished is kept in {folder}"),
+        connected(checked_engine(engine), address, workers),
+    ):
+        run_study(folder, size, workers, complaints(), engine)
     for what, file in (("tables", "tables.md"), ("picture", "cover.png")):
         output().print(f"the {what}: {visible(str(folder / file))}", soft_wrap=True)
 
