@@ -38,6 +38,7 @@ class WaitingBlocks:
             (job, first, past) for job, ranges in missing for first, past in ranges
         )
         self._left: dict[Kind, int] = {}  # repetitions that were not handed out
+        self._bytes: dict[Kind, int] = {}  # of a repetition's numbers
         self._spent: dict[Kind, tuple[int, float]] = {}  # repetitions that are back, their seconds
         for job, first, past in self._ranges:
             kind = kind_of(job)
@@ -73,5 +74,7 @@ class WaitingBlocks:
             return 1
         seconds = {known: spent / n for known, (n, spent) in self._spent.items()}
         total = sum(seconds.get(other, seconds[kind]) * n for other, n in self._left.items())
-        n_bytes = record_bytes(checkpoints_up_to(job.horizon).size, job.instance.n_arms)
-        return block_size(seconds[kind], n_bytes, seconds_for(total, workers))
+        if kind not in self._bytes:
+            n_checkpoints = checkpoints_up_to(job.horizon).size
+            self._bytes[kind] = record_bytes(n_checkpoints, job.instance.n_arms)
+        return block_size(seconds[kind], self._bytes[kind], seconds_for(total, workers))
