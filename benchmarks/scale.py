@@ -81,11 +81,7 @@ def throughput(workers: int, seconds: float) -> float:
 
 
 def cost_of_a_block(workers: int, blocks: int = 1000) -> float:
-    """Seconds for each of many blocks in which almost nothing is played.
-
-    Repetitions that never come back are not measured, so they are handed out one by one: here each
-    is of another job.
-    """
+    """Seconds for each of many blocks in which almost nothing is played, each of another job."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pairs = [
