@@ -85,7 +85,6 @@ def compile_and_tell(job: Job, log: str, gate: object) -> None:
         with open(log, "a") as file:
             file.write("ends\n")
 
-    player._READY.clear()
     player._compile = compile_slowly  # type: ignore[assignment]
     gate.wait()  # type: ignore[attr-defined]
     player.compile_once(job)

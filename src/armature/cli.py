@@ -39,6 +39,13 @@ ALLOW = Annotated[
 ]
 
 
+def _checked_folder(out: str | None) -> str | None:
+    """The name of a folder: refused, as the command line does, where a file has that name."""
+    if out is not None and Path(out).is_file():
+        raise typer.BadParameter(f"Directory {out!r} is a file.")
+    return out
+
+
 class Engine(StrEnum):
     """What blocks are played by."""
 
@@ -147,8 +154,11 @@ def _as_data(instance: Instance, answer: LowerBound, epsilon: float | None) -> d
 def run(
     spec: Annotated[str, typer.Argument(help=SPEC)],
     out: Annotated[
-        Path | None,
-        typer.Option(help="A folder for results, from which a run goes on.", file_okay=False),
+        str | None,
+        typer.Option(
+            help="A folder for results, from which a run goes on; or an address, as s3://bucket/x.",
+            callback=_checked_folder,
+        ),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
@@ -170,21 +180,37 @@ def run(
     """
     kept = f"what is finished is kept in {out}" if out else "nothing is kept without --out"
     with failing(kept):
+        from armature.experiments.elsewhere import folder_here
         from armature.experiments.experiment import load_experiments
-        from armature.experiments.sweep import run_all
 
         experiments = load_experiments(spec, _allowed(allow))
         _check_engine(engine, address, shard)
+        with folder_here(out) as folder:
+            if shard is not None:
+                said = _run_shard(experiments, shard, folder, workers, quiet)
+            else:
+                results = _run_whole(experiments, folder, engine, address, workers, quiet)
         if shard is not None:
-            _run_shard(experiments, shard, out, workers, quiet)
-            return
-        if engine is Engine.ray:
-            from armature.experiments.cluster import run_on_ray
-
-            results = run_on_ray(experiments, out, address, workers, complaints(), quiet)
+            output().print(f"{said} {visible(str(out))}", soft_wrap=True)
         else:
-            results = run_all(experiments, out, workers, complaints(), quiet)
-        _print_results(experiments, results, out, as_json)
+            _print_results(experiments, results, out, as_json)
+
+
+def _run_whole(
+    experiments: list[Experiment],
+    out: Path | None,
+    engine: Engine,
+    address: str | None,
+    workers: int | None,
+    quiet: bool,
+) -> list[Results]:
+    if engine is Engine.ray:
+        from armature.experiments.cluster import run_on_ray
+
+        return run_on_ray(experiments, out, address, workers, complaints(), quiet)
+    from armature.experiments.sweep import run_all
+
+    return run_all(experiments, out, workers, complaints(), quiet)
 
 
 def _check_engine(engine: Engine, address: str | None, shard: str | None = None) -> None:
@@ -198,7 +224,7 @@ def _check_engine(engine: Engine, address: str | None, shard: str | None = None)
 
 def _run_shard(
     experiments: list[Experiment], shard: str, out: Path | None, workers: int | None, quiet: bool
-) -> None:
+) -> str:
     from armature.errors import ArmatureError
     from armature.experiments.shards import run_shard
     from armature.simulation.blocks import Shard
@@ -207,15 +233,14 @@ def _run_shard(
     if out is None:
         raise ArmatureError("--shard needs --out: a folder for what the share finds.")
     count = run_shard(experiments, share, out, workers, complaints(), quiet)
-    output().print(
-        f"shard {share} is finished: its {count} runs are in {visible(str(out))}; "
-        "`armature merge` makes the results when all shards are",
-        soft_wrap=True,
+    return (
+        f"shard {share} is finished; `armature merge` makes the results when all are. Its {count} "
+        "runs are in"
     )
 
 
 def _print_results(
-    experiments: list[Experiment], results: list[Results], out: Path | None, as_json: bool
+    experiments: list[Experiment], results: list[Results], out: str | None, as_json: bool
 ) -> None:
     from armature.experiments.run import as_json as to_json
     from armature.printing import print_summary
@@ -233,7 +258,9 @@ def _print_results(
 @app.command()
 def merge(
     spec: Annotated[str, typer.Argument(help=SPEC)],
-    out: Annotated[Path, typer.Option(help="The folder for results.", file_okay=False)],
+    out: Annotated[
+        str, typer.Option(help="The folder for results, or an address.", callback=_checked_folder)
+    ],
     sources: Annotated[
         list[Path] | None,
         typer.Argument(help="Folders of shares that went elsewhere: their runs are copied."),
@@ -247,11 +274,13 @@ def merge(
     the code and are refused.
     """
     with failing("what was copied is kept"):
+        from armature.experiments.elsewhere import folder_here
         from armature.experiments.experiment import load_experiments
         from armature.experiments.shards import merge as merge_shares
 
         experiments = load_experiments(spec, _allowed(allow))
-        results = merge_shares(experiments, sources or [], out, complaints())
+        with folder_here(out) as folder:
+            results = merge_shares(experiments, sources or [], folder or Path(), complaints())
         _print_results(experiments, results, out, as_json)
 
 

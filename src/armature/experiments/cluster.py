@@ -6,7 +6,6 @@ a run with threads can go on where one with Ray was, and the other way round.
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from armature.experiments.experiment import Experiment
 from armature.experiments.run import Place, sayer
 from armature.experiments.shards import say_of_other_code, whole_of
 from armature.experiments.sweep import PARTS, claim_all, run_all
-from armature.files import write_bytes
+from armature.files import passing_folder, write_bytes
 from armature.policies import Policy
 from armature.simulation import Results
 from armature.simulation.blocks import Block, Job, Range
@@ -43,8 +42,8 @@ def run_on_ray(
     the others are finished and kept, and the error names those.
     """
     if out is None:
-        with tempfile.TemporaryDirectory(prefix="armature-") as folder:
-            return run_on_ray(experiments, Path(folder), address, workers, console, quiet)
+        with passing_folder() as folder:
+            return run_on_ray(experiments, folder, address, workers, console, quiet)
     play_on_ray(claim_all(experiments, out, console), out, address, workers, console, quiet)
     return run_all(experiments, out, workers, console, quiet=True)
 

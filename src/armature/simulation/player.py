@@ -9,15 +9,13 @@ what it has kept.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import platform
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from armature._compiling.files import directory, is_writable
+from armature._compiling.once import once_on_this_machine
 from armature.errors import ArmatureError
 from armature.files import write_bytes
 from armature.simulation.blocks import Job, part_name
@@ -26,7 +24,6 @@ from armature.simulation.parts import FIELDS, pack, unpack
 from armature.simulation.results import PolicyRuns
 from armature.simulation.versions import code_of, package_code, package_version, run_key
 
-LOCKS = "nodes"  # a folder beside the kernels
 _READY: set[str] = set()  # what this process has compiled or loaded
 
 
@@ -95,16 +92,7 @@ def compile_once(job: Job) -> None:
     kind = _compiled_kind(job)
     if kind in _READY:
         return
-    folder = directory()
-    if folder is not None and is_writable():
-        mark = folder.parent / LOCKS / f"{kind}.ready"
-        if not mark.is_file():
-            mark.parent.mkdir(parents=True, exist_ok=True)
-            with locked(mark.with_suffix(".lock")):
-                if not mark.is_file():
-                    _compile(job)
-                    mark.touch()
-    _compile(job)
+    once_on_this_machine(kind, lambda: _compile(job))
     _READY.add(kind)
 
 
@@ -118,16 +106,3 @@ def _compiled_kind(job: Job) -> str:
     names = [f"{type(value).__module__}.{type(value).__qualname__}" for value in objects]
     text = " ".join([platform.node(), platform.python_version(), code_of(*objects), *names])
     return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a lock on a file; it ends with the process, however that ends."""
-    try:
-        import fcntl
-    except ImportError:  # there is none on this system: everyone compiles
-        yield
-        return
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ from armature.simulation.player import Outcome, play_block
 from armature.simulation.versions import package_code
 from armature.simulation.waiting import WaitingBlocks
 
+# A cluster that is started here reports to nobody, and warns of nothing that is not used.
+QUIETLY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 RETRIES = 3  # of a block whose worker was lost
 IN_FLIGHT = 2  # blocks for each processor
 LOOK_AGAIN = 5.0  # seconds after which the size of the cluster is asked for again
@@ -53,6 +56,8 @@ def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
     options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers}
     if address is None:
         options |= {"include_dashboard": False, "address": "local"}
+        for name, value in QUIETLY.items():
+            os.environ.setdefault(name, value)
     try:
         ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError as error:

@@ -43,6 +43,7 @@ WITHOUT_INFLUENCE = (
     "simulation/parts.py",
     "simulation/player.py",
     "simulation/ray_engine.py",
+    "simulation/stores.py",
     "simulation/waiting.py",
     "simulation/results.py",
     "simulation/results_file.py",
