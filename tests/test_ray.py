@@ -67,7 +67,7 @@ def on_ray(out: Path, spec: str) -> list[am.Results]:
 
 
 def on_threads(out: Path, spec: str) -> list[am.Results]:
-    return run_all(parse_experiments(spec, ALLOW), out, 1, Console(quiet=True), quiet=True)
+    return run_all(parse_experiments(spec, ALLOW), out, 16, Console(quiet=True), quiet=True)
 
 
 def spec_of(*policies: str, repetitions: int = 12) -> str:
@@ -176,7 +176,7 @@ def wait_for_parts(out: Path, count: int, process: subprocess.Popen[str]) -> Non
 def test_the_program_that_asks_is_ended(cluster: Any, tmp_path: Path, how: int) -> None:
     """What is finished is kept, the rest stops, and another goes on."""
     spec, out = tmp_path / "spec.toml", tmp_path / "out"
-    spec.write_text(spec_of(steady(0.005), '"ucb"', repetitions=40))
+    spec.write_text(spec_of(steady(0.003), '"ucb"', repetitions=40))
     first = program(spec, out, cluster)
     wait_for_parts(out, 2, first)
     first.send_signal(how)
@@ -209,7 +209,7 @@ def test_a_machine_that_is_lost(cluster: Any, tmp_path: Path) -> None:
     """Last: of three nodes, one goes while it computes."""
     lost = cluster.add_node(num_cpus=1)
     spec, out = tmp_path / "spec.toml", tmp_path / "out"
-    spec.write_text(spec_of(steady(0.005), '"ucb"', repetitions=30))
+    spec.write_text(spec_of(steady(0.003), '"ucb"', repetitions=30))
     process = program(spec, out, cluster)
     wait_for_parts(out, 3, process)
     cluster.remove_node(lost, allow_graceful=False)
