@@ -20,6 +20,8 @@ import armature as am
 from armature.descriptions import POLICIES
 from armature.experiments import load_instance
 from armature.experiments.figure import PANELS
+from armature.simulation.engine import ENGINES
+from armature.simulation.ray_engine import connected
 
 HORIZONS = (1_000, 10_000)
 SETTLED = 0.1  # of the second half's rounds: a run with fewer on the best arm has settled elsewhere
@@ -51,11 +53,18 @@ def settled_runs(results: am.Results, best: int) -> int:
     return int((pulls[:, -1, best] - pulls[:, middle, best] < SETTLED * rounds).sum())
 
 
-def play(panel: str, policy: am.Policy, horizon: int, repetitions: int, workers: int) -> Pair:
+def play(
+    panel: str,
+    policy: am.Policy,
+    horizon: int,
+    repetitions: int,
+    workers: int | None,
+    engine: str = "threads",
+) -> Pair:
     """One policy on one panel, with and without sigma."""
     instance = load_instance(panel)
     known, unknown = (
-        _play_as(instance, family, policy, horizon, repetitions, workers)
+        _play_as(instance, family, policy, horizon, repetitions, workers, engine)
         for family in (am.Gaussian(), am.Gaussian(known=False))
     )
     name = type(policy).__name__
@@ -69,10 +78,11 @@ def _play_as(
     horizon: int,
     repetitions: int,
     workers: int | None,
+    engine: str,
 ) -> tuple[float, int]:
     """The mean regret, and how many runs settled on a wrong arm."""
     told = am.Instance(instance.structure, instance.means, family)
-    results = am.simulate(told, [policy], horizon, repetitions, workers=workers)
+    results = am.simulate(told, [policy], horizon, repetitions, workers=workers, engine=engine)
     regret = float(results.regret(results.names[0])[:, -1].mean())
     return regret, settled_runs(results, instance.best_arm)
 
@@ -111,8 +121,17 @@ def main() -> int:
     parser.add_argument("--horizons", type=int, nargs="*", default=HORIZONS)
     parser.add_argument("--panels", nargs="*", default=list(PANELS))
     parser.add_argument("--workers", type=int, default=None)
+    parser.add_argument("--engine", choices=ENGINES, default="threads")
+    parser.add_argument("--address", help="of the Ray cluster; without it, one is started here")
     parser.add_argument("--out", type=Path, default=Path("out-unknown-sigma.jsonl"))
     options = parser.parse_args()
+    with connected(options.engine, options.address, options.workers):
+        play_all(options)
+    return 0
+
+
+def play_all(options: argparse.Namespace) -> None:
+    """Play what is missing for each horizon, and print its table."""
     for horizon in options.horizons:
         for panel in options.panels:
             structure = load_instance(panel).structure
@@ -120,13 +139,13 @@ def main() -> int:
                 key = (horizon, options.repetitions, panel, type(policy).__name__)
                 played = any(pair[:4] == key for pair in kept_in(options.out))
                 if not played and policy.supports(structure, am.Gaussian()):
-                    pair = play(panel, policy, horizon, options.repetitions, options.workers)
+                    sizes = horizon, options.repetitions, options.workers
+                    pair = play(panel, policy, *sizes, options.engine)
                     with options.out.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(pair) + "\n")
         pairs = [p for p in kept_in(options.out) if p[:2] == (horizon, options.repetitions)]
         title = f"T = {horizon:,}, {options.repetitions} runs:"
         sys.stdout.write("\n".join(["", title, "", *table(pairs), ""]))
-    return 0
 
 
 if __name__ == "__main__":

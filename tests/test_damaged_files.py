@@ -69,7 +69,7 @@ def test_every_damaged_part_is_set_aside(results, tmp_path: Path) -> None:
     said: list[str] = []
     parts = Parts(tmp_path, INSTANCE, 60, 1, said.append)
     runs = results.runs["UCB"]
-    parts.save(am.UCB(), runs, range(3))
+    parts.save(am.UCB(), runs, 0, 3)
     (path,) = tmp_path.iterdir()
     content, rng = path.read_bytes(), np.random.default_rng(1)
     damaged = {damage(content, n, rng) for n in range(300)} - {content}
@@ -92,7 +92,7 @@ def test_every_damaged_part_is_set_aside(results, tmp_path: Path) -> None:
 def test_a_part_is_what_its_name_says(results, tmp_path: Path) -> None:
     """A whole part under another name is another part: it is not read as that."""
     parts = Parts(tmp_path, INSTANCE, 60, 1)
-    parts.save(am.UCB(), results.runs["UCB"], range(3))
+    parts.save(am.UCB(), results.runs["UCB"], 0, 3)
     (path,) = tmp_path.iterdir()
     other = path.name.replace("000000-000003", "000003-000006")
     assert unpack(path.name, path.read_bytes()) is not None
@@ -104,6 +104,6 @@ def test_the_content_of_a_part_is_a_function_of_its_name(tmp_path: Path) -> None
     contents = []
     for n, workers in enumerate((1, 2)):
         runs = am.simulate(INSTANCE, [am.UCB()], 60, 3, seed=1, workers=workers).runs["UCB"]
-        Parts(tmp_path / str(n), INSTANCE, 60, 1).save(am.UCB(), runs, range(3))
+        Parts(tmp_path / str(n), INSTANCE, 60, 1).save(am.UCB(), runs, 0, 3)
         contents.append({p.name: p.read_bytes() for p in (tmp_path / str(n)).iterdir()})
     assert contents[0] == contents[1]

@@ -156,8 +156,9 @@ def test_where_it_goes_and_with_how_many_workers(monkeypatch: pytest.MonkeyPatch
     seen, chosen = [], []
 
     def run_study(
-        out: Path, size: Size, workers: int | None, console: object, parts: object
+        out: Path, size: Size, workers: int | None, console: object, parts: object, engine: str
     ) -> None:
+        assert engine == "threads"
         seen.append((str(out), size, workers))
         chosen.append(parts)
 

@@ -16,7 +16,9 @@ from armature.terminal import complaints, failing, output, speak_utf8, visible
 
 if TYPE_CHECKING:
     from armature.bounds import LowerBound
+    from armature.experiments.experiment import Experiment
     from armature.instance import Instance
+    from armature.simulation import Results
 
 app = typer.Typer(
     help="Structured stochastic bandits: explore only as much as your knowledge leaves open.",
@@ -34,6 +36,29 @@ ALLOW = Annotated[
         help="A module or package, of the current folder or installed, from which the file may "
         "name classes as module:Class. Importing it runs its code."
     ),
+]
+
+
+def _checked_folder(out: str | None) -> str | None:
+    """The name of a folder: refused, as the command line does, where a file has that name."""
+    if out is not None and Path(out).is_file():
+        raise typer.BadParameter(f"Directory {out!r} is a file.")
+    return out
+
+
+class Engine(StrEnum):
+    """What blocks are played by."""
+
+    threads = "threads"
+    ray = "ray"
+
+
+ENGINE = Annotated[
+    Engine, typer.Option(help="What plays: threads of this program, or a Ray cluster.")
+]
+ADDRESS = Annotated[
+    str | None,
+    typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
 ]
 
 
@@ -129,11 +154,20 @@ def _as_data(instance: Instance, answer: LowerBound, epsilon: float | None) -> d
 def run(
     spec: Annotated[str, typer.Argument(help=SPEC)],
     out: Annotated[
-        Path | None,
-        typer.Option(help="A folder for results, from which a run goes on.", file_okay=False),
+        str | None,
+        typer.Option(
+            help="A folder for results, from which a run goes on; or an address, as s3://bucket/x.",
+            callback=_checked_folder,
+        ),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
+    ] = None,
+    engine: ENGINE = Engine.threads,
+    address: ADDRESS = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(help="Play one of several equal shares, such as 2/8; `merge` collects them."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
@@ -146,19 +180,77 @@ def run(
     """
     kept = f"what is finished is kept in {out}" if out else "nothing is kept without --out"
     with failing(kept):
+        from armature.experiments.elsewhere import folder_here
         from armature.experiments.experiment import load_experiments
-        from armature.experiments.run import as_json as to_json
-        from armature.experiments.sweep import run_all
-        from armature.printing import print_summary
 
         experiments = load_experiments(spec, _allowed(allow))
-        results = run_all(experiments, out, workers, complaints(), quiet)
-        if as_json:
-            typer.echo(to_json(experiments, results))
-            return
-        for experiment, result in zip(experiments, results, strict=True):
-            point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
-            print_summary(experiment.title + (f" ({point})" if point else ""), result)
+        _check_engine(engine, address, shard)
+        with folder_here(out) as folder:
+            if shard is not None:
+                said = _run_shard(experiments, shard, folder, workers, quiet)
+            else:
+                results = _run_whole(experiments, folder, engine, address, workers, quiet)
+        if shard is not None:
+            output().print(f"{said} {visible(str(out))}", soft_wrap=True)
+        else:
+            _print_results(experiments, results, out, as_json)
+
+
+def _run_whole(
+    experiments: list[Experiment],
+    out: Path | None,
+    engine: Engine,
+    address: str | None,
+    workers: int | None,
+    quiet: bool,
+) -> list[Results]:
+    if engine is Engine.ray:
+        from armature.experiments.cluster import run_on_ray
+
+        return run_on_ray(experiments, out, address, workers, complaints(), quiet)
+    from armature.experiments.sweep import run_all
+
+    return run_all(experiments, out, workers, complaints(), quiet)
+
+
+def _check_engine(engine: Engine, address: str | None, shard: str | None = None) -> None:
+    from armature.errors import ArmatureError
+
+    if address is not None and engine is not Engine.ray:
+        raise ArmatureError("--address is that of a Ray cluster: add --engine ray.")
+    if shard is not None and engine is Engine.ray:
+        raise ArmatureError("--shard needs no engine: leave one of --shard and --engine ray out.")
+
+
+def _run_shard(
+    experiments: list[Experiment], shard: str, out: Path | None, workers: int | None, quiet: bool
+) -> str:
+    from armature.errors import ArmatureError
+    from armature.experiments.shards import run_shard
+    from armature.simulation.blocks import Shard
+
+    share = Shard.parse(shard)
+    if out is None:
+        raise ArmatureError("--shard needs --out: a folder for what the share finds.")
+    count = run_shard(experiments, share, out, workers, complaints(), quiet)
+    return (
+        f"shard {share} is finished; `armature merge` makes the results when all are. Its {count} "
+        "runs are in"
+    )
+
+
+def _print_results(
+    experiments: list[Experiment], results: list[Results], out: str | None, as_json: bool
+) -> None:
+    from armature.experiments.run import as_json as to_json
+    from armature.printing import print_summary
+
+    if as_json:
+        typer.echo(to_json(experiments, results))
+        return
+    for experiment, result in zip(experiments, results, strict=True):
+        point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
+        print_summary(experiment.title + (f" ({point})" if point else ""), result)
     if out is not None:
         output().print(f"results, a table and a picture are in {visible(str(out))}", soft_wrap=True)
 
@@ -230,6 +322,35 @@ def identify(
 
 
 @app.command()
+def merge(
+    spec: Annotated[str, typer.Argument(help=SPEC)],
+    out: Annotated[
+        str, typer.Option(help="The folder for results, or an address.", callback=_checked_folder)
+    ],
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Folders of shares that went elsewhere: their runs are copied."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    allow: ALLOW = None,
+) -> None:
+    """Put the shares of an experiment together.
+
+    Nothing is played: it says which runs are missing, and which were made by another version of
+    the code and are refused.
+    """
+    with failing("what was copied is kept"):
+        from armature.experiments.elsewhere import folder_here
+        from armature.experiments.experiment import load_experiments
+        from armature.experiments.shards import merge as merge_shares
+
+        experiments = load_experiments(spec, _allowed(allow))
+        with folder_here(out) as folder:
+            results = merge_shares(experiments, sources or [], folder or Path(), complaints())
+        _print_results(experiments, results, out, as_json)
+
+
+@app.command()
 def reproduce(
     panels: Annotated[
         list[str] | None, typer.Argument(help="Panels, as `armature list panels` has them; or all.")
@@ -246,6 +367,8 @@ def reproduce(
         Path | None,
         typer.Option(help="A folder; without it, `out` for the whole figure.", file_okay=False),
     ] = None,
+    engine: ENGINE = Engine.threads,
+    address: ADDRESS = None,
 ) -> None:
     """Run Figure 1 of the paper again: pictures and a report.
 
@@ -259,7 +382,18 @@ def reproduce(
     names = [name for name in PANELS if name in panels] if panels else list(PANELS)
     folder = out or default_folder(names, horizon, repetitions, extended)
     with failing(f"what is finished is kept in {folder}"):
-        run_panels(panels or PANELS, horizon, repetitions, extended, workers, folder, complaints())
+        _check_engine(engine, address)
+        run_panels(
+            panels or PANELS,
+            horizon,
+            repetitions,
+            extended,
+            workers,
+            folder,
+            complaints(),
+            engine,
+            address,
+        )
     for what, name in (("figure", "figure-1.png"), ("report", "report.html")):
         output().print(f"the {what}: {visible(str(folder / name))}", soft_wrap=True)
 

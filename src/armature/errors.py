@@ -25,3 +25,7 @@ def check_kind(value: object, kind: type[Any], name: str, example: str) -> None:
 def _short(value: object, most: int = 200) -> str:
     text = repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+class BlocksFailedError(RuntimeError):
+    """Some blocks of an experiment failed: the others are finished and kept."""

@@ -13,6 +13,7 @@ import contextlib
 import os
 import secrets
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,6 +74,13 @@ def read_text(path: StrPath) -> str:
         raise ArmatureError(
             f"{os.fspath(path)!r} is not a text file in UTF-8 (byte {error.start})."
         ) from None
+
+
+@contextlib.contextmanager
+def passing_folder() -> Iterator[Path]:
+    """A folder that is there for as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="armature-") as name:
+        yield Path(name)
 
 
 def set_aside(path: Path) -> Path | None:

@@ -21,7 +21,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, BlocksFailedError
 
 FAILED, WRONG, INTERRUPTED = 1, 2, 130
 ENDLESS = 1_000_000  # columns of a file or a pipe
@@ -63,6 +63,9 @@ def failing(kept: str) -> Iterator[None]:
     except ArmatureError as error:
         _complain(str(error))
         raise typer.Exit(WRONG) from None
+    except BlocksFailedError as error:
+        _complain(str(error))
+        raise typer.Exit(FAILED) from None
     except BrokenPipeError:
         raise  # whoever was reading has enough
     except OSError as error:

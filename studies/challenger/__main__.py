@@ -36,12 +36,19 @@ def study(
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
     ] = None,
+    engine: Annotated[str, typer.Option(help="What plays: threads or ray.")] = "threads",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
+    ] = None,
 ) -> None:
     """Challenger against all other policies: panels, random instances, ablations, failures.
 
     Takes hours; with --short, about half of one. Interrupted, it goes on where it was when it is
     run again.
     """
+    from armature.simulation.engine import checked_engine
+    from armature.simulation.ray_engine import connected
     from studies.challenger.run import PARTS, run_study
     from studies.challenger.size import FULL, QUICK, SHORT
 
@@ -51,7 +58,8 @@ def study(
         unknown = set(only or ()) - set(PARTS)
         if unknown:
             raise ArmatureError(f"there is no part {sorted(unknown)}: one of {', '.join(PARTS)}.")
-        run_study(folder, size, workers, complaints(), only or PARTS)
+        with connected(checked_engine(engine), address, workers):
+            run_study(folder, size, workers, complaints(), only or PARTS, engine)
     for what, name in (("tables", "tables.md"), ("numbers", "cases.csv")):
         output().print(f"the {what}: {visible(str(folder / name))}", soft_wrap=True)
 

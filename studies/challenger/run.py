@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from armature import UCB, Challenger, Results
+from armature.experiments.cluster import places_of, play_on_ray
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import claim_folder
 from armature.experiments.run import run_experiment
@@ -37,8 +38,12 @@ def run_study(
     workers: int | None,
     console: Console,
     parts: Collection[str] = PARTS,
+    engine: str = "threads",
 ) -> Study:
-    """Run what is missing of some parts and write their tables."""
+    """Run what is missing of some parts and write their tables.
+
+    With the engine "ray", the program must be connected to a cluster.
+    """
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
     panels = panel_cases()
     long = [Case(case.group, 0, case.instance, LONG) for case in panels]
@@ -56,14 +61,19 @@ def run_study(
         def run(name: str, cases: Sequence[Case], horizon: int, R: int) -> dict[str, Results]:
             chosen = cases[:: size.every]
             bar = progress.add_task(name, total=len(chosen), now="")
+            experiments = [
+                Experiment(case.name, case.instance, case.policies, horizon, R, SEED, {})
+                for case in chosen
+            ]
+            folders = [out / name / case.name for case in chosen]
+            if engine == "ray":
+                progress.update(bar, now="on the cluster")
+                places = places_of(list(zip(experiments, folders, strict=True)), console)
+                play_on_ray(places, out, None, workers, console, quiet=True)
             found = {}
-            for case in chosen:
-                progress.update(bar, now=case.name)
-                experiment = Experiment(
-                    case.name, case.instance, case.policies, horizon, R, SEED, {}
-                )
-                folder = out / name / case.name
-                found[case.name] = run_experiment(
+            for experiment, folder in zip(experiments, folders, strict=True):
+                progress.update(bar, now=experiment.title)
+                found[experiment.title] = run_experiment(
                     experiment, folder, workers, console, quiet=True, picture=False
                 )
                 progress.advance(bar)
@@ -91,7 +101,9 @@ def run_study(
                 "shares",
                 ("shares", share_cases(), size.long_horizon // 10, 2 * size.few_repetitions),
             ),
-            failures=search(out / "search", size, workers, progress) if "search" in parts else [],
+            failures=search(out / "search", size, workers, progress, engine)
+            if "search" in parts
+            else [],
             groups={case.name: case.group for case in [*others, *deciding]},
         )
     write_tables(study, out)

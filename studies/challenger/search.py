@@ -59,7 +59,7 @@ class Failure:
 
 
 def search(
-    out: Path, size: Size, workers: int | None, progress: Progress
+    out: Path, size: Size, workers: int | None, progress: Progress, engine: str = "threads"
 ) -> list[tuple[Failure, Results]]:
     """The worst instances of each structure; what an earlier run has found is read from disk."""
     out.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ def search(
             path = out / f"{kind}-{against.replace(' ', '-')}.parquet"
             if not path.is_file() or not Results.load(path).is_current:
                 rng = np.random.default_rng([place, against == "UCB"])
-                worst(kind, against, size, workers, rng).save(path)
+                worst(kind, against, size, workers, rng, engine).save(path)
             results = Results.load(path)
             found.append((describe_failure(kind, against, results), results))
             progress.advance(bar)
@@ -81,14 +81,21 @@ def search(
 
 
 def worst(
-    kind: str, against: str, size: Size, workers: int | None, rng: np.random.Generator
+    kind: str,
+    against: str,
+    size: Size,
+    workers: int | None,
+    rng: np.random.Generator,
+    engine: str = "threads",
 ) -> Results:
     """Evolve instances of one structure towards the highest ratio; the last one's new runs."""
     horizon, R = min(3000, size.horizon), min(40, size.panel_repetitions)
     rivals = RIVALS[:1] if against == "UCB" else RIVALS
 
     def measure(instance: Instance) -> float:
-        results = simulate(instance, [Challenger(), *rivals], horizon, R, workers=workers)
+        results = simulate(
+            instance, [Challenger(), *rivals], horizon, R, workers=workers, engine=engine
+        )
         return ratio_of(results)[0]
 
     crowd = [STARTS[kind](rng) for _ in range(POPULATION)]
@@ -100,7 +107,15 @@ def worst(
         ranked = sorted(ranked[:KEPT] + fresh, reverse=True)
     instance = ranked[0][2]
     more = 2 * size.panel_repetitions
-    return simulate(instance, [Challenger(), *rivals], size.horizon, more, seed=1, workers=workers)
+    return simulate(
+        instance,
+        [Challenger(), *rivals],
+        size.horizon,
+        more,
+        seed=1,
+        workers=workers,
+        engine=engine,
+    )
 
 
 def describe_failure(kind: str, against: str, results: Results) -> Failure:

@@ -22,8 +22,13 @@ ON_WRONG: tuple[Policy, ...] = (Challenger(), KLUCB(), IMED(), *GUARDED)
 ON_TRUE: tuple[Policy, ...] = (Challenger(), *GUARDED)
 
 
-def run_study(out: Path, size: Size, workers: int | None, console: Console) -> Study:
-    """Run what is missing and write the tables and the picture."""
+def run_study(
+    out: Path, size: Size, workers: int | None, console: Console, engine: str = "threads"
+) -> Study:
+    """Run what is missing and write the tables and the picture.
+
+    With the engine "ray", the program should be connected to a cluster.
+    """
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
     with Progress(
         TextColumn("{task.description:<20}"),
@@ -43,7 +48,9 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> S
             for case in chosen:
                 progress.update(bar, now=case.name)
                 path = out / name / f"{re.sub(r'[^a-z0-9.]+', '-', case.name.lower())}.parquet"
-                found.append((case, finished(case, policies, size, repetitions, path, workers)))
+                found.append(
+                    (case, finished(case, policies, size, repetitions, path, workers, engine))
+                )
                 progress.advance(bar)
             progress.update(bar, now="")
             return found
@@ -64,6 +71,7 @@ def finished(
     repetitions: int,
     path: Path,
     workers: int | None,
+    engine: str = "threads",
 ) -> Results:
     """The results of a problem: those of a file, if the code that is running has made them."""
     if path.is_file():
@@ -79,7 +87,13 @@ def finished(
         ):
             return results
     results = simulate(
-        case.instance, policies, size.horizon, repetitions, seed=SEED, workers=workers
+        case.instance,
+        policies,
+        size.horizon,
+        repetitions,
+        seed=SEED,
+        workers=workers,
+        engine=engine,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     results.save(path)

@@ -29,6 +29,7 @@ from armature.files import write_text
 from armature.identification.engine import Sampling, compile_rules, run_tasks
 from armature.identification.results import Identification, SamplingRuns, settings
 from armature.policies import Policy
+from armature.simulation.blocks import cut
 from armature.simulation.engine import checked_policies
 from armature.simulation.parts import Parts
 from armature.simulation.results import Origin
@@ -37,6 +38,7 @@ from armature.stopping import Threshold, checked_threshold
 
 NOTE = "identification.json"
 RESULTS, TABLE, PICTURE = (f"identification.{suffix}" for suffix in ("parquet", "csv", "png"))
+RUNS_IN_PART = 16  # nobody knows how long a run will be
 RULES = ("TopTwo", "GameSampling", "TrackAndStop", "UniformSampling")  # where a file names none
 
 
@@ -109,8 +111,13 @@ def run_missing(
     kind = checked_threshold(asked.threshold, instance.family)
     runs = {p.name: SamplingRuns.empty(R, D, instance.n_arms) for p in policies}
     done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
-    tasks = [(p, r) for r in range(R) for p in policies if r not in done[p.name]]
-    if tasks:
+    blocks = [
+        (n, policy, block)
+        for policy in policies
+        for n, block in enumerate(cut(set(range(R)) - done[policy.name], RUNS_IN_PART))
+    ]
+    blocks.sort(key=lambda entry: entry[0])  # so that the policies advance together
+    if blocks:
         start = time.perf_counter()
         with console.status("compiling (a first run takes up to a minute or two)"):
             compile_rules([p for p in policies if len(done[p.name]) < R], instance, asked.deltas,
@@ -118,7 +125,8 @@ def run_missing(
         took = time.perf_counter() - start
         if took > 1.0 and not quiet:
             console.print(f"compiled in {took:.1f} s (the next run starts at once)")
-    keeper = Keeper(parts, runs, tasks)
+    keeper = Keeper(parts, runs, [(policy, block) for _, policy, block in blocks])
+    tasks = [(policy, r) for _, policy, block in blocks for r in range(*block)]
     sampling = Sampling(instance, asked.deltas, kind, asked.max_rounds, experiment.seed)
     with Bars(console, quiet) as bars:  # in runs: nobody knows how many rounds they take
         for policy in policies:

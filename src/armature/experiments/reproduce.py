@@ -22,7 +22,12 @@ from armature.experiments.run import run_experiment
 from armature.files import write_text
 from armature.plotting import Panel, plot_panels, plot_regret
 from armature.simulation import Results
-from armature.simulation.engine import checked_policies, checkpoints_up_to, compile_policies
+from armature.simulation.engine import (
+    checked_engine,
+    checked_policies,
+    checkpoints_up_to,
+    compile_policies,
+)
 from armature.structures.model import make_model
 
 # The paper: "an interval around the mean of width twice its empirical standard deviation". We read
@@ -56,11 +61,18 @@ def reproduce(
     workers: int | None,
     out: Path,
     console: Console,
+    engine: str = "threads",
+    address: str | None = None,
 ) -> dict[str, Results]:
     """Run the panels, or go on where an earlier run was interrupted, and write everything."""
     experiments = panel_experiments(panels, horizon, repetitions, extended)
     again = command(tuple(experiments), horizon, repetitions, extended)
     claim_folder(out, "command.txt", again + "\n", ("figure-1.png", "report.html", "table.csv"))
+    if checked_engine(engine) == "ray":
+        from armature.experiments.cluster import places_of, play_on_ray
+
+        places = places_of([(e, out / name) for name, e in experiments.items()], console)
+        play_on_ray(places, out, address, workers, console, quiet=False)
     start = time.perf_counter()
     with console.status("compiling (a first run takes about a minute; the next starts at once)"):
         compile_panels(experiments.values())

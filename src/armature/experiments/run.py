@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,13 +20,15 @@ from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, describe
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import ExperimentFolder
 from armature.policies import Policy
+from armature.simulation.blocks import LARGEST, Range, block_size, cut, record_bytes
 from armature.simulation.engine import (
     checked_policies,
     checkpoints_up_to,
     compile_policies,
     run_tasks,
 )
-from armature.simulation.parts import BLOCK, Parts, Runs
+from armature.simulation.measure import seconds_of_repetition
+from armature.simulation.parts import Parts, PartsFolder, Runs
 from armature.simulation.results import Origin, PolicyRuns, Results, about_runs
 from armature.simulation.versions import package_version
 from armature.terminal import visible
@@ -88,7 +89,7 @@ def run_experiment(
     console: Console,
     quiet: bool = False,
     picture: bool = True,
-    parts_folder: Path | None = None,
+    parts_folder: Path | PartsFolder | None = None,
 ) -> Results:
     """Run what is not there yet, and write what is missing.
 
@@ -96,21 +97,56 @@ def run_experiment(
     extended by repetitions and policies. Its parts are in `parts_folder`, which experiments can
     share, or else in the folder `parts` of `out`.
     """
-    instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
-    policies = tuple(checked_policies(experiment.policies, instance, horizon))
     if out is None:
+        policies = tuple(
+            checked_policies(experiment.policies, experiment.instance, experiment.horizon)
+        )
         return run_missing(experiment, policies, None, workers, console, quiet)
-    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-    parts = Parts(parts_folder or out / "parts", instance, horizon, seed, say)
-    origin = Origin(package_version(), {policy.name: parts.key(policy) for policy in policies})
-    about = about_runs(instance, policies, horizon, experiment.repetitions, seed, origin)
-    folder = ExperimentFolder(out, description_of(experiment, policies), about, say)
-    results = folder.results(instance, policies)
+    place = Place(experiment, out, parts_folder or out / "parts", sayer(console))
+    folder = place.claim()
+    results = folder.results(experiment.instance, place.policies)
     if results is None:
-        results = run_missing(experiment, policies, parts, workers, console, quiet)
-        results = replace(results, origin=origin)
+        results = run_missing(experiment, place.policies, place.parts, workers, console, quiet)
+        results = replace(results, origin=place.origin)
     folder.write(results, picture)
     return results
+
+
+def sayer(console: Console) -> Callable[[str], None]:
+    """Says a sentence in a terminal."""
+    return partial(console.print, markup=False, highlight=False, soft_wrap=True)
+
+
+class Place:
+    """An experiment and where it is kept: its folder and its parts."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        out: Path,
+        parts: Path | PartsFolder,
+        say: Callable[[str], None],
+    ) -> None:
+        instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
+        self.experiment, self._out, self._say = experiment, out, say
+        self.policies = tuple(checked_policies(experiment.policies, instance, horizon))
+        self.parts = Parts(parts, instance, horizon, seed, say)
+        keys = {policy.name: self.parts.key(policy) for policy in self.policies}
+        self.origin = Origin(package_version(), keys)
+
+    def claim(self) -> ExperimentFolder:
+        """The folder, which is this experiment's from now on; refused if it is another's."""
+        experiment = self.experiment
+        about = about_runs(
+            experiment.instance,
+            self.policies,
+            experiment.horizon,
+            experiment.repetitions,
+            experiment.seed,
+            self.origin,
+        )
+        description = description_of(experiment, self.policies)
+        return ExperimentFolder(self._out, description, about, self._say)
 
 
 def run_missing(
@@ -122,26 +158,73 @@ def run_missing(
     quiet: bool,
 ) -> Results:
     """The results, from the parts that are there and from new runs, which become parts."""
-    instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
-    checkpoints = checkpoints_up_to(horizon)
-    R = experiment.repetitions
+    instance, R = experiment.instance, experiment.repetitions
+    checkpoints = checkpoints_up_to(experiment.horizon)
     runs = {p.name: PolicyRuns.empty(R, checkpoints.size, instance.n_arms) for p in policies}
     done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
-    tasks = [(p, r) for r in range(R) for p in policies if r not in done[p.name]]
-    if tasks:
-        missing = [p for p in policies if len(done[p.name]) < R]
-        compile_with_word(missing, experiment, checkpoints, console, quiet)
-    keeper = Keeper(parts, runs, tasks)
+    wanted = {p.name: range(R) for p in policies}
+    play_missing(experiment, policies, wanted, done, parts, runs, workers, console, quiet)
+    return Results(instance, policies, experiment.horizon, experiment.seed, checkpoints, runs)
+
+
+def play_missing(
+    experiment: Experiment,
+    policies: Sequence[Policy],
+    wanted: Mapping[str, Collection[int]],
+    done: Mapping[str, Collection[int]],
+    parts: Parts | None,
+    runs: dict[str, PolicyRuns],
+    workers: int | None,
+    console: Console,
+    quiet: bool,
+) -> None:
+    """Play, on threads, the repetitions of each policy that are wanted and not done yet."""
+    horizon, seed = experiment.horizon, experiment.seed
+    checkpoints = checkpoints_up_to(horizon)
+    missing = [(p, [r for r in wanted[p.name] if r not in done[p.name]]) for p in policies]
+    unfinished = [policy for policy, repetitions in missing if repetitions]
+    if unfinished:
+        compile_with_word(unfinished, experiment, checkpoints, console, quiet)
+    blocks = blocks_of(missing, experiment, checkpoints)
+    keeper = Keeper(parts, runs, blocks)
     with Bars(console, quiet) as bars:
-        for policy in policies:
-            bars.add(policy.name, R * horizon, len(done[policy.name]) * horizon)
+        for policy, repetitions in missing:
+            total = len(wanted[policy.name])
+            bars.add(policy.name, total * horizon, (total - len(repetitions)) * horizon)
+        tasks = [(policy, r) for policy, (first, past) in blocks for r in range(first, past)]
         try:
             run_tasks(
-                instance, tasks, seed, checkpoints, runs, workers, bars.report, keeper.finished
+                experiment.instance,
+                tasks,
+                seed,
+                checkpoints,
+                runs,
+                workers,
+                bars.report,
+                keeper.finished,
             )
         finally:
             keeper.keep_rest()
-    return Results(instance, policies, horizon, seed, checkpoints, runs)
+
+
+def blocks_of(
+    missing: Sequence[tuple[Policy, Sequence[int]]], experiment: Experiment, checkpoints: Ints
+) -> list[tuple[Policy, Range]]:
+    """The repetitions that are missing, in blocks whose size follows from a measurement.
+
+    A block of each policy, then the next of each, so that the policies advance together.
+    """
+    instance = experiment.instance
+    n_bytes = record_bytes(checkpoints.size, instance.n_arms)
+    blocks = []
+    for policy, repetitions in missing:
+        if not repetitions:
+            continue
+        seconds = seconds_of_repetition(policy, instance, experiment.seed, checkpoints)
+        size = block_size(seconds, n_bytes)
+        blocks += [(n, policy, block) for n, block in enumerate(cut(repetitions, size))]
+    blocks.sort(key=lambda entry: entry[0])
+    return [(policy, block) for _, policy, block in blocks]
 
 
 def compile_with_word(
@@ -161,24 +244,25 @@ def compile_with_word(
 
 
 class Keeper:
-    """Writes a part when all repetitions of its block that were to be run are finished."""
+    """Writes the part of a block when all of its repetitions are finished."""
 
     def __init__(
         self,
         parts: Parts | None,
         runs: Mapping[str, Runs],
-        tasks: Sequence[tuple[Policy, int]],
+        blocks: Sequence[tuple[Policy, Range]],
     ) -> None:
         self._parts, self._runs = parts, runs
-        self._left = Counter((policy.name, r // BLOCK) for policy, r in tasks)
-        self._fresh: dict[tuple[str, int], tuple[Policy, list[int]]] = {}
+        self._block = {(p.name, r): block for p, block in blocks for r in range(*block)}
+        self._fresh: dict[tuple[str, Range], tuple[Policy, list[int]]] = {}
 
     def finished(self, policy: Policy, repetition: int) -> None:
         """A repetition is finished."""
-        block = (policy.name, repetition // BLOCK)
-        self._fresh.setdefault(block, (policy, []))[1].append(repetition)
-        self._left[block] -= 1
-        if self._left[block] == 0:
+        first, past = self._block[policy.name, repetition]
+        block = (policy.name, (first, past))
+        _, finished = self._fresh.setdefault(block, (policy, []))
+        finished.append(repetition)
+        if len(finished) == past - first:
             self._keep(block)
 
     def keep_rest(self) -> None:
@@ -186,10 +270,11 @@ class Keeper:
         for block in list(self._fresh):
             self._keep(block)
 
-    def _keep(self, block: tuple[str, int]) -> None:
+    def _keep(self, block: tuple[str, Range]) -> None:
         policy, repetitions = self._fresh.pop(block)
         if self._parts is not None:
-            self._parts.save(policy, self._runs[policy.name], repetitions)
+            for first, past in cut(repetitions, LARGEST):
+                self._parts.save(policy, self._runs[policy.name], first, past)
 
 
 def description_of(experiment: Experiment, policies: Sequence[Policy]) -> dict[str, Any]:

@@ -26,14 +26,16 @@ from rich.console import Console
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import claim_folder
 from armature.experiments.markdown import markdown_table
-from armature.experiments.run import run_experiment
+from armature.experiments.run import Place, run_experiment, sayer
 from armature.experiments.sweep_picture import plot_sweep
 from armature.files import write_text
 from armature.simulation import Results
+from armature.simulation.parts import PartsFolder
 from armature.terminal import visible
 
 WRITTEN = ("index.csv", "table.csv", "table.md", "regret.png", "results.parquet")
 NAME_LENGTH = 60
+PARTS = "parts"
 
 
 def run_all(
@@ -47,22 +49,48 @@ def run_all(
     if not experiments[0].point:
         return [run_experiment(experiments[0], out, workers, console, quiet)]
     if out is not None:
-        about = {"sweep": list(experiments[0].point), "common": experiments[0].common}
-        text = json.dumps(about, indent=1, sort_keys=True, default=str) + "\n"
-        claim_folder(out, "experiment.json", text, WRITTEN)
+        claim_sweep(experiments, out)
+    parts = None if out is None else PartsFolder(out / PARTS)
     results = []
     for experiment in experiments:
-        if not quiet:
-            point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
-            console.print(visible(point), markup=False, soft_wrap=True)
+        say_point(experiment, console, quiet)
         folder = None if out is None else out / point_folder(experiment.point)
-        parts = None if out is None else out / "parts"
         results.append(
             run_experiment(experiment, folder, workers, console, quiet, parts_folder=parts)
         )
     if out is not None:
         write_sweep(experiments, results, out)
     return results
+
+
+def claim_sweep(experiments: Sequence[Experiment], out: Path) -> None:
+    """Leave word in a folder which sweep it is for; refused where it is for another."""
+    about = {"sweep": list(experiments[0].point), "common": experiments[0].common}
+    text = json.dumps(about, indent=1, sort_keys=True, default=str) + "\n"
+    claim_folder(out, "experiment.json", text, WRITTEN)
+
+
+def say_point(experiment: Experiment, console: Console, quiet: bool) -> None:
+    """Say which point of a sweep comes now."""
+    if experiment.point and not quiet:
+        point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
+        console.print(visible(point), markup=False, soft_wrap=True)
+
+
+def claim_all(experiments: Sequence[Experiment], out: Path, console: Console) -> list[Place]:
+    """The places of all experiments of a file, claimed."""
+    if not experiments[0].point:
+        places = [Place(experiments[0], out, out / PARTS, sayer(console))]
+    else:
+        claim_sweep(experiments, out)
+        parts = PartsFolder(out / PARTS)
+        places = [
+            Place(experiment, out / point_folder(experiment.point), parts, sayer(console))
+            for experiment in experiments
+        ]
+    for place in places:
+        place.claim()
+    return places
 
 
 def point_folder(point: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from armature.simulation.rewards import make_rewards, next_reward
 from armature.streams import key_of
 
 CHECKPOINTS = 200
+ENGINES = ("threads", "ray")
 CHUNK_SECONDS = 0.1  # how long compiled code runs before Python has a say
 
 Progress = Callable[[str, int, int], None]  # (policy, repetition, rounds that were just played)
@@ -106,11 +107,15 @@ def simulate(
     workers: int | None = None,
     *,
     progress: Progress | None = None,
+    engine: str = "threads",
+    address: str | None = None,
 ) -> Results:
     """Run every policy for every repetition, all on the same rewards.
 
     A run is a pure function of (instance, policy, seed, repetition): the results are the same to
-    the last bit for any number of workers, in any order, whichever other policies take part.
+    the last bit for any number of workers, in any order, whichever other policies take part, and
+    for both engines: "threads" of this process, or "ray", a cluster of which `address` is known
+    ("auto": the one that this machine belongs to; None: one is started here).
 
     >>> from armature.policies import UCB
     >>> from armature.structures import Unconstrained
@@ -134,10 +139,22 @@ def simulate(
         policy.name: PolicyRuns.empty(repetitions, checkpoints.size, instance.n_arms)
         for policy in chosen
     }
+    if checked_engine(engine) == "ray":
+        from armature.simulation.on_ray import fill_on_ray
+
+        fill_on_ray(instance, chosen, horizon, seed, runs, workers, address, progress)
+        return Results(instance, tuple(chosen), horizon, seed, checkpoints, runs)
     compile_policies(chosen, instance, seed, checkpoints)
     tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
     run_tasks(instance, tasks, seed, checkpoints, runs, workers, progress)
     return Results(instance, tuple(chosen), horizon, seed, checkpoints, runs)
+
+
+def checked_engine(engine: str) -> str:
+    """The name of an engine."""
+    if engine not in ENGINES:
+        raise ArmatureError(f"there is no engine {engine!r}: it is one of {', '.join(ENGINES)}.")
+    return engine
 
 
 def compile_policies(

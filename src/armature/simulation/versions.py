@@ -39,7 +39,14 @@ WITHOUT_INFLUENCE = (
     "plain.py",
     "plotting.py",
     "saved.py",
+    "simulation/blocks.py",
+    "simulation/measure.py",
+    "simulation/on_ray.py",
     "simulation/parts.py",
+    "simulation/player.py",
+    "simulation/ray_engine.py",
+    "simulation/stores.py",
+    "simulation/waiting.py",
     "simulation/results.py",
     "simulation/results_file.py",
     "simulation/versions.py",
@@ -100,7 +107,25 @@ def run_key(
 
     `more` is what they depend on besides, as plain data, where it is not a simulation's regret.
     """
-    about = {
+    code = code_of(policy, instance.structure, instance.family)
+    return _hash({**_about(instance, policy, horizon, seed, more), **_version(code)})
+
+
+def problem_key(
+    instance: Instance,
+    policy: Policy,
+    horizon: int,
+    seed: int,
+    more: dict[str, Any] | None = None,
+) -> str:
+    """The same without the code: it tells an older run of the same from a run of something else."""
+    return _hash(_about(instance, policy, horizon, seed, more))
+
+
+def _about(
+    instance: Instance, policy: Policy, horizon: int, seed: int, more: dict[str, Any] | None
+) -> dict[str, Any]:
+    return {
         **(more or {}),
         "structure": spelled_out(STRUCTURES, instance.structure),
         "family": spelled_out(FAMILIES, instance.family),
@@ -108,9 +133,14 @@ def run_key(
         "policy": spelled_out(POLICIES, policy),
         "horizon": int(horizon),
         "seed": int(seed),
-        "version": package_version(),
-        "code": code_of(policy, instance.structure, instance.family),
     }
+
+
+def _version(code: str) -> dict[str, str]:
+    return {"version": package_version(), "code": code}
+
+
+def _hash(about: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(about, sort_keys=True, default=repr).encode()).hexdigest()[:24]
 
 

@@ -1,0 +1,158 @@
+"""What a cluster costs: blocks through Ray against threads, on the same cores; memory; the future.
+
+    pip install 'armature-bandits[ray]'
+    python benchmarks/scale.py [--seconds 60]
+
+Prints, in this order: rounds per second of threads and of Ray, into a folder both, on the same
+problem, everything compiled and the cluster started before; what a block costs the program that
+hands it over, from blocks with next to nothing in them; memory of that program and of a worker, for
+ten times the horizon and ten times the repetitions; and what a model that is fed with these costs
+(`cluster_model.py`) says of a sweep of 10^13 rounds on 100 and on 10,000 cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cluster_model import Costs, run_model
+from rich.console import Console
+
+import armature as am
+from armature.experiments.cluster import places_of, play_on_ray
+from armature.experiments.experiment import Experiment
+from armature.experiments.run import run_experiment
+from armature.simulation.blocks import MOST_SECONDS
+from armature.simulation.ray_engine import cluster
+
+MEANS = [0.1 * k for k in range(1, 11)]
+INSTANCE = am.Instance(am.Unconstrained(10), MEANS, am.Bernoulli())
+QUIET = Console(quiet=True)
+HORIZON = 1_000_000
+
+
+def experiment(horizon: int, repetitions: int, seed: int = 0) -> Experiment:
+    """UCB and KL-UCB on ten arms."""
+    policies = (am.UCB(), am.KLUCB())
+    return Experiment("scale", INSTANCE, policies, horizon, repetitions, seed, {})
+
+
+def on_threads(what: Experiment, workers: int) -> float:
+    """Seconds for an experiment into a folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        run_experiment(what, Path(folder), workers, QUIET, quiet=True, picture=False)
+        return time.perf_counter() - start
+
+
+def on_ray(what: Experiment) -> tuple[float, int]:
+    """Seconds for the same by the cluster that this program is connected to; how many blocks."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        start = time.perf_counter()
+        places = places_of([(what, folder)], QUIET)
+        play_on_ray(places, folder, None, None, QUIET, quiet=True)
+        run_experiment(what, folder, 1, QUIET, quiet=True, picture=False)
+        took = time.perf_counter() - start
+        return took, len(list((folder / "parts").glob("*.part")))
+
+
+def throughput(workers: int, seconds: float) -> float:
+    """Rounds per second and core on threads, after a table of both engines."""
+    on_threads(experiment(1000, 2), workers)
+    on_ray(experiment(1000, 4 * workers))  # processes are started, kernels loaded
+    pilot = experiment(HORIZON, 2 * workers, seed=1)
+    each = on_threads(pilot, workers) / (2 * workers)
+    what = experiment(HORIZON, max(2, round(seconds / each)), seed=2)
+    rounds = 2 * HORIZON * what.repetitions
+    threads = on_threads(what, workers)
+    ray, blocks = on_ray(what)
+    print(f"{workers} cores, {rounds:.3g} rounds, {blocks} blocks")
+    print(f"  threads  {rounds / threads:12,.0f} rounds/s  {threads:6.1f} s")
+    print(
+        f"  Ray      {rounds / ray:12,.0f} rounds/s  {ray:6.1f} s  {threads / ray:.3f} of threads"
+    )
+    return rounds / threads / workers
+
+
+def cost_of_a_block(workers: int, blocks: int = 1000) -> float:
+    """Seconds for each of many blocks in which almost nothing is played, each of another job."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pairs = [
+            (Experiment("", INSTANCE, (am.UCB(),), 10, 1, seed, {}), folder / str(seed))
+            for seed in range(blocks)
+        ]
+        places = places_of(pairs, QUIET)
+        start = time.perf_counter()
+        play_on_ray(places, folder, None, None, QUIET, quiet=True)
+        each = (time.perf_counter() - start) / blocks
+    print(f"a block of nothing: {1e3 * each:.2f} ms, on {workers} cores")
+    return each
+
+
+MEMORY = """
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from scale import QUIET, experiment, places_of, play_on_ray, cluster
+horizon, repetitions, folder = int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
+with cluster(None, 1) as ray:
+    places = places_of([(experiment(horizon, repetitions), folder)], QUIET)
+    play_on_ray(places, folder, None, None, QUIET, quiet=True)
+    peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(peak(), ray.get(ray.remote(num_cpus=1)(peak).remote()))
+"""
+
+
+def memory() -> None:
+    """Peaks of the program that asks and of its one worker."""
+    print("memory (MB): horizon, repetitions, the program that asks, a worker")
+    for horizon, repetitions in ((100_000, 100), (1_000_000, 100), (100_000, 1000)):
+        with tempfile.TemporaryDirectory() as folder:
+            here = str(Path(__file__).parent)
+            words = [here, str(horizon), str(repetitions), folder]
+            said = subprocess.run(
+                [sys.executable, "-c", MEMORY, *words], capture_output=True, text=True, check=True
+            ).stdout.split()
+        print(f"  {horizon:>9,}  {repetitions:>5,}  {said[0]:>5}  {said[1]:>5}")
+
+
+def future(speed: float, hand_over: float, start: float) -> None:
+    """What the model says."""
+    costs = Costs(speed, hand_over, start, spread=0.1, collect=0.005)
+    print(f"\na model with {costs}")
+    print("10^13 rounds: 1,000 points, 10 policies, 1,000 repetitions of 10^6 rounds")
+    for cores in (100, 10_000):
+        found = run_model(costs, jobs=10_000, repetitions=1000, horizon=HORIZON, cores=cores)
+        print(
+            f"  {cores:>6,} cores: {found.seconds:>10,.0f} s, {found.blocks:,} blocks, efficiency "
+            f"{found.efficiency:.3f}; lost: start {found.starting:.3f}, handing over "
+            f"{found.waiting:.3f}, last blocks {found.ending:.3f}, collecting "
+            f"{found.collecting:.3f}; the limit: {found.limit}"
+        )
+
+
+def main() -> None:
+    """All of it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=2 * MOST_SECONDS, help="of each engine")
+    options = parser.parse_args()
+    workers = os.cpu_count() or 1
+    start = time.perf_counter()
+    with cluster(None, workers):
+        started = time.perf_counter() - start
+        speed = throughput(workers, options.seconds)
+        hand_over = cost_of_a_block(workers)
+    print(f"the cluster was started in {started:.1f} s")
+    memory()
+    future(speed, hand_over, started)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""`simulate` on a cluster, without any folder: what workers find is sent back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from armature.errors import BlocksFailedError
+from armature.instance import Instance
+from armature.policies import Policy
+from armature.simulation.blocks import Block, Job
+from armature.simulation.parts import unpack
+from armature.simulation.ray_engine import Failure, RayEngine, cluster
+from armature.simulation.results import PolicyRuns
+from armature.simulation.versions import run_key
+from armature.simulation.waiting import WaitingBlocks
+
+
+def fill_on_ray(
+    instance: Instance,
+    policies: Sequence[Policy],
+    horizon: int,
+    seed: int,
+    runs: dict[str, PolicyRuns],
+    workers: int | None,
+    address: str | None,
+    progress: Callable[[str, int, int], None] | None,
+) -> None:
+    """Play all repetitions for which there is room in `runs`."""
+    jobs = [Job(instance, p, horizon, seed, run_key(instance, p, horizon, seed)) for p in policies]
+
+    def keep(block: Block, content: bytes) -> None:
+        part = unpack(block.name, content)
+        assert part is not None, "what a worker sends is whole"
+        for name, values in part[2].items():
+            getattr(runs[block.job.policy.name], name)[block.first : block.past] = values
+
+    def finished(block: Block, seconds: float) -> None:
+        each = seconds / (block.past - block.first)
+        runs[block.job.policy.name].seconds[block.first : block.past] = each
+        if progress is not None:
+            progress(block.job.policy.name, block.past - 1, block.rounds)
+
+    waiting = WaitingBlocks((job, [(0, len(runs[job.policy.name].regret))]) for job in jobs)
+    with cluster(address, workers) as ray:
+        failures = RayEngine(ray, None, keep, finished).run(waiting)
+    if failures:
+        raise BlocksFailedError(failed(failures))
+
+
+def failed(failures: Sequence[Failure], most: int = 10) -> str:
+    """Which blocks failed, and why."""
+    lines = [f"{failure.block}: {failure.reason}" for failure in failures[:most]]
+    more = len(failures) - len(lines)
+    if more:
+        lines.append(f"and {more} more")
+    count = "1 block failed" if len(failures) == 1 else f"{len(failures)} blocks failed"
+    return "\n".join([f"{count}; all others are finished.", *lines])
