@@ -16,7 +16,7 @@ from armature.errors import ArmatureError
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.mixtures import SCALES, log_sum, log_weight
-from armature.limits import LARGEST, SMALLEST, checked_scales
+from armature.limits import LARGEST, SMALLEST, checked_scales, largest_of
 from armature.streams import Source, Stream, next_unit, normal_quantile
 
 # Used in place where `FamilyRecord.gaussian` says so; the formulas by address are the same.
@@ -210,12 +210,8 @@ class Gaussian(Family):
         """The variance; 1 where it is not known, until there is an estimate."""
         if self.sigma is None:
             return 1.0
-        largest = self._largest
+        largest = largest_of(self.sigma)
         return largest * largest
-
-    @property
-    def _largest(self) -> float:
-        return float(np.max(np.asarray(self.sigma, dtype=np.float64)))
 
     @property
     def sub_gaussian_variance(self) -> float:
@@ -243,4 +239,4 @@ class Gaussian(Family):
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None
     ) -> npt.ArrayLike:
         self.check_known()
-        return rng.normal(mean, self._largest, size)
+        return rng.normal(mean, math.sqrt(self.parameter), size)
