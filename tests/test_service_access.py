@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -239,6 +240,53 @@ def test_bodies_that_are_too_large(http: httpx.Client, storage: str) -> None:
 
 
 NAMES = ["", " ", "a/b", "a\\b", ".", "..", "...", " a", "a ", "a\x00", "a\n", "\ud800", "n" * 101]
+
+
+ALIKE = [
+    ("experiments/prices/decisions", b"{}", {}),
+    ("experiments/prices/decisions", b'{"n": 3}', {}),
+    ("experiments/prices/decisions", b'{"n": 0}', {}),
+    ("experiments/prices/decisions", b'{"n": NaN}', {}),
+    ("experiments/prices/decisions", b"\xff", {}),
+    ("experiments/prices/decisions", b"{", {}),
+    ("experiments/prices/decisions", b"", {}),
+    ("experiments/prices/decisions", b"{}", {"Content-Type": "text/plain"}),
+    ("experiments/prices/decisions", b"{}", {"Host": "elsewhere"}),
+    ("experiments/prices/decisions", b"{}", {"Origin": "http://elsewhere"}),
+    ("experiments/nobody/decisions", b"{}", {}),
+    ("experiments/%00/decisions", b"{}", {}),
+    ("experiments/paused/decisions", b"{}", {}),
+    ("decisions/1-2-00000000/reward", b'{"value": 1}', {}),
+    ("decisions/nothing/reward", b'{"value": 1}', {}),
+    ("decisions/ID/reward", b'{"value": 0.5}', {}),
+    ("decisions/ID/reward", b'{"value": "1"}', {}),
+    ("decisions/ID/reward", b'{"value": 1}', {}),
+]
+
+
+def test_the_shortcut_answers_as_the_framework_does(http: httpx.Client) -> None:
+    """A body of unknown length takes the long way: but for ids and arms, the same is answered."""
+    http.post("/v1/experiments", json={"name": "paused", "spec": PRICES})
+    http.patch("/v1/experiments/paused", json={"status": "paused"})
+    codes = set()
+    for path, body, headers in ALIKE:
+        found = []
+        for content in (body, iter([body])):
+            made = http.post("/v1/experiments/prices/decisions", json={}).json()["decisions"]
+            answer = http.post(
+                "/v1/" + path.replace("ID", made[0]["id"]),
+                content=content,
+                headers={"Content-Type": "application/json"} | headers,
+            )
+            text = re.sub(r'"id":"[^"]*","arm":[0-9]+', "", answer.text)
+            kept = {k: v for k, v in answer.headers.items() if k not in ("date", "content-length")}
+            found.append((answer.status_code, text, kept))
+        assert found[0] == found[1], (path, body, headers)
+        codes.add((path.startswith("d"), found[0][0]))
+    counted = http.get("/metrics").text
+    for reward, code in codes:
+        endpoint = "/v1/decisions/{id}/reward" if reward else "/v1/experiments/{name}/decisions"
+        assert f'armature_requests_total{{code="{code}",endpoint="{endpoint}"}}' in counted
 
 
 def test_names(http: httpx.Client, storage: str) -> None:
