@@ -249,9 +249,8 @@ def _write(connection: Connection, works: Sequence[Work]) -> None:
 
 
 def _advance(work: Work) -> Row:
-    defaults = work.counts[Kind.expired] if work.spec.default is not None else 0
-    told = work.counts[Kind.told] + defaults
-    return work.engine.seq, work.status, len(work.new_decisions), told, work.experiment_id
+    made = len(work.new_decisions)
+    return work.engine.seq, work.status, made, work.learned, work.experiment_id
 
 
 def _fail(jobs: Sequence[Job], error: Exception) -> None:
