@@ -12,9 +12,13 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.picture import charts, picture_of
+from armature.picture import picture_of
+from armature.picture.arms_chart import arms_chart
+from armature.picture.gauge_chart import gauge_chart
+from armature.picture.pulls_chart import pulls_chart
 from armature.picture.records import Past, gain_of, traffic_of
 from armature.picture.svg import Scale, number, tag, ticks
+from armature.picture.time_charts import gain_chart, traffic_chart
 
 
 def told(structure: am.Structure, means: list[float], n: int = 40, **options: object) -> am.Bandit:
@@ -28,13 +32,13 @@ def told(structure: am.Structure, means: list[float], n: int = 40, **options: ob
 def drawn(bandit: am.Bandit, past: Past | None = None) -> list[ET.Element]:
     """All pictures of a bandit, read as XML."""
     shown = picture_of(bandit.explain(), bandit.structure, goal=bandit.goal, past=past)
-    pictures = [charts.arms_chart(shown), charts.pulls_chart(shown.arms, shown.target)]
+    pictures = [arms_chart(shown), pulls_chart(shown.arms, shown.target)]
     if shown.gain:
-        pictures.append(charts.gain_chart(shown.gain))
+        pictures.append(gain_chart(shown.gain))
     if shown.gauge:
-        pictures.append(charts.gauge_chart(shown.gauge))
+        pictures.append(gauge_chart(shown.gauge))
     if shown.traffic:
-        pictures.append(charts.traffic_chart(shown.traffic))
+        pictures.append(traffic_chart(shown.traffic))
     return [ET.fromstring(text) for text in pictures]
 
 

@@ -8,8 +8,11 @@ from importlib import resources
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from armature.picture import charts
+from armature.picture.arms_chart import arms_chart, small_chart
+from armature.picture.gauge_chart import gauge_chart
+from armature.picture.pulls_chart import pulls_chart
 from armature.picture.svg import aligned, number, short, tag
+from armature.picture.time_charts import gain_chart, traffic_chart
 
 
 def environment(package: str = "armature.picture") -> Environment:
@@ -25,12 +28,12 @@ def environment(package: str = "armature.picture") -> Environment:
     found.filters |= {"number": number, "short": short, "count": count, "moment": moment}
     found.globals |= {
         "aligned": aligned,
-        "arms_chart": charts.arms_chart,
-        "small_chart": charts.small_chart,
-        "pulls_chart": charts.pulls_chart,
-        "traffic_chart": charts.traffic_chart,
-        "gain_chart": charts.gain_chart,
-        "gauge_chart": charts.gauge_chart,
+        "arms_chart": arms_chart,
+        "small_chart": small_chart,
+        "pulls_chart": pulls_chart,
+        "traffic_chart": traffic_chart,
+        "gain_chart": gain_chart,
+        "gauge_chart": gauge_chart,
     }
     return found
 
