@@ -1,4 +1,4 @@
-"""How far the data are from the structure, on one line."""
+"""Numbers on a line: how far the data are from the structure, how near a verdict is."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from markupsafe import Markup
 from armature.picture.axes import words_at
 from armature.picture.records import Gauge
 from armature.picture.svg import number, percent, picture, tag
+from armature.verdict import Verdict
 
 
 def gauge_chart(gauge: Gauge) -> Markup:
@@ -33,5 +34,23 @@ def gauge_chart(gauge: Gauge) -> Markup:
     label = (
         f"The data are {number(gauge.misfit, 3)} from the structure; chance explains "
         f"{number(gauge.chance, 3)}, and it is refuted at {number(gauge.refuted_at, 3)}."
+    )
+    return picture(height, label, *parts, kind="chart gauge")
+
+
+def verdict_chart(verdict: Verdict) -> Markup:
+    """One line: the evidence that the leader is the best arm, up to what is enough."""
+    height, y, thick = 26.0, 7.0, 12.0
+    filled = 100.0 * min(verdict.statistic / verdict.threshold, 1.0)
+    kind = "sure" if verdict.sure else "unsure"
+    bar: dict[str, object] = {"y": y, "height": thick, "rx": 6}
+    parts = [
+        tag("rect", class_="groove", x=0, width="100%", **bar),
+        tag("rect", class_=f"level {kind}", x=0, width=percent(max(filled, 0.4)), **bar),
+        tag("line", class_="limit", x1="100%", x2="100%", y1=1.0, y2=25.0),
+    ]
+    label = (
+        f"The evidence that {verdict.arm} is the best arm is {number(verdict.statistic, 3)}; "
+        f"above {number(verdict.threshold, 3)} it is sure."
     )
     return picture(height, label, *parts, kind="chart gauge")

@@ -9,10 +9,11 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from armature.picture.arms_chart import arms_chart, small_chart
-from armature.picture.gauge_chart import gauge_chart
+from armature.picture.gauge_chart import gauge_chart, verdict_chart
 from armature.picture.pulls_chart import pulls_chart
 from armature.picture.svg import aligned, number, short, tag
 from armature.picture.time_charts import gain_chart, traffic_chart
+from armature.picture.wording import readable, share, verdict_words
 
 
 def environment(package: str = "armature.picture") -> Environment:
@@ -26,6 +27,7 @@ def environment(package: str = "armature.picture") -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {"number": number, "short": short, "count": count, "moment": moment}
+    found.filters |= {"readable": readable, "share": share}
     found.globals |= {
         "aligned": aligned,
         "arms_chart": arms_chart,
@@ -34,6 +36,8 @@ def environment(package: str = "armature.picture") -> Environment:
         "traffic_chart": traffic_chart,
         "gain_chart": gain_chart,
         "gauge_chart": gauge_chart,
+        "verdict_chart": verdict_chart,
+        "verdict_words": verdict_words,
     }
     return found
 

@@ -8,6 +8,7 @@ from markupsafe import Markup
 from armature.picture.axes import LOW_HEIGHT, across, grid, grid_values
 from armature.picture.records import Gain, Traffic
 from armature.picture.svg import Scale, number, path_of, picture, stretched, tag, tick_texts
+from armature.picture.wording import share
 
 
 def traffic_chart(traffic: Traffic) -> Markup:
@@ -22,7 +23,7 @@ def traffic_chart(traffic: Traffic) -> Markup:
         upper = [scale(y) for y in np.repeat(heights[s + 1], 2)]
         lower = [scale(y) for y in np.repeat(heights[s], 2)]
         points = [*zip(edges, upper, strict=True), *zip(edges[::-1], lower[::-1], strict=True)]
-        words = f"{traffic.names[s]}: {traffic.recent[s]:.0%} of late"
+        words = f"{traffic.names[s]}: {share(traffic.recent[s])} of late"
         areas.append(
             tag("path", tag("title", words), class_=f"area {kind}", d=path_of(points, closed=True))
         )
@@ -33,7 +34,7 @@ def traffic_chart(traffic: Traffic) -> Markup:
         across(total, "decisions", LOW_HEIGHT),
     ]
     final = ", ".join(
-        f"{name} {share:.0%}" for name, share in zip(traffic.names, traffic.recent, strict=True)
+        f"{name} {share(part)}" for name, part in zip(traffic.names, traffic.recent, strict=True)
     )
     return picture(LOW_HEIGHT, f"Share of traffic, most recently: {final}.", *parts)
 

@@ -1,7 +1,7 @@
 """What the page shows, worked out once for everybody who looks.
 
-A picture is kept for as long as nothing happens. The lower bound, which may take long, is worked
-out beside it: a page waits for it for a moment, and else shows the one before.
+A picture is kept for as long as nothing happens. The lower bound and the verdict, which may take
+long, are worked out beside it: a page waits for them for a moment, and else shows those before.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,7 @@ from armature.service.backend import Backend
 from armature.service.engine import Engine
 from armature.service.schema import Kind
 from armature.service.timeline import Timeline
+from armature.verdict import Verdict
 
 FRESH = 1.0  # seconds for which a picture is not looked at again
 GROWTH = 1.02  # the bound is worked out again when there are so many times the rewards
@@ -63,17 +65,19 @@ class View:
     floor: float
     stream: Stream
     bound_words: str | None  # why there is no bound
+    verdict: Verdict | None  # whether the leader is surely the best arm, if that is known
     delta: float  # of the evidence: how probably a true structure is ever refuted
 
 
 @dataclass
 class _Bound:
-    """The newest bound of an experiment."""
+    """The newest bound of an experiment, and the verdict on its leader."""
 
     rounds: int = 0
     leader: Any = None
     value: LowerBound | None = None
     words: str | None = None
+    verdict: Verdict | None = None
 
 
 @dataclass
@@ -154,7 +158,7 @@ class Viewer:
         due = rounds > GROWTH * old.rounds or belief.leader != old.leader
         if due and not busy:
             kept.bounding = asyncio.create_task(self._work_out(engine, belief, kept))
-        if kept.bounding is not None and old.value is None:
+        if kept.bounding is not None and old.value is None and old.verdict is None:
             await asyncio.wait([kept.bounding], timeout=PATIENCE)
 
     async def _work_out(self, engine: Engine, belief: Explanation, kept: _Kept) -> None:
@@ -165,11 +169,13 @@ class Viewer:
 def _bound_of(engine: Engine, belief: Explanation) -> _Bound:
     bound = _Bound(int(belief.pulls.sum()), belief.leader)
     bandit = engine.bandit
-    if bandit.goal == "min":
-        bound.words = "The lower bound is about rewards, and these are costs."
-        return bound
     if not np.any(belief.pulls):
         bound.words = "The lower bound depends on the means: there are no rewards yet."
+        return bound
+    with suppress(ArmatureError):
+        bound.verdict = belief.verdict
+    if bandit.goal == "min":
+        bound.words = "The lower bound is about rewards, and these are costs."
         return bound
     try:
         bound.value = lower_bound(Instance(bandit.structure, belief.projected, bandit.family))
@@ -182,7 +188,8 @@ def view_of(row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicat
     """All of it together."""
     bandit, timeline, bound = engine.bandit, kept.timeline, kept.bound
     numbers = [engine.numbers[label] for label in belief.arms]
-    value = bound.value if bound.leader == belief.leader else None
+    same = bound.leader == belief.leader
+    value = bound.value if same else None
     if value is not None and value.pulls.size != len(numbers):  # an arm has come or gone
         value = None
     shown = picture_of(
@@ -213,5 +220,6 @@ def view_of(row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicat
         floor=engine.floor,
         stream=stream,
         bound_words=words,
+        verdict=bound.verdict if same else None,
         delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
     )
