@@ -160,6 +160,12 @@ class CompiledPolicy(Policy):
     choose: ClassVar[Kernel[..., int]]
     update: ClassVar[Kernel[..., None] | None] = None
 
+    def kernels(
+        self, structure: Structure, family: Family
+    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
+        """`choose` and `update` as they are used with these: others, maybe, where arms are many."""
+        return self.choose, self.update
+
 
 @dataclasses.dataclass(frozen=True)
 class PythonPolicy(Policy):

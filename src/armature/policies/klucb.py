@@ -6,11 +6,28 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from armature._compile import kernel
+from armature._compile import Kernel, kernel
+from armature.arrays import Floats
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, of_arm, upper
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
+from armature.policies._search import (
+    COUNT,
+    LOOKS,
+    MANY,
+    REACH,
+    ROUNDING,
+    SPAN,
+    Search,
+    adapt,
+    is_faithful,
+    is_spent,
+    make_search,
+    note_change,
+    settle,
+)
+from armature.policies._tournament import build, make_tournament, next_at_least, set_value, top
 from armature.policies.records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
@@ -54,6 +71,85 @@ def choose(state: KLUCBState, model: Model, history: History, stream: Stream) ->
     return best
 
 
+class ManyState(NamedTuple):
+    """An option; for many arms, a search that has the bounds at a later round's level."""
+
+    c: float
+    means: Floats  # a tournament
+    search: Search
+
+
+@kernel
+def bound_at(family: FamilyRecord, history: History, k: int, reach: float) -> float:
+    """An arm's upper confidence bound at a level, and a little more."""
+    mean = history.means[k]
+    bound = upper(of_arm(family, k), mean, reach / history.pulls[k])
+    return bound + ROUNDING * (abs(bound) + abs(mean))
+
+
+@kernel
+def make_bounds(state: ManyState, family: FamilyRecord, history: History, level: float) -> None:
+    """Make all bounds, at the level that there will be so many rounds ahead."""
+    search = state.search
+    reach = max(level, kl_level(history.clock[0] + 1.0 + search.term[SPAN], state.c))
+    search.term[REACH] = reach
+    half = search.bounds.size // 2
+    for k in range(history.pulls.size):
+        state.means[half + k] = history.means[k]
+        search.bounds[half + k] = bound_at(family, history, k, reach)
+    build(state.means)
+    build(search.bounds)
+
+
+@kernel
+def prepare(state: ManyState, family: FamilyRecord, history: History, level: float) -> None:
+    """Make the bounds right: of the arms that have changed, if they hold else."""
+    search = state.search
+    K = history.pulls.size
+    if not is_faithful(search, history) or family.estimated:
+        make_bounds(state, family, history, level)
+    elif level > search.term[REACH] or is_spent(search, K):
+        adapt(search, K)
+        make_bounds(state, family, history, level)
+    else:
+        for i in range(search.notes[COUNT]):
+            k = search.changed[i]
+            set_value(state.means, k, history.means[k])
+            set_value(search.bounds, k, bound_at(family, history, k, search.term[REACH]))
+    settle(search, history)
+
+
+@kernel
+def choose_of_many(state: ManyState, model: Model, history: History, stream: Stream) -> int:
+    """The same arm as from a look at all of them."""
+    N = history.pulls
+    mu = history.means
+    level = kl_level(history.clock[0] + 1.0, state.c)
+    prepare(state, model.family, history, level)
+    tree = state.search.bounds
+    guess = top(tree)
+    attained = upper(of_arm(model.family, guess), mu[guess], level / N[guess])
+    best = top(state.means)
+    highest = upper(of_arm(model.family, best), mu[best], level / N[best])
+    k = next_at_least(tree, 0, attained)
+    while k >= 0:
+        own = of_arm(model.family, k)
+        if k != best and beats(own, mu[k], N[k], level, highest):
+            bound = upper(own, mu[k], level / N[k])
+            if bound > highest:
+                highest = bound
+                best = k
+        state.search.term[LOOKS] += 1.0
+        k = next_at_least(tree, k + 1, attained)
+    return best
+
+
+@kernel
+def note_reward(state: ManyState, model: Model, history: History, arm: int, reward: float) -> None:
+    """Note which arm has changed."""
+    note_change(state.search, history, arm)
+
+
 @dataclass(frozen=True)
 class KLUCB(CompiledPolicy):
     """The arm with the highest q such that N d(mean, q) <= ln t + c ln ln t: no structure is used.
@@ -70,7 +166,8 @@ class KLUCB(CompiledPolicy):
     Guarantee
     ---------
     With c = 3, asymptotically optimal without structure, with a bound at every horizon (the
-    authors' theorems, for bounded rewards and one-parameter exponential families). O(K) a round.
+    authors' theorems, for bounded rewards and one-parameter exponential families). O(K) a round;
+    with many arms it looks at few of them (`docs/scale.md`).
 
     >>> import armature as am
     >>> bandit = am.Bandit(am.KLUCB(), am.Unconstrained(2), am.Bernoulli())
@@ -88,10 +185,20 @@ class KLUCB(CompiledPolicy):
     c: float = 0.0
 
     ignores_numbering: ClassVar[bool] = True
+    reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def __post_init__(self) -> None:
         check_number(self, "c")
 
-    def init(self, structure: Structure, family: Family) -> KLUCBState:
+    def kernels(
+        self, structure: Structure, family: Family
+    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
+        many = structure.n_arms >= MANY
+        return (choose_of_many, note_reward) if many else (self.choose, self.update)
+
+    def init(self, structure: Structure, family: Family) -> KLUCBState | ManyState:
+        K = structure.n_arms
+        if K >= MANY:
+            return ManyState(self.c, make_tournament(K), make_search(K, math.sqrt(K)))
         return KLUCBState(self.c)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armature._compile import before_compiling, kernel
+from armature._compile import Kernel, before_compiling, kernel
 from armature._pointers import address_of, function_at, is_compiling, make_caller
 from armature.arrays import Floats, Ints
 from armature.decisions import no_such_arm
@@ -255,7 +255,7 @@ class Run:
         self._packed = model, state  # what the words point to
         words = pack(model, state)
         self._arguments: tuple[Any, ...] = (
-            *policy_addresses(policy, model, state, history, stream),
+            *policy_addresses(*policy.kernels(structure, family), model, state, history, stream),
             policy.starts_with_each_arm,
             words,
             history,
@@ -278,19 +278,24 @@ class Run:
 
 
 def policy_addresses(
-    policy: CompiledPolicy, model: Model, state: Any, history: History, stream: Stream
+    choose: Kernel[..., int],
+    update: Kernel[..., None] | None,
+    model: Model,
+    state: Any,
+    history: History,
+    stream: Stream,
 ) -> tuple[int, int]:
-    """Where `choose` and `update` are, compiled for these types; 0 where there is no update."""
+    """Where a policy's kernels are, compiled for these types; 0 where there is no update."""
     if not is_compiling():
-        nothing = 0 if policy.update is None else address_of(packed_update(policy.update, 0), None)
-        return address_of(packed_choose(policy.choose, 0), None), nothing
+        nothing = 0 if update is None else address_of(packed_update(update, 0), None)
+        return address_of(packed_choose(choose, 0), None), nothing
     from numba import _dispatcher
 
     # what dispatchers know types by: ten times faster than naming the types in each repetition
     arguments = (model, state, history, stream)
-    key = (policy.choose, policy.update, _dispatcher.compute_fingerprint(arguments))
+    key = (choose, update, _dispatcher.compute_fingerprint(arguments))
     if key not in _ADDRESSES:
-        _ADDRESSES[key] = _compile_addresses(policy, *arguments)
+        _ADDRESSES[key] = _compile_addresses(choose, update, *arguments)
     return _ADDRESSES[key]
 
 
@@ -298,7 +303,12 @@ _ADDRESSES: dict[tuple[Any, Any, bytes], tuple[int, int]] = {}
 
 
 def _compile_addresses(
-    policy: CompiledPolicy, model: Model, state: Any, history: History, stream: Stream
+    choose: Kernel[..., int],
+    update: Kernel[..., None] | None,
+    model: Model,
+    state: Any,
+    history: History,
+    stream: Stream,
 ) -> tuple[int, int]:
     import numba as _numba
 
@@ -307,10 +317,8 @@ def _compile_addresses(
     both = types.Tuple((numba.typeof(model), numba.typeof(state)))
     history_type, stream_type = numba.typeof(history), numba.typeof(stream)
     words = types.int64[::1]
-    choose = address_of(
-        packed_choose(policy.choose, both), types.int64(words, history_type, stream_type)
-    )
-    if policy.update is None:
-        return choose, 0
+    chooser = address_of(packed_choose(choose, both), types.int64(words, history_type, stream_type))
+    if update is None:
+        return chooser, 0
     signature = types.void(words, history_type, types.int64, types.float64)
-    return choose, address_of(packed_update(policy.update, both), signature)
+    return chooser, address_of(packed_update(update, both), signature)
