@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.policies import imed, klucb, ucb
-from armature.policies._search import MANY
+from armature.policies import challenger, imed, klucb, ucb
 from armature.policies._tournament import (
     build,
     make_tournament,
@@ -36,37 +35,64 @@ def test_the_tournament(n: int) -> None:
         assert next_at_least(tree, first, level) == (found[0] if found else -1)
 
 
+MODULES: dict[type, Any] = {
+    am.UCB: ucb,
+    am.KLUCB: klucb,
+    am.IMED: imed,
+    am.Challenger: challenger,
+}
+FEW = 12
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in MODULES.values():
+        monkeypatch.setattr(module, "MANY", FEW)
+
+
 def looking_at_all(policy: am.Policy) -> am.Policy:
     """The same policy as it is for few arms."""
-    modules: dict[type, Any] = {am.UCB: ucb, am.KLUCB: klucb, am.IMED: imed}
     base: Any = type(policy)
-    scan = modules[base].choose
+    module = MODULES[base]
 
     class Scanning(base):  # type: ignore[misc]
         def kernels(self, structure: Any, family: Any) -> Any:
-            return scan, None
+            return module.choose, None
 
         def init(self, structure: Any, family: Any) -> Any:
+            K = structure.n_arms
             if base is am.UCB:
-                K = structure.n_arms
                 return ucb.UCBState(self.width, np.zeros(K), np.zeros(K))
+            if base is am.Challenger:
+                return self._plain_state(structure)
             return imed.IMEDState(0.0) if base is am.IMED else klucb.KLUCBState(self.c)
 
     options = {field.name: getattr(policy, field.name) for field in dataclasses.fields(policy)}
     return Scanning(**options)
 
 
-POLICIES = [am.UCB(), am.UCB(width=0.3), am.KLUCB(), am.KLUCB(c=3.0), am.IMED()]
+POLICIES = [am.UCB(), am.UCB(width=0.3), am.KLUCB(), am.KLUCB(c=3.0), am.IMED(), am.Challenger()]
 FAMILIES = [am.Gaussian(), am.Bernoulli(), am.Poisson()]
 
 
-def live(
-    one: am.Policy, other: am.Policy, family: am.Family, K: int, rounds: int, seed: int
-) -> None:
+def structures(K: int) -> list[am.Structure]:
+    features = np.random.default_rng(K).normal(size=(K, 3))
+    return [
+        am.Unconstrained(K),
+        am.Unimodal(K),
+        am.Categorised([k % 3 for k in range(K)]),
+        am.Sparse(K, 2, 0.4),
+        am.Linear(features),
+    ]
+
+
+def live(policy: am.Policy, structure: am.Structure, family: am.Family, rounds: int) -> None:
     """Rewards come late and in any order, some never, some unasked; some arms are excluded."""
-    rng = np.random.default_rng(seed)
+    K = structure.n_arms
+    rng = np.random.default_rng(K)
     means = rng.uniform(0.2, 0.8, K)
-    bandits = [am.Bandit(p, am.Unconstrained(K), family, seed=0) for p in (one, other)]
+    both = policy, looking_at_all(policy)
+    bandits = [am.Bandit(one, structure, family, seed=0) for one in both]
     waiting: list[int] = []
 
     def tell(arm: int) -> None:
@@ -74,8 +100,6 @@ def live(
         for bandit in bandits:
             bandit.tell(arm, reward)
 
-    for arm in range(K):
-        tell(arm)
     for n in range(rounds):
         late = n % 40 >= 25  # now and then some rewards are outstanding
         exclude = rng.choice(K, 3, replace=False).tolist() if n % 7 == 0 else []
@@ -97,24 +121,16 @@ def live(
             bandits[0] = am.Bandit.from_json(bandits[0].to_json())
 
 
+@pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 def test_decisions_with_rewards_that_come_late(policy: am.Policy, family: am.Family) -> None:
-    if policy.supports(am.Unconstrained(2), family):
-        live(policy, looking_at_all(policy), family, MANY, 150, seed=1)
+    if policy.supports(am.Unconstrained(FEW), family):
+        live(policy, am.Unconstrained(FEW), family, 400)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=str)
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_runs(policy: am.Policy, family: am.Family) -> None:
-    """Long enough that bounds are made anew many times, for either reason."""
-    if not policy.supports(am.Unconstrained(2), family):
-        return
-    means = np.random.default_rng(0).uniform(0.3, 0.7, 2 * MANY)
-    instance = am.Instance(am.Unconstrained(2 * MANY), means, family)
-    runs = [
-        am.simulate(instance, [p], horizon=20 * MANY, repetitions=2, seed=3)
-        for p in (policy, looking_at_all(policy))
-    ]
-    a, b = (run.pulls(run.names[0]) for run in runs)
-    assert np.array_equal(a, b)
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("structure", structures(FEW)[1:], ids=lambda s: type(s).__name__)
+def test_challenger_on_structures_with_rewards_that_come_late(structure: am.Structure) -> None:
+    for family in FAMILIES[: 1 if isinstance(structure, am.Linear) else 2]:
+        live(am.Challenger(), structure, family, 400)

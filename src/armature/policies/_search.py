@@ -28,7 +28,7 @@ from armature.policies.records import History
 
 MANY = 200  # arms from which on this is faster than a look at all of them
 FEW = 16  # arms that may change between two choices without all bounds being made anew
-ROUNDING = 1e-7  # by which a bound may be short, relative to what it is computed from
+ROUNDING = 1e-6  # by which a bound may be short, relative to what it is computed from
 SPENT = 0.25  # of all arms: how many looks cost as much as making the bounds
 
 COUNT, NOTED, FAITHFUL = range(3)  # of `Search.notes`

@@ -71,7 +71,7 @@ class ManyState(NamedTuple):
 def index_of(family: FamilyRecord, history: History, k: int, top_mean: float) -> float:
     """N d(mean, best mean) + ln N."""
     N = history.pulls[k]
-    return N * divergence(of_arm(family, k), history.means[k], top_mean) + math.log(N)
+    return float(N * divergence(of_arm(family, k), history.means[k], top_mean) + math.log(N))
 
 
 @kernel

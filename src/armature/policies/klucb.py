@@ -84,7 +84,7 @@ def bound_at(family: FamilyRecord, history: History, k: int, reach: float) -> fl
     """An arm's upper confidence bound at a level, and a little more."""
     mean = history.means[k]
     bound = upper(of_arm(family, k), mean, reach / history.pulls[k])
-    return bound + ROUNDING * (abs(bound) + abs(mean))
+    return float(bound + ROUNDING * (abs(bound) + abs(mean)))
 
 
 @kernel

@@ -19,6 +19,7 @@ from armature.instance import Instance
 from armature.policies import CompiledPolicy, History
 from armature.policies.records import make_history
 from armature.simulation.packing import pack, packed_choose, packed_update
+from armature.simulation.results_file import MOST_TRACED
 from armature.simulation.rewards import BLOCK, Rewards, draw_block, make_rewards
 from armature.streams import DECISIONS, Stream, make_stream
 from armature.structures.model import Model, make_model, with_estimate
@@ -29,10 +30,15 @@ class Record(NamedTuple):
 
     checkpoints: Ints
     regret: Floats  # (C,)
-    pulls: Floats  # (C, K)
+    pulls: Floats  # (C, K); with many arms (1, K), at the end
     explored: Floats  # (C,)
     progress: Ints  # [how many checkpoints were reached]
     total: Floats  # [the regret so far]
+
+
+def checkpoints_of_pulls(checkpoints: int, n_arms: int) -> int:
+    """At how many of the checkpoints pulls are kept: at all, or at the last one."""
+    return checkpoints if n_arms <= MOST_TRACED else min(checkpoints, 1)
 
 
 def make_record(checkpoints: Ints, n_arms: int) -> Record:
@@ -41,7 +47,7 @@ def make_record(checkpoints: Ints, n_arms: int) -> Record:
     return Record(
         checkpoints,
         np.zeros(C),
-        np.zeros((C, n_arms)),
+        np.zeros((checkpoints_of_pulls(C, n_arms), n_arms)),
         np.zeros(C),
         np.zeros(1, dtype=np.int64),
         np.zeros(1),
@@ -107,8 +113,9 @@ def note(history: History, record: Record) -> None:
     at = record.progress[0]
     record.regret[at] = record.total[0]
     record.explored[at] = history.clock[1]
+    row = min(at, record.pulls.shape[0] - 1)
     for k in range(history.pulls.size):
-        record.pulls[at, k] = history.pulls[k]
+        record.pulls[row, k] = history.pulls[k]
     record.progress[0] = at + 1
 
 
