@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import armature as am
+from armature.descriptions import POLICIES as NAMED
+from armature.limits import MOST_PAIRED
 from armature.policies import challenger, imed, klucb, ucb
 from armature.policies._tournament import (
     build,
@@ -17,6 +20,8 @@ from armature.policies._tournament import (
     set_value,
     top,
 )
+from armature.policies.records import make_history
+from armature.simulation.results_file import MOST_TRACED
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 100])
@@ -42,6 +47,7 @@ MODULES: dict[type, Any] = {
     am.Challenger: challenger,
 }
 FEW = 12
+POLICY_CLASSES = [cls for cls in NAMED.values() if issubclass(cls, am.CompiledPolicy)]
 
 
 @pytest.fixture
@@ -134,3 +140,53 @@ def test_decisions_with_rewards_that_come_late(policy: am.Policy, family: am.Fam
 def test_challenger_on_structures_with_rewards_that_come_late(structure: am.Structure) -> None:
     for family in FAMILIES[: 1 if isinstance(structure, am.Linear) else 2]:
         live(am.Challenger(), structure, family, 400)
+
+
+def numbers(value: Any) -> int:
+    """How many numbers are in the arrays of a record."""
+    if isinstance(value, np.ndarray):
+        return int(value.size)
+    return sum(map(numbers, value)) if isinstance(value, tuple) else 0
+
+
+@pytest.mark.parametrize("cls", POLICY_CLASSES, ids=lambda cls: cls.__name__)
+def test_memory_is_in_proportion_to_the_arms(cls: type[am.CompiledPolicy]) -> None:
+    """Of every policy and each of the structures for many arms, unless it refuses many."""
+    policy = cls.examples()[0].with_horizon(1000)
+    assert isinstance(policy, am.CompiledPolicy)
+    family = am.Gaussian()
+    for small, large, many in zip(*map(structures, (500, 1000, MOST_PAIRED + 1)), strict=True):
+        if not policy.supports(small, family):
+            continue
+        if not policy.supports(many, family):
+            with pytest.raises(am.ArmatureError, match="at most 5000"):
+                policy.check(many, family)
+            continue
+        few, more = (
+            numbers(policy.init(structure, family))
+            + numbers(structure.own_side())
+            + numbers(make_history(structure.n_arms))
+            for structure in (small, large)
+        )
+        assert more <= 2.1 * few, type(small).__name__
+        assert not any(small.entry(oracle, family)[1] for oracle in policy.oracles)
+
+
+def test_pulls_of_many_arms_are_kept_at_the_end(tmp_path: Path) -> None:
+    K = MOST_TRACED + 1
+    instance = am.Instance(am.Unconstrained(K), np.arange(K) / K)
+    results = am.simulate(instance, [am.IMED()], horizon=K + 50, repetitions=2, seed=0)
+    assert results.pulls("IMED").shape == (2, 1, K)
+    assert (results.pulls("IMED").sum(axis=2) == K + 50).all()
+    assert not any(column.startswith("pulls") for column in results.to_frame().columns)
+    results.save(tmp_path / "many.parquet")
+    again = am.Results.load(tmp_path / "many.parquet")
+    assert np.array_equal(again.regret("IMED"), results.regret("IMED"))
+
+
+def test_the_bounds_refuse_too_many_arms() -> None:
+    K = MOST_PAIRED + 1
+    instance = am.Instance(am.Unconstrained(K), np.arange(K) / K)
+    for bound in (am.lower_bound, am.characteristic_time):
+        with pytest.raises(am.ArmatureError, match="at most 5000 arms; there are 5001"):
+            bound(instance)
