@@ -13,6 +13,7 @@ import armature as am
 from armature.descriptions import POLICIES as NAMED
 from armature.limits import MOST_PAIRED
 from armature.policies import challenger, imed, klucb, ucb
+from armature.policies._search import MANY
 from armature.policies._tournament import (
     build,
     make_tournament,
@@ -140,6 +141,43 @@ def test_decisions_with_rewards_that_come_late(policy: am.Policy, family: am.Fam
 def test_challenger_on_structures_with_rewards_that_come_late(structure: am.Structure) -> None:
     for family in FAMILIES[: 1 if isinstance(structure, am.Linear) else 2]:
         live(am.Challenger(), structure, family, 400)
+
+
+def final_pulls(policy: am.Policy, instance: am.Instance, rounds: int) -> Any:
+    """Of each arm, at the end of some runs."""
+    results = am.simulate(instance, [policy], horizon=rounds, repetitions=2, seed=3)
+    return results.pulls(policy)[:, -1], results.regret(policy)
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
+def test_runs_with_many_arms(policy: am.Policy) -> None:
+    """Long enough that bounds are made anew many times, for either reason."""
+    means = np.random.default_rng(0).uniform(0.3, 0.7, MANY)
+    for family in FAMILIES[:2]:
+        instance = am.Instance(am.Unconstrained(MANY), means, family)
+        one, other = (final_pulls(p, instance, 60 * MANY) for p in (policy, looking_at_all(policy)))
+        assert np.array_equal(one[0], other[0])
+        assert np.array_equal(one[1], other[1])
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("number", range(5))
+def test_runs_of_challenger_on_structures(number: int) -> None:
+    structure = structures(FEW)[number]
+    features = getattr(structure, "features", np.zeros((FEW, 3)))
+    means = [
+        np.linspace(0.1, 0.9, FEW),
+        0.8 - 0.08 * np.abs(np.arange(FEW) - 4),
+        0.3 * (np.arange(FEW) % 3) + 0.02 * np.arange(FEW),
+        0.4 + 0.3 * (np.arange(FEW) == 3) + 0.1 * (np.arange(FEW) == 7),
+        features @ np.array([0.5, 0.2, -0.3]),
+    ][number]
+    for family in FAMILIES[: 1 if isinstance(structure, am.Linear) else 2]:
+        instance = am.Instance(structure, means, family)
+        policy = am.Challenger()
+        one, other = (final_pulls(p, instance, 3000) for p in (policy, looking_at_all(policy)))
+        assert np.array_equal(one[0], other[0])
+        assert np.array_equal(one[1], other[1])
 
 
 def numbers(value: Any) -> int:
