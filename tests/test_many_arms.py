@@ -30,7 +30,7 @@ def test_the_tournament(n: int) -> None:
     rng = np.random.default_rng(n)
     tree, values = make_tournament(n), np.round(rng.normal(size=n), 1)  # with ties
     tree[tree.size // 2 : tree.size // 2 + n] = values
-    build(tree)
+    build(tree, n)
     for _ in range(50):
         i = int(rng.integers(n))
         values[i] = round(rng.normal(), 1)

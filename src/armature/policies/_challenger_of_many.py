@@ -28,8 +28,9 @@ from armature._compile import inlined, kernel
 from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, inside, of_arm
+from armature.policies._groups import best_at
 from armature.policies._search import (
-    COUNT,
+    ANEW,
     LOOKS,
     NOTED,
     REACH,
@@ -37,13 +38,15 @@ from armature.policies._search import (
     SPAN,
     Search,
     adapt,
-    is_faithful,
+    bound_makers,
     is_spent,
+    leading_arm,
     make_search,
     note_change,
     settle,
+    take_in,
 )
-from armature.policies._tournament import build, make_tournament, next_at_least, set_value, top
+from armature.policies._tournament import next_at_least, top
 from armature.policies.challenger import ChallengerState, choose, next_to_begin, waited
 from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream
@@ -60,7 +63,6 @@ class ManyState(NamedTuple):
 
     plain: ChallengerState
     pairwise: bool  # whether there is no structure
-    means: Floats  # a tournament
     weight: Floats  # [the leader's pulls, of which bounds need at least so many]
     search: Search
     who: Ints  # [whether nobody but the leader was pulled since nobody was due; the leader]
@@ -77,7 +79,6 @@ def make_state(plain: ChallengerState, n_arms: int, pairwise: bool) -> ManyState
     return ManyState(
         plain=plain,
         pairwise=pairwise,
-        means=make_tournament(searched),
         weight=np.ones(1),
         search=make_search(searched, START),
         who=np.zeros(2, dtype=np.int64),
@@ -89,57 +90,42 @@ def make_state(plain: ChallengerState, n_arms: int, pairwise: bool) -> ManyState
 
 
 @inlined
-def wait_of(state: ManyState, family: FamilyRecord, history: History, j: int, i: int) -> float:
-    """How long a challenger has to wait, without a structure."""
+def wait_of(family: FamilyRecord, history: History, j: int, i: int) -> float:
+    """How long a challenger has to wait: without a structure, it is looked into by itself alone."""
     N = history.pulls
-    cost = pair_cost(family, N[j], history.means[j], N[i], history.means[i])
-    return waited(cost, N[i] + state.plain.looked[i])
+    return waited(pair_cost(family, N[j], history.means[j], N[i], history.means[i]), N[i])
 
 
 @kernel
-def bound_at(state: ManyState, family: FamilyRecord, history: History, i: int) -> float:
+def bound_at(
+    state: ManyState, family: FamilyRecord, history: History, i: int, reach: float
+) -> float:
     """Minus the wait of a challenger, at least, for leaders of such a mean and weight, or more."""
     N = history.pulls[i]
-    reach = state.search.term[REACH]
     cost = 0.0
     if history.means[i] < reach:
         cost = pair_cost(family, state.weight[0], reach, N, history.means[i])
     if cost == math.inf:
         return -math.inf
-    return -waited((1.0 - ROUNDING) * cost, N + state.plain.looked[i]) + ROUNDING
+    return -waited((1.0 - ROUNDING) * cost, N) + ROUNDING
+
+
+make_bounds, touch_bounds = bound_makers(bound_at)
 
 
 @kernel
-def make_bounds(state: ManyState, family: FamilyRecord, history: History, j: int) -> None:
-    """Make all bounds, for leaders that are a little worse than this one, or better."""
+def prepare(state: ManyState, family: FamilyRecord, history: History, j: int) -> None:
+    """Make all bounds, for leaders that are a little worse than this one, or better, if need be."""
     search = state.search
-    search.term[REACH] = history.means[j] - search.term[SPAN]
-    state.weight[0] = max(1.0, 0.5 * history.pulls[j])
-    half = search.bounds.size // 2
-    for i in range(history.pulls.size):
-        search.bounds[half + i] = bound_at(state, family, history, i)
-    build(search.bounds)
-
-
-@kernel
-def find_leader(state: ManyState, family: FamilyRecord, history: History) -> int:
-    """The arm with the highest mean; and take in what has changed."""
-    search = state.search
-    if is_faithful(search, history):
-        for c in range(search.notes[COUNT]):
-            i = search.changed[c]
-            set_value(state.means, i, history.means[i])
-            set_value(search.bounds, i, bound_at(state, family, history, i))
-        settle(search, history)
-        return top(state.means)
-    half = state.means.size // 2
-    for i in range(history.pulls.size):
-        state.means[half + i] = history.means[i]
-    build(state.means)
-    j = top(state.means)
-    make_bounds(state, family, history, j)
-    settle(search, history)
-    return j
+    ended = history.means[j] < search.term[REACH] or history.pulls[j] < state.weight[0]
+    ended = ended or is_spent(search)
+    if ended:
+        adapt(search)
+    if ended or search.notes[ANEW] == 1:
+        search.notes[ANEW] = 0
+        search.term[REACH] = history.means[j] - search.term[SPAN]
+        state.weight[0] = max(1.0, 0.5 * history.pulls[j])
+        make_bounds(state, family, history)
 
 
 @kernel
@@ -147,29 +133,29 @@ def choose_without_structure(state: ManyState, model: Model, history: History) -
     """The leader, or whoever is due: without a structure, pulling it is how to look into it."""
     family = model.family
     search = state.search
-    K = history.pulls.size
-    j = find_leader(state, family, history)
+    take_in(search, history, True)
+    touch_bounds(state, family, history)
+    j = leading_arm(search)
+    prepare(state, family, history, j)
+    settle(search, history)
     least = waited(0.0, history.pulls[j]) - state.plain.patience
     if least <= 0.0:
         return j
-    ended = history.means[j] < search.term[REACH] or history.pulls[j] < state.weight[0]
-    if ended or is_spent(search, K):
-        adapt(search, K)
-        make_bounds(state, family, history, j)
-    guess = top(search.bounds)
     attained = least
+    guess = best_at(search.groups, top(search.bounds))
     if guess != j:
-        attained = min(least, wait_of(state, family, history, j, guess))
+        attained = min(least, wait_of(family, history, j, guess))
     chosen = j
-    i = next_at_least(search.bounds, 0, -attained)
-    while i >= 0:
+    place = next_at_least(search.bounds, 0, -attained)
+    while place >= 0:
+        i = best_at(search.groups, place)
         if i != j:
-            wait = wait_of(state, family, history, j, i)
-            if wait < least:
+            wait = wait_of(family, history, j, i)
+            if wait < least or (wait == least and chosen != j and i < chosen):
                 least = wait
                 chosen = i
         search.term[LOOKS] += 1.0
-        i = next_at_least(search.bounds, i + 1, -attained)
+        place = next_at_least(search.bounds, place + 1, -min(attained, least))
     if chosen != j:
         mark_exploration(history)
     return chosen

@@ -37,10 +37,15 @@ def set_value(tree: Floats, i: int, value: float) -> None:
 
 
 @kernel
-def build(tree: Floats) -> None:
-    """Make all nodes right, after the values were written to their places."""
-    for node in range(tree.size // 2 - 1, 0, -1):
-        tree[node] = max(tree[2 * node], tree[2 * node + 1])
+def build(tree: Floats, n: int) -> None:
+    """Make all nodes right, after the first n values were written to their places."""
+    first = tree.size // 2
+    last = first + n - 1
+    while first > 1:
+        first //= 2
+        last //= 2
+        for node in range(first, last + 1):
+            tree[node] = max(tree[2 * node], tree[2 * node + 1])
 
 
 @kernel

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from armature._compile import Kernel, inlined, kernel
-from armature.arrays import Floats
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, of_arm
+from armature.policies._groups import best_at
 from armature.policies._policy import CompiledPolicy
 from armature.policies._search import (
-    COUNT,
+    ANEW,
     LOOKS,
     MANY,
     REACH,
@@ -20,13 +20,15 @@ from armature.policies._search import (
     SPAN,
     Search,
     adapt,
-    is_faithful,
+    bound_makers,
     is_spent,
+    leading_arm,
     make_search,
-    note_change,
+    note_reward,
     settle,
+    take_in,
 )
-from armature.policies._tournament import build, make_tournament, next_at_least, set_value, top
+from armature.policies._tournament import next_at_least, top
 from armature.policies.records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
@@ -63,58 +65,42 @@ def choose(state: IMEDState, model: Model, history: History, stream: Stream) -> 
 class ManyState(NamedTuple):
     """For many arms: a search that has bounds of minus the index, at a mean below the best one."""
 
-    means: Floats  # a tournament
     search: Search
 
 
 @inlined
-def index_of(family: FamilyRecord, history: History, k: int, top_mean: float) -> float:
+def index_of(family: FamilyRecord, history: History, k: int, best_mean: float) -> float:
     """N d(mean, best mean) + ln N."""
     N = history.pulls[k]
-    return float(N * divergence(of_arm(family, k), history.means[k], top_mean) + math.log(N))
+    return float(N * divergence(of_arm(family, k), history.means[k], best_mean) + math.log(N))
 
 
 @kernel
-def bound_at(family: FamilyRecord, history: History, k: int, reach: float) -> float:
+def bound_at(
+    state: ManyState, family: FamilyRecord, history: History, k: int, reach: float
+) -> float:
     """Minus an arm's index, at least, as long as the best mean is not below `reach`."""
     if history.means[k] >= reach:
         return -math.log(history.pulls[k])
     index = index_of(family, history, k, reach)
-    if index == math.inf:
-        return -math.inf
-    return -index + ROUNDING * (index + 1.0)
+    return -math.inf if index == math.inf else -index + ROUNDING * (index + 1.0)
 
 
-@kernel
-def make_bounds(state: ManyState, family: FamilyRecord, history: History) -> None:
-    """Make all bounds, at a mean so far below the best one."""
-    search = state.search
-    half = search.bounds.size // 2
-    for k in range(history.pulls.size):
-        state.means[half + k] = history.means[k]
-    build(state.means)
-    reach = state.means[1] - search.term[SPAN]
-    search.term[REACH] = reach
-    for k in range(history.pulls.size):
-        search.bounds[half + k] = bound_at(family, history, k, reach)
-    build(search.bounds)
+make_bounds, touch_bounds = bound_makers(bound_at)
 
 
 @kernel
 def prepare(state: ManyState, family: FamilyRecord, history: History) -> None:
-    """Make the bounds right: of the arms that have changed, if they hold else."""
+    """Make the bounds right: where something has changed, if they hold else."""
     search = state.search
-    K = history.pulls.size
-    if not is_faithful(search, history) or family.estimated:
-        make_bounds(state, family, history)
-        settle(search, history)
-        return
-    for i in range(search.notes[COUNT]):
-        k = search.changed[i]
-        set_value(state.means, k, history.means[k])
-        set_value(search.bounds, k, bound_at(family, history, k, search.term[REACH]))
-    if state.means[1] < search.term[REACH] or is_spent(search, K):
-        adapt(search, K)
+    take_in(search, history, family.alike)
+    touch_bounds(state, family, history)
+    best_mean = search.tops[1]
+    ended = best_mean < search.term[REACH] or is_spent(search)
+    if ended:
+        adapt(search)
+    if ended or search.notes[ANEW] == 1 or family.estimated:
+        search.term[REACH] = best_mean - search.term[SPAN]
         make_bounds(state, family, history)
     settle(search, history)
 
@@ -122,29 +108,25 @@ def prepare(state: ManyState, family: FamilyRecord, history: History) -> None:
 @kernel
 def choose_of_many(state: ManyState, model: Model, history: History, stream: Stream) -> int:
     """The same arm as from a look at all of them."""
+    search = state.search
     prepare(state, model.family, history)
-    tree = state.search.bounds
-    best = top(state.means)
-    highest = history.means[best]
-    least = math.log(history.pulls[best])
-    guess = top(tree)
-    attained = min(least, index_of(model.family, history, guess, highest))
-    chosen = best
-    k = next_at_least(tree, 0, -attained)
-    while k >= 0:
-        index = index_of(model.family, history, k, highest)
-        if k != best and index < least:
-            least = index
-            chosen = k
-        state.search.term[LOOKS] += 1.0
-        k = next_at_least(tree, k + 1, -attained)
+    leader = leading_arm(search)
+    best_mean = history.means[leader]
+    chosen = leader
+    guess = best_at(search.groups, top(search.bounds))
+    least = math.log(history.pulls[leader])
+    attained = min(least, index_of(model.family, history, guess, best_mean))
+    place = next_at_least(search.bounds, 0, -attained)
+    while place >= 0:
+        k = best_at(search.groups, place)
+        if k != leader:
+            index = index_of(model.family, history, k, best_mean)
+            if index < least or (index == least and chosen != leader and k < chosen):
+                least = index
+                chosen = k
+        search.term[LOOKS] += 1.0
+        place = next_at_least(search.bounds, place + 1, -min(attained, least))
     return chosen
-
-
-@kernel
-def note_reward(state: ManyState, model: Model, history: History, arm: int, reward: float) -> None:
-    """Note which arm has changed."""
-    note_change(state.search, history, arm)
 
 
 @dataclass(frozen=True)
@@ -159,8 +141,8 @@ class IMED(CompiledPolicy):
     Guarantee
     ---------
     Asymptotically optimal without structure (the authors' theorem, for rewards that are bounded
-    above, such as Bernoulli ones). O(K) a round; with many arms it
-    looks at few of them (`docs/scale.md`).
+    above, such as Bernoulli ones). O(K) a round; with many arms it looks at few of
+    them (`docs/scale.md`).
 
     >>> import armature as am
     >>> bandit = am.Bandit(am.IMED(), am.Unconstrained(2))
@@ -186,6 +168,4 @@ class IMED(CompiledPolicy):
 
     def init(self, structure: Structure, family: Family) -> IMEDState | ManyState:
         K = structure.n_arms
-        if K >= MANY:
-            return ManyState(make_tournament(K), make_search(K, START))
-        return IMEDState(0.0)
+        return ManyState(make_search(K, START)) if K >= MANY else IMEDState(0.0)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from armature._compile import Kernel, kernel
-from armature.arrays import Floats
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, of_arm, upper
+from armature.policies._groups import best_at
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies._search import (
-    COUNT,
+    ANEW,
     LOOKS,
     MANY,
     REACH,
@@ -21,13 +21,15 @@ from armature.policies._search import (
     SPAN,
     Search,
     adapt,
-    is_faithful,
+    bound_makers,
     is_spent,
+    leading_arm,
     make_search,
-    note_change,
+    note_reward,
     settle,
+    take_in,
 )
-from armature.policies._tournament import build, make_tournament, next_at_least, set_value, top
+from armature.policies._tournament import next_at_least, top
 from armature.policies.records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
@@ -75,47 +77,35 @@ class ManyState(NamedTuple):
     """An option; for many arms, a search that has the bounds at a later round's level."""
 
     c: float
-    means: Floats  # a tournament
     search: Search
 
 
 @kernel
-def bound_at(family: FamilyRecord, history: History, k: int, reach: float) -> float:
+def bound_at(
+    state: ManyState, family: FamilyRecord, history: History, k: int, level: float
+) -> float:
     """An arm's upper confidence bound at a level, and a little more."""
     mean = history.means[k]
-    bound = upper(of_arm(family, k), mean, reach / history.pulls[k])
+    bound = upper(of_arm(family, k), mean, level / history.pulls[k])
     return float(bound + ROUNDING * (abs(bound) + abs(mean)))
 
 
-@kernel
-def make_bounds(state: ManyState, family: FamilyRecord, history: History, level: float) -> None:
-    """Make all bounds, at the level that there will be so many rounds ahead."""
-    search = state.search
-    reach = max(level, kl_level(history.clock[0] + 1.0 + search.term[SPAN], state.c))
-    search.term[REACH] = reach
-    half = search.bounds.size // 2
-    for k in range(history.pulls.size):
-        state.means[half + k] = history.means[k]
-        search.bounds[half + k] = bound_at(family, history, k, reach)
-    build(state.means)
-    build(search.bounds)
+make_bounds, touch_bounds = bound_makers(bound_at)
 
 
 @kernel
 def prepare(state: ManyState, family: FamilyRecord, history: History, level: float) -> None:
-    """Make the bounds right: of the arms that have changed, if they hold else."""
+    """Make the bounds right: where something has changed, if they hold else."""
     search = state.search
-    K = history.pulls.size
-    if not is_faithful(search, history) or family.estimated:
-        make_bounds(state, family, history, level)
-    elif level > search.term[REACH] or is_spent(search, K):
-        adapt(search, K)
-        make_bounds(state, family, history, level)
-    else:
-        for i in range(search.notes[COUNT]):
-            k = search.changed[i]
-            set_value(state.means, k, history.means[k])
-            set_value(search.bounds, k, bound_at(family, history, k, search.term[REACH]))
+    take_in(search, history, family.alike)
+    touch_bounds(state, family, history)
+    ended = level > search.term[REACH] or is_spent(search)
+    if ended:
+        adapt(search)
+    if ended or search.notes[ANEW] == 1 or family.estimated:
+        later = kl_level(history.clock[0] + 1.0 + search.term[SPAN], state.c)
+        search.term[REACH] = max(level, later)
+        make_bounds(state, family, history)
     settle(search, history)
 
 
@@ -124,30 +114,25 @@ def choose_of_many(state: ManyState, model: Model, history: History, stream: Str
     """The same arm as from a look at all of them."""
     N = history.pulls
     mu = history.means
+    search = state.search
     level = kl_level(history.clock[0] + 1.0, state.c)
     prepare(state, model.family, history, level)
-    tree = state.search.bounds
-    guess = top(tree)
-    attained = upper(of_arm(model.family, guess), mu[guess], level / N[guess])
-    best = top(state.means)
+    leader = leading_arm(search)
+    best = leader
     highest = upper(of_arm(model.family, best), mu[best], level / N[best])
-    k = next_at_least(tree, 0, attained)
-    while k >= 0:
-        own = of_arm(model.family, k)
-        if k != best and beats(own, mu[k], N[k], level, highest):
-            bound = upper(own, mu[k], level / N[k])
-            if bound > highest:
+    guess = best_at(search.groups, top(search.bounds))
+    attained = upper(of_arm(model.family, guess), mu[guess], level / N[guess])
+    place = next_at_least(search.bounds, 0, max(attained, highest))
+    while place >= 0:
+        k = best_at(search.groups, place)
+        if k != leader:
+            bound = upper(of_arm(model.family, k), mu[k], level / N[k])
+            if bound > highest or (bound == highest and best != leader and k < best):
                 highest = bound
                 best = k
-        state.search.term[LOOKS] += 1.0
-        k = next_at_least(tree, k + 1, attained)
+        search.term[LOOKS] += 1.0
+        place = next_at_least(search.bounds, place + 1, max(attained, highest))
     return best
-
-
-@kernel
-def note_reward(state: ManyState, model: Model, history: History, arm: int, reward: float) -> None:
-    """Note which arm has changed."""
-    note_change(state.search, history, arm)
 
 
 @dataclass(frozen=True)
@@ -200,5 +185,5 @@ class KLUCB(CompiledPolicy):
     def init(self, structure: Structure, family: Family) -> KLUCBState | ManyState:
         K = structure.n_arms
         if K >= MANY:
-            return ManyState(self.c, make_tournament(K), make_search(K, math.sqrt(K)))
+            return ManyState(self.c, make_search(K, math.sqrt(K)))
         return KLUCBState(self.c)

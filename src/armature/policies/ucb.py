@@ -12,23 +12,25 @@ from armature._compile import Kernel, inlined, kernel
 from armature.arrays import Floats
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
+from armature.policies._groups import best_at
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies._search import (
-    COUNT,
+    ANEW,
     LOOKS,
     MANY,
     REACH,
     SPAN,
     Search,
     adapt,
-    is_faithful,
+    bound_makers,
     is_spent,
     make_search,
-    note_change,
+    note_reward,
     settle,
+    take_in,
 )
-from armature.policies._tournament import build, next_at_least, set_value, top
+from armature.policies._tournament import next_at_least, top
 from armature.policies.records import History
 from armature.streams import Stream
 from armature.structures import Structure
@@ -47,17 +49,18 @@ class UCBState(NamedTuple):
 
 
 @inlined
-def count_arm(family: FamilyRecord, pulls: Floats, k: int, inverse_root: Floats) -> None:
-    """Take in how often an arm was pulled."""
-    inverse_root[k] = 1.0 / math.sqrt(pulls[k])
-    if not family.alike:
-        inverse_root[k] *= math.sqrt(of_arm(family, k).proxy / family.proxy)
-
-
-@inlined
 def radius_of(width: float, family: FamilyRecord, history: History) -> float:
     """The radius of an arm with one pull."""
     return width * math.sqrt(2.0 * family.proxy * math.log(history.clock[0] + 1.0))
+
+
+@inlined
+def inverse_root_of(family: FamilyRecord, pulls: float, k: int) -> float:
+    """1 / sqrt(N), in units of the noisiest arm's."""
+    inverse_root = 1.0 / math.sqrt(pulls)
+    if not family.alike:
+        inverse_root *= math.sqrt(of_arm(family, k).proxy / family.proxy)
+    return inverse_root
 
 
 @kernel
@@ -70,7 +73,7 @@ def choose(state: UCBState, model: Model, history: History, stream: Stream) -> i
     for k in range(pulls.size):
         if state.counted[k] != pulls[k]:
             state.counted[k] = pulls[k]
-            count_arm(family, pulls, k, state.inverse_root)
+            state.inverse_root[k] = inverse_root_of(family, pulls[k], k)
     best = 0
     highest = -math.inf
     for k in range(pulls.size):
@@ -82,73 +85,59 @@ def choose(state: UCBState, model: Model, history: History, stream: Stream) -> i
 
 
 class ManyState(NamedTuple):
-    """The same for many arms, with a search that has the bounds at a later round's radius."""
+    """An option; for many arms, a search that has the bounds at a later round's radius."""
 
     width: float
-    inverse_root: Floats
     search: Search
 
 
 @kernel
-def make_bounds(state: ManyState, family: FamilyRecord, history: History, radius: float) -> None:
-    """Make all bounds, with the radius that there will be so many rounds ahead."""
-    log = math.log(history.clock[0] + 1.0)
-    later = math.log(history.clock[0] + 1.0 + state.search.term[SPAN])
-    reach = radius * math.sqrt(max(1.0, later / log)) if log > 0.0 else radius
-    state.search.term[REACH] = reach
-    tree = state.search.bounds
-    half = tree.size // 2
-    for k in range(history.pulls.size):
-        count_arm(family, history.pulls, k, state.inverse_root)
-        tree[half + k] = history.means[k] + reach * state.inverse_root[k]
-    build(tree)
+def bound_at(
+    state: ManyState, family: FamilyRecord, history: History, k: int, radius: float
+) -> float:
+    """An arm's upper confidence bound."""
+    return float(history.means[k] + radius * inverse_root_of(family, history.pulls[k], k))
+
+
+make_bounds, touch_bounds = bound_makers(bound_at)
 
 
 @kernel
 def prepare(state: ManyState, family: FamilyRecord, history: History, radius: float) -> None:
-    """Make the bounds right: of the arms that have changed, if they hold else."""
+    """Make the bounds right: where something has changed, if they hold else."""
     search = state.search
-    K = history.pulls.size
-    if not is_faithful(search, history):
-        make_bounds(state, family, history, radius)
-    elif radius > search.term[REACH] or is_spent(search, K):
-        adapt(search, K)
-        make_bounds(state, family, history, radius)
-    else:
-        for i in range(search.notes[COUNT]):
-            k = search.changed[i]
-            count_arm(family, history.pulls, k, state.inverse_root)
-            bound = history.means[k] + search.term[REACH] * state.inverse_root[k]
-            set_value(search.bounds, k, bound)
+    take_in(search, history, family.alike)
+    touch_bounds(state, family, history)
+    ended = radius > search.term[REACH] or is_spent(search)
+    if ended:
+        adapt(search)
+    if ended or search.notes[ANEW] == 1:
+        log = math.log(history.clock[0] + 1.0)
+        later = math.log(history.clock[0] + 1.0 + search.term[SPAN])
+        search.term[REACH] = radius * math.sqrt(max(1.0, later / log)) if log > 0.0 else radius
+        make_bounds(state, family, history)
     settle(search, history)
 
 
 @kernel
 def choose_of_many(state: ManyState, model: Model, history: History, stream: Stream) -> int:
     """The same arm as from a look at all of them."""
-    radius = radius_of(state.width, model.family, history)
-    prepare(state, model.family, history, radius)
-    means = history.means
-    tree = state.search.bounds
-    guess = top(tree)
-    level = means[guess] + radius * state.inverse_root[guess]
-    best = guess
-    highest = -math.inf
-    k = next_at_least(tree, 0, level)
-    while k >= 0:
-        bound = means[k] + radius * state.inverse_root[k]
-        if bound > highest:
+    family = model.family
+    search = state.search
+    radius = radius_of(state.width, family, history)
+    prepare(state, family, history, radius)
+    best = best_at(search.groups, top(search.bounds))
+    highest = bound_at(state, family, history, best, radius)
+    place = next_at_least(search.bounds, 0, highest)
+    while place >= 0:
+        k = best_at(search.groups, place)
+        bound = bound_at(state, family, history, k, radius)
+        if bound > highest or (bound == highest and k < best):
             highest = bound
             best = k
-        state.search.term[LOOKS] += 1.0
-        k = next_at_least(tree, k + 1, level)
+        search.term[LOOKS] += 1.0
+        place = next_at_least(search.bounds, place + 1, highest)
     return best
-
-
-@kernel
-def note_reward(state: ManyState, model: Model, history: History, arm: int, reward: float) -> None:
-    """Note which arm has changed."""
-    note_change(state.search, history, arm)
 
 
 @dataclass(frozen=True)
@@ -202,5 +191,5 @@ class UCB(CompiledPolicy):
     def init(self, structure: Structure, family: Family) -> UCBState | ManyState:
         K = structure.n_arms
         if K >= MANY:
-            return ManyState(self.width, np.zeros(K), make_search(K, math.sqrt(K)))
+            return ManyState(self.width, make_search(K, math.sqrt(K)))
         return UCBState(self.width, np.zeros(K), np.zeros(K))
