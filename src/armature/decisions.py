@@ -165,7 +165,8 @@ class CompiledDecisions(Decisions):
         self.state = policy.init(structure, family)
         self.model = make_model(structure, family, policy.oracles)
         self.stream = make_stream(seed, repetition, DECISIONS)
-        self._kernel, self._updating, self._saved = policy.choose, policy.update, policy.saved
+        self._kernel, self._updating = policy.kernels(structure, family)
+        self._saved = policy.saved
         self._reads_history = policy.reads_history
 
     def _choose(self, history: History) -> int:

@@ -20,6 +20,7 @@ from armature.errors import ArmatureError
 
 LARGEST = 1e30
 SMALLEST = 1e-30
+MOST_PAIRED = 5000  # arms, where numbers are kept for each pair of them: 200 MB for one of each
 
 
 class _Interval(Protocol):

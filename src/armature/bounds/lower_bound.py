@@ -20,6 +20,7 @@ from armature.bounds.allocation import (
 from armature.bounds.tableau import make_tableau
 from armature.errors import ArmatureError
 from armature.instance import Instance
+from armature.limits import MOST_PAIRED
 from armature.structures import Structure, Unconstrained
 from armature.structures.model import make_model
 
@@ -139,7 +140,15 @@ def bound_or_none(instance: Instance) -> LowerBound | None:
 
 
 def check_fit(instance: Instance, what: str = "lower bound") -> None:
-    """Refuse an instance whose means are not in its structure: nothing is known of its regret."""
+    """Refuse an instance whose means are not in its structure: nothing is known of its regret.
+
+    And one with more arms than there are numbers for each pair of them.
+    """
+    if instance.n_arms > MOST_PAIRED:
+        raise ArmatureError(
+            f"the {what} is computed from numbers for each pair of arms, of at most {MOST_PAIRED} "
+            f"arms; there are {instance.n_arms}."
+        )
     violation = instance.violation
     if violation is not None:
         name = type(instance.structure).__name__

@@ -12,6 +12,7 @@ import numpy as np
 from armature._compile import Kernel
 from armature.errors import ArmatureError
 from armature.families import Family
+from armature.limits import MOST_PAIRED
 from armature.policies.records import History
 from armature.structures import Structure
 
@@ -37,6 +38,7 @@ class Policy(abc.ABC):
     * `tells_exploration_apart`: whether it says which of its rounds are exploration;
     * `ignores_numbering`: whether renumbering the arms renumbers its decisions, but for ties;
     * `identifies`: whether it samples to find the best arm, at whatever regret (see `identify`);
+    * `keeps_pairs`: whether it keeps numbers for each pair of arms, so that there can't be many;
     * `drops_at`: with which probability at most it ever drops a structure that is true; None: it
       never drops any.
 
@@ -51,6 +53,7 @@ class Policy(abc.ABC):
     tells_exploration_apart: ClassVar[bool] = False
     ignores_numbering: ClassVar[bool] = False
     identifies: ClassVar[bool] = False
+    keeps_pairs: ClassVar[bool] = False
     drops_at: ClassVar[float | None] = None
 
     @classmethod
@@ -110,6 +113,12 @@ class Policy(abc.ABC):
                 f"ones, not for {type(family).__name__}: choose another policy (such as KLUCB or "
                 "SPk, which are for all)."
             )
+        if self.keeps_pairs and structure.n_arms > MOST_PAIRED:
+            return (
+                f"{type(self).__name__} keeps numbers for each pair of arms, and is for at most "
+                f"{MOST_PAIRED} arms; there are {structure.n_arms}. The memory of Challenger, "
+                "KLUCB, IMED and ThompsonSampling is in proportion to the arms."
+            )
         return None
 
     def with_horizon(self, horizon: int | None) -> Policy:
@@ -159,6 +168,26 @@ class CompiledPolicy(Policy):
     reads_history: ClassVar[bool] = False
     choose: ClassVar[Kernel[..., int]]
     update: ClassVar[Kernel[..., None] | None] = None
+
+    def _objection(self, structure: Structure, family: Family) -> str | None:
+        objection = super()._objection(structure, family)
+        if objection is not None or structure.n_arms <= MOST_PAIRED:
+            return objection
+        derived = [name for name in self.oracles if structure.entry(name, family)[1]]
+        if not derived:
+            return None
+        return (
+            f"{type(self).__name__} asks {type(structure).__name__} for {' and '.join(derived)}, "
+            f"which is computed from dense matrices, for at most {MOST_PAIRED} arms; there are "
+            f"{structure.n_arms}. Challenger and IMED can do with Unconstrained, Unimodal, "
+            "Categorised, Sparse and Linear structures of many arms."
+        )
+
+    def kernels(
+        self, structure: Structure, family: Family
+    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
+        """`choose` and `update` as they are used with these: others, maybe, where arms are many."""
+        return self.choose, self.update
 
 
 @dataclasses.dataclass(frozen=True)

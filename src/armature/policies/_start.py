@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from armature.arrays import Floats, Ints
-from armature.errors import ArmatureError
+from armature.arrays import Ints
 from armature.structures import Structure
 
-SINGULAR = 1e-9  # relative to the largest singular value
 ROUNDING = 1e-9  # rows that differ by less are of the same size
 
 
@@ -20,8 +18,8 @@ def spanning_arms(structure: Structure) -> Ints:
     by one, the next being the one whose row those before it leave most of (of several the first).
     """
     K = structure.n_arms
-    left = _directions(structure)
-    if left.shape[1] in (0, K):
+    left = structure.directions
+    if left is None or left.shape[1] in (0, K):
         return np.arange(K, dtype=np.int64)
     chosen = []
     for _ in range(left.shape[1]):
@@ -31,19 +29,3 @@ def spanning_arms(structure: Structure) -> Ints:
         unit = left[k] / sizes[k]
         left = left - np.outer(left @ unit, unit)
     return np.array(sorted(chosen), dtype=np.int64)
-
-
-def _directions(structure: Structure) -> Floats:
-    """An orthonormal basis of the directions in which a convex M extends, in columns."""
-    K = structure.n_arms
-    if structure.is_convex:
-        try:
-            (piece,) = structure.pieces()
-        except ArmatureError:  # in plain Python, without pieces
-            return np.eye(K)
-        C = np.asarray(piece.C, dtype=float).reshape(-1, K)
-        if len(C):
-            import scipy.linalg  # when it is needed: importing the package is quick
-
-            return np.asarray(scipy.linalg.null_space(C, rcond=SINGULAR))
-    return np.eye(K)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import inlined, kernel
+from armature._compile import Kernel, inlined, kernel
 from armature.arrays import Floats, Ints
 from armature.families import Family
 from armature.families.kernels import divergence, draw_means, of_arm, variance
 from armature.policies._explanation import Belief
 from armature.policies._options import check_choice, check_number
 from armature.policies._policy import CompiledPolicy, Policy
+from armature.policies._search import MANY
 from armature.policies._start import spanning_arms
 from armature.policies.projected_thompson import random_argmax
 from armature.policies.records import History, argmax, mark_exploration
@@ -177,13 +178,22 @@ def answer(
 
 
 @kernel
-def choose(state: ChallengerState, model: Model, history: History, stream: Stream) -> int:
-    """The leader, unless somebody challenges it; then the answer to that."""
+def next_to_begin(state: ChallengerState, history: History) -> int:
+    """The next of the arms to begin with that has no rewards; -1: it has begun."""
     while state.begun[0] < state.start.size:
         first = state.start[state.begun[0]]
         state.begun[0] += 1
         if history.pulls[first] == 0.0:
             return int(first)
+    return -1
+
+
+@kernel
+def choose(state: ChallengerState, model: Model, history: History, stream: Stream) -> int:
+    """The leader, unless somebody challenges it; then the answer to that."""
+    first = next_to_begin(state, history)
+    if first >= 0:
+        return first
     base = projection(model, history.means, history.pulls, state.projected)
     j = argmax(state.projected)
     i = opponent(state, model, history, j, base, stream)
@@ -260,6 +270,7 @@ class Challenger(CompiledPolicy):
     tells_exploration_apart: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
     saved: ClassVar = ("looked", "begun")
+    reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def __post_init__(self) -> None:
@@ -301,7 +312,29 @@ class Challenger(CompiledPolicy):
             f"({seen}), when arm {j} has more than {due:.3g} pulls."
         )
 
-    def init(self, structure: Structure, family: Family) -> ChallengerState:
+    def _looks_at_few(self, structure: Structure, family: Family) -> bool:
+        """Whether there are so many arms that not all of them are weighed in every round."""
+        return structure.n_arms >= MANY and self.draw == "none" and not family.as_told.estimated
+
+    def kernels(
+        self, structure: Structure, family: Family
+    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
+        if not self._looks_at_few(structure, family):
+            return self.choose, self.update
+        from armature.policies import _challenger_of_many as many  # which imports this module
+
+        return many.choose_of_many, many.note_reward
+
+    def init(self, structure: Structure, family: Family) -> Any:
+        state = self._plain_state(structure)
+        if not self._looks_at_few(structure, family):
+            return state
+        from armature.policies import _challenger_of_many as many
+
+        pairwise = structure.is_pairwise and family.alike
+        return many.make_state(state, structure.n_arms, pairwise)
+
+    def _plain_state(self, structure: Structure) -> ChallengerState:
         K = structure.n_arms
         every = np.arange(K, dtype=np.int64)
         return ChallengerState(

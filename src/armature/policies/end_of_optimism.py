@@ -153,6 +153,7 @@ class EndOfOptimism(CompiledPolicy):
     needs_horizon: ClassVar[bool] = True
     starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
+    keeps_pairs: ClassVar[bool] = True
     oracles: ClassVar = ("alt_min", "nearest")
     saved: ClassVar = ("phase", "means", "targets", "tolerance")
     choose: ClassVar = choose

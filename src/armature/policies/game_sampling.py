@@ -108,6 +108,7 @@ class GameSampling(CompiledPolicy):
     confidence: str = "practical"
 
     identifies: ClassVar[bool] = True
+    keeps_pairs: ClassVar[bool] = True
     oracles: ClassVar = ("project", "nearest")
     saved: ClassVar = ("played", "losses", "mixability", "ahead")
     choose: ClassVar = choose

@@ -262,6 +262,12 @@ class Guarded(CompiledPolicy):
     def update(self) -> Kernel[..., None]:  # type: ignore[override]
         return guarded_update(self.inner.update)
 
+    def kernels(
+        self, structure: Structure, family: Family
+    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
+        choose, update = self.inner.kernels(structure, family)
+        return guarded_choose(choose), guarded_update(update)
+
     @property
     def reads_history(self) -> bool:  # type: ignore[override]
         return self.inner.update is None or self.inner.reads_history

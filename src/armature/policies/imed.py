@@ -6,14 +6,35 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from armature._compile import kernel
-from armature.families import Family
+from armature._compile import Kernel, inlined, kernel
+from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, of_arm
+from armature.policies._groups import best_at
 from armature.policies._policy import CompiledPolicy
+from armature.policies._search import (
+    ANEW,
+    LOOKS,
+    MANY,
+    REACH,
+    ROUNDING,
+    SPAN,
+    Search,
+    adapt,
+    bound_makers,
+    is_spent,
+    leading_arm,
+    make_search,
+    note_reward,
+    settle,
+    take_in,
+)
+from armature.policies._tournament import next_at_least, top
 from armature.policies.records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
 from armature.structures.model import Model
+
+START = 0.01  # how far below the best mean bounds hold at first; adapted from there
 
 
 class IMEDState(NamedTuple):
@@ -41,6 +62,73 @@ def choose(state: IMEDState, model: Model, history: History, stream: Stream) -> 
     return chosen
 
 
+class ManyState(NamedTuple):
+    """For many arms: a search that has bounds of minus the index, at a mean below the best one."""
+
+    search: Search
+
+
+@inlined
+def index_of(family: FamilyRecord, history: History, k: int, best_mean: float) -> float:
+    """N d(mean, best mean) + ln N."""
+    N = history.pulls[k]
+    return float(N * divergence(of_arm(family, k), history.means[k], best_mean) + math.log(N))
+
+
+@kernel
+def bound_at(
+    state: ManyState, family: FamilyRecord, history: History, k: int, reach: float
+) -> float:
+    """Minus an arm's index, at least, as long as the best mean is not below `reach`."""
+    if history.means[k] >= reach:
+        return -math.log(history.pulls[k])
+    index = index_of(family, history, k, reach)
+    return -math.inf if index == math.inf else -index + ROUNDING * (index + 1.0)
+
+
+make_bounds, touch_bounds = bound_makers(bound_at)
+
+
+@kernel
+def prepare(state: ManyState, family: FamilyRecord, history: History) -> None:
+    """Make the bounds right: where something has changed, if they hold else."""
+    search = state.search
+    take_in(search, history, family.alike)
+    touch_bounds(state, family, history)
+    best_mean = search.tops[1]
+    ended = best_mean < search.term[REACH] or is_spent(search)
+    if ended:
+        adapt(search)
+    if ended or search.notes[ANEW] == 1 or family.estimated:
+        search.term[REACH] = best_mean - search.term[SPAN]
+        make_bounds(state, family, history)
+    settle(search, history)
+
+
+@kernel
+def choose_of_many(state: ManyState, model: Model, history: History, stream: Stream) -> int:
+    """The same arm as from a look at all of them."""
+    search = state.search
+    prepare(state, model.family, history)
+    leader = leading_arm(search)
+    best_mean = history.means[leader]
+    chosen = leader
+    guess = best_at(search.groups, top(search.bounds))
+    least = math.log(history.pulls[leader])
+    attained = min(least, index_of(model.family, history, guess, best_mean))
+    place = next_at_least(search.bounds, 0, -attained)
+    while place >= 0:
+        k = best_at(search.groups, place)
+        if k != leader:
+            index = index_of(model.family, history, k, best_mean)
+            if index < least or (index == least and chosen != leader and k < chosen):
+                least = index
+                chosen = k
+        search.term[LOOKS] += 1.0
+        place = next_at_least(search.bounds, place + 1, -min(attained, least))
+    return chosen
+
+
 @dataclass(frozen=True)
 class IMED(CompiledPolicy):
     """The arm with the least N d(mean, best mean) + ln N: no structure is used.
@@ -53,7 +141,8 @@ class IMED(CompiledPolicy):
     Guarantee
     ---------
     Asymptotically optimal without structure (the authors' theorem, for rewards that are bounded
-    above, such as Bernoulli ones). O(K) a round.
+    above, such as Bernoulli ones). O(K) a round; with many arms it looks at few of
+    them (`docs/scale.md`).
 
     >>> import armature as am
     >>> bandit = am.Bandit(am.IMED(), am.Unconstrained(2))
@@ -68,7 +157,15 @@ class IMED(CompiledPolicy):
     """
 
     ignores_numbering: ClassVar[bool] = True
+    reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
 
-    def init(self, structure: Structure, family: Family) -> IMEDState:
-        return IMEDState(0.0)
+    def kernels(
+        self, structure: Structure, family: Family
+    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
+        many = structure.n_arms >= MANY
+        return (choose_of_many, note_reward) if many else (self.choose, self.update)
+
+    def init(self, structure: Structure, family: Family) -> IMEDState | ManyState:
+        K = structure.n_arms
+        return ManyState(make_search(K, START)) if K >= MANY else IMEDState(0.0)

@@ -6,11 +6,30 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from armature._compile import kernel
+from armature._compile import Kernel, kernel
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, of_arm, upper
+from armature.policies._groups import best_at
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
+from armature.policies._search import (
+    ANEW,
+    LOOKS,
+    MANY,
+    REACH,
+    ROUNDING,
+    SPAN,
+    Search,
+    adapt,
+    bound_makers,
+    is_spent,
+    leading_arm,
+    make_search,
+    note_reward,
+    settle,
+    take_in,
+)
+from armature.policies._tournament import next_at_least, top
 from armature.policies.records import History, argmax
 from armature.streams import Stream
 from armature.structures import Structure
@@ -54,6 +73,68 @@ def choose(state: KLUCBState, model: Model, history: History, stream: Stream) ->
     return best
 
 
+class ManyState(NamedTuple):
+    """An option; for many arms, a search that has the bounds at a later round's level."""
+
+    c: float
+    search: Search
+
+
+@kernel
+def bound_at(
+    state: ManyState, family: FamilyRecord, history: History, k: int, level: float
+) -> float:
+    """An arm's upper confidence bound at a level, and a little more."""
+    mean = history.means[k]
+    bound = upper(of_arm(family, k), mean, level / history.pulls[k])
+    return float(bound + ROUNDING * (abs(bound) + abs(mean)))
+
+
+make_bounds, touch_bounds = bound_makers(bound_at)
+
+
+@kernel
+def prepare(state: ManyState, family: FamilyRecord, history: History, level: float) -> None:
+    """Make the bounds right: where something has changed, if they hold else."""
+    search = state.search
+    take_in(search, history, family.alike)
+    touch_bounds(state, family, history)
+    ended = level > search.term[REACH] or is_spent(search)
+    if ended:
+        adapt(search)
+    if ended or search.notes[ANEW] == 1 or family.estimated:
+        later = kl_level(history.clock[0] + 1.0 + search.term[SPAN], state.c)
+        search.term[REACH] = max(level, later)
+        make_bounds(state, family, history)
+    settle(search, history)
+
+
+@kernel
+def choose_of_many(state: ManyState, model: Model, history: History, stream: Stream) -> int:
+    """The same arm as from a look at all of them."""
+    N = history.pulls
+    mu = history.means
+    search = state.search
+    level = kl_level(history.clock[0] + 1.0, state.c)
+    prepare(state, model.family, history, level)
+    leader = leading_arm(search)
+    best = leader
+    highest = upper(of_arm(model.family, best), mu[best], level / N[best])
+    guess = best_at(search.groups, top(search.bounds))
+    attained = upper(of_arm(model.family, guess), mu[guess], level / N[guess])
+    place = next_at_least(search.bounds, 0, max(attained, highest))
+    while place >= 0:
+        k = best_at(search.groups, place)
+        if k != leader:
+            bound = upper(of_arm(model.family, k), mu[k], level / N[k])
+            if bound > highest or (bound == highest and best != leader and k < best):
+                highest = bound
+                best = k
+        search.term[LOOKS] += 1.0
+        place = next_at_least(search.bounds, place + 1, max(attained, highest))
+    return best
+
+
 @dataclass(frozen=True)
 class KLUCB(CompiledPolicy):
     """The arm with the highest q such that N d(mean, q) <= ln t + c ln ln t: no structure is used.
@@ -70,7 +151,8 @@ class KLUCB(CompiledPolicy):
     Guarantee
     ---------
     With c = 3, asymptotically optimal without structure, with a bound at every horizon (the
-    authors' theorems, for bounded rewards and one-parameter exponential families). O(K) a round.
+    authors' theorems, for bounded rewards and one-parameter exponential families). O(K) a round;
+    with many arms it looks at few of them (`docs/scale.md`).
 
     >>> import armature as am
     >>> bandit = am.Bandit(am.KLUCB(), am.Unconstrained(2), am.Bernoulli())
@@ -88,10 +170,20 @@ class KLUCB(CompiledPolicy):
     c: float = 0.0
 
     ignores_numbering: ClassVar[bool] = True
+    reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def __post_init__(self) -> None:
         check_number(self, "c")
 
-    def init(self, structure: Structure, family: Family) -> KLUCBState:
+    def kernels(
+        self, structure: Structure, family: Family
+    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
+        many = structure.n_arms >= MANY
+        return (choose_of_many, note_reward) if many else (self.choose, self.update)
+
+    def init(self, structure: Structure, family: Family) -> KLUCBState | ManyState:
+        K = structure.n_arms
+        if K >= MANY:
+            return ManyState(self.c, make_search(K, math.sqrt(K)))
         return KLUCBState(self.c)

@@ -149,6 +149,7 @@ class SPk(SaddlePointPolicy):
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
+    keeps_pairs: ClassVar[bool] = True
     oracles: ClassVar = ("project", "nearest")
     saved: ClassVar = ("explored", "losses", "mixability", "ahead")
     choose: ClassVar = choose

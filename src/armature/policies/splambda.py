@@ -168,6 +168,7 @@ class SPLambda(SaddlePointPolicy):
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
+    keeps_pairs: ClassVar[bool] = True
     oracles: ClassVar = ("project", "nearest", "cells", "cell_min")
     saved: ClassVar = ("explored", "weights", "losses", "mixability")
     choose: ClassVar = choose

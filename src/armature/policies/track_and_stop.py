@@ -117,6 +117,7 @@ class TrackAndStop(CompiledPolicy):
     forced: float = 1.0
 
     identifies: ClassVar[bool] = True
+    keeps_pairs: ClassVar[bool] = True
     oracles: ClassVar = ("project", "alt_min", "nearest")
     saved: ClassVar = ("ahead", "allocation", "shares")
     choose: ClassVar = choose

@@ -8,12 +8,29 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
+from armature._compile import Kernel, inlined, kernel
 from armature.arrays import Floats
-from armature.families import Family
+from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
+from armature.policies._groups import best_at
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
+from armature.policies._search import (
+    ANEW,
+    LOOKS,
+    MANY,
+    REACH,
+    SPAN,
+    Search,
+    adapt,
+    bound_makers,
+    is_spent,
+    make_search,
+    note_reward,
+    settle,
+    take_in,
+)
+from armature.policies._tournament import next_at_least, top
 from armature.policies.records import History
 from armature.streams import Stream
 from armature.structures import Structure
@@ -31,19 +48,32 @@ class UCBState(NamedTuple):
     inverse_root: Floats
 
 
+@inlined
+def radius_of(width: float, family: FamilyRecord, history: History) -> float:
+    """The radius of an arm with one pull."""
+    return width * math.sqrt(2.0 * family.proxy * math.log(history.clock[0] + 1.0))
+
+
+@inlined
+def inverse_root_of(family: FamilyRecord, pulls: float, k: int) -> float:
+    """1 / sqrt(N), in units of the noisiest arm's."""
+    inverse_root = 1.0 / math.sqrt(pulls)
+    if not family.alike:
+        inverse_root *= math.sqrt(of_arm(family, k).proxy / family.proxy)
+    return inverse_root
+
+
 @kernel
 def choose(state: UCBState, model: Model, history: History, stream: Stream) -> int:
     """The arm with the highest upper confidence bound."""
     family = model.family
-    radius = state.width * math.sqrt(2.0 * family.proxy * math.log(history.clock[0] + 1.0))
+    radius = radius_of(state.width, family, history)
     pulls = history.pulls
     means = history.means
     for k in range(pulls.size):
         if state.counted[k] != pulls[k]:
             state.counted[k] = pulls[k]
-            state.inverse_root[k] = 1.0 / math.sqrt(pulls[k])
-            if not family.alike:
-                state.inverse_root[k] *= math.sqrt(of_arm(family, k).proxy / family.proxy)
+            state.inverse_root[k] = inverse_root_of(family, pulls[k], k)
     best = 0
     highest = -math.inf
     for k in range(pulls.size):
@@ -51,6 +81,62 @@ def choose(state: UCBState, model: Model, history: History, stream: Stream) -> i
         better = bound > highest
         highest = bound if better else highest
         best = k if better else best
+    return best
+
+
+class ManyState(NamedTuple):
+    """An option; for many arms, a search that has the bounds at a later round's radius."""
+
+    width: float
+    search: Search
+
+
+@kernel
+def bound_at(
+    state: ManyState, family: FamilyRecord, history: History, k: int, radius: float
+) -> float:
+    """An arm's upper confidence bound."""
+    return float(history.means[k] + radius * inverse_root_of(family, history.pulls[k], k))
+
+
+make_bounds, touch_bounds = bound_makers(bound_at)
+
+
+@kernel
+def prepare(state: ManyState, family: FamilyRecord, history: History, radius: float) -> None:
+    """Make the bounds right: where something has changed, if they hold else."""
+    search = state.search
+    take_in(search, history, family.alike)
+    touch_bounds(state, family, history)
+    ended = radius > search.term[REACH] or is_spent(search)
+    if ended:
+        adapt(search)
+    if ended or search.notes[ANEW] == 1:
+        log = math.log(history.clock[0] + 1.0)
+        later = math.log(history.clock[0] + 1.0 + search.term[SPAN])
+        search.term[REACH] = radius * math.sqrt(max(1.0, later / log)) if log > 0.0 else radius
+        make_bounds(state, family, history)
+    settle(search, history)
+
+
+@kernel
+def choose_of_many(state: ManyState, model: Model, history: History, stream: Stream) -> int:
+    """The same arm as from a look at all of them."""
+    family = model.family
+    search = state.search
+    radius = radius_of(state.width, family, history)
+    prepare(state, family, history, radius)
+    best = best_at(search.groups, top(search.bounds))
+    highest = bound_at(state, family, history, best, radius)
+    place = next_at_least(search.bounds, 0, highest)
+    while place >= 0:
+        k = best_at(search.groups, place)
+        bound = bound_at(state, family, history, k, radius)
+        if bound > highest or (bound == highest and k < best):
+            highest = bound
+            best = k
+        search.term[LOOKS] += 1.0
+        place = next_at_least(search.bounds, place + 1, highest)
     return best
 
 
@@ -72,7 +158,7 @@ class UCB(CompiledPolicy):
     ---------
     For Gaussian rewards and width 1, asymptotically optimal without structure (Katehakis and
     Robbins). For UCB1 the authors bound the regret at every horizon, by 8 ln T / gap for each arm
-    plus a constant. O(K) a round.
+    plus a constant. O(K) a round; with many arms it looks at few of them (`docs/scale.md`).
 
     >>> import armature as am
     >>> bandit = am.Bandit(am.UCB(), am.Unconstrained(2))
@@ -90,10 +176,20 @@ class UCB(CompiledPolicy):
 
     needs_sub_gaussian: ClassVar[bool] = True
     ignores_numbering: ClassVar[bool] = True
+    reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def __post_init__(self) -> None:
         check_number(self, "width")
 
-    def init(self, structure: Structure, family: Family) -> UCBState:
-        return UCBState(self.width, np.zeros(structure.n_arms), np.zeros(structure.n_arms))
+    def kernels(
+        self, structure: Structure, family: Family
+    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
+        many = structure.n_arms >= MANY
+        return (choose_of_many, note_reward) if many else (self.choose, self.update)
+
+    def init(self, structure: Structure, family: Family) -> UCBState | ManyState:
+        K = structure.n_arms
+        if K >= MANY:
+            return ManyState(self.width, make_search(K, math.sqrt(K)))
+        return UCBState(self.width, np.zeros(K), np.zeros(K))

@@ -21,6 +21,7 @@ from typing import Any
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.policies import Policy
+from armature.simulation.play import checkpoints_of_pulls
 
 MOST_SECONDS = 40.0  # of work in a block: sizes are powers of 2, so it is from half of that on
 LEAST_SECONDS = 1.0  # where there is too little work for all workers to have blocks of full size
@@ -134,7 +135,7 @@ def without(wanted: Range, taken: Iterable[Range]) -> list[Range]:
 
 def record_bytes(n_checkpoints: int, n_arms: int) -> int:
     """How many bytes are kept of a repetition: regret, exploration, and the pulls of each arm."""
-    return 8 * n_checkpoints * (n_arms + 2)
+    return 8 * (2 * n_checkpoints + checkpoints_of_pulls(n_checkpoints, n_arms) * n_arms)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armature._compile import before_compiling, kernel
+from armature._compile import Kernel, before_compiling, kernel
 from armature._pointers import address_of, function_at, is_compiling, make_caller
 from armature.arrays import Floats, Ints
 from armature.decisions import no_such_arm
@@ -19,6 +19,7 @@ from armature.instance import Instance
 from armature.policies import CompiledPolicy, History
 from armature.policies.records import make_history
 from armature.simulation.packing import pack, packed_choose, packed_update
+from armature.simulation.results_file import MOST_TRACED
 from armature.simulation.rewards import BLOCK, Rewards, draw_block, make_rewards
 from armature.streams import DECISIONS, Stream, make_stream
 from armature.structures.model import Model, make_model, with_estimate
@@ -29,10 +30,15 @@ class Record(NamedTuple):
 
     checkpoints: Ints
     regret: Floats  # (C,)
-    pulls: Floats  # (C, K)
+    pulls: Floats  # (C, K); with many arms (1, K), at the end
     explored: Floats  # (C,)
     progress: Ints  # [how many checkpoints were reached]
     total: Floats  # [the regret so far]
+
+
+def checkpoints_of_pulls(checkpoints: int, n_arms: int) -> int:
+    """At how many of the checkpoints pulls are kept: at all, or at the last one."""
+    return checkpoints if n_arms <= MOST_TRACED else min(checkpoints, 1)
 
 
 def make_record(checkpoints: Ints, n_arms: int) -> Record:
@@ -41,7 +47,7 @@ def make_record(checkpoints: Ints, n_arms: int) -> Record:
     return Record(
         checkpoints,
         np.zeros(C),
-        np.zeros((C, n_arms)),
+        np.zeros((checkpoints_of_pulls(C, n_arms), n_arms)),
         np.zeros(C),
         np.zeros(1, dtype=np.int64),
         np.zeros(1),
@@ -107,8 +113,9 @@ def note(history: History, record: Record) -> None:
     at = record.progress[0]
     record.regret[at] = record.total[0]
     record.explored[at] = history.clock[1]
+    row = min(at, record.pulls.shape[0] - 1)
     for k in range(history.pulls.size):
-        record.pulls[at, k] = history.pulls[k]
+        record.pulls[row, k] = history.pulls[k]
     record.progress[0] = at + 1
 
 
@@ -255,7 +262,7 @@ class Run:
         self._packed = model, state  # what the words point to
         words = pack(model, state)
         self._arguments: tuple[Any, ...] = (
-            *policy_addresses(policy, model, state, history, stream),
+            *policy_addresses(*policy.kernels(structure, family), model, state, history, stream),
             policy.starts_with_each_arm,
             words,
             history,
@@ -278,19 +285,24 @@ class Run:
 
 
 def policy_addresses(
-    policy: CompiledPolicy, model: Model, state: Any, history: History, stream: Stream
+    choose: Kernel[..., int],
+    update: Kernel[..., None] | None,
+    model: Model,
+    state: Any,
+    history: History,
+    stream: Stream,
 ) -> tuple[int, int]:
-    """Where `choose` and `update` are, compiled for these types; 0 where there is no update."""
+    """Where a policy's kernels are, compiled for these types; 0 where there is no update."""
     if not is_compiling():
-        nothing = 0 if policy.update is None else address_of(packed_update(policy.update, 0), None)
-        return address_of(packed_choose(policy.choose, 0), None), nothing
+        nothing = 0 if update is None else address_of(packed_update(update, 0), None)
+        return address_of(packed_choose(choose, 0), None), nothing
     from numba import _dispatcher
 
     # what dispatchers know types by: ten times faster than naming the types in each repetition
     arguments = (model, state, history, stream)
-    key = (policy.choose, policy.update, _dispatcher.compute_fingerprint(arguments))
+    key = (choose, update, _dispatcher.compute_fingerprint(arguments))
     if key not in _ADDRESSES:
-        _ADDRESSES[key] = _compile_addresses(policy, *arguments)
+        _ADDRESSES[key] = _compile_addresses(choose, update, *arguments)
     return _ADDRESSES[key]
 
 
@@ -298,7 +310,12 @@ _ADDRESSES: dict[tuple[Any, Any, bytes], tuple[int, int]] = {}
 
 
 def _compile_addresses(
-    policy: CompiledPolicy, model: Model, state: Any, history: History, stream: Stream
+    choose: Kernel[..., int],
+    update: Kernel[..., None] | None,
+    model: Model,
+    state: Any,
+    history: History,
+    stream: Stream,
 ) -> tuple[int, int]:
     import numba as _numba
 
@@ -307,10 +324,8 @@ def _compile_addresses(
     both = types.Tuple((numba.typeof(model), numba.typeof(state)))
     history_type, stream_type = numba.typeof(history), numba.typeof(stream)
     words = types.int64[::1]
-    choose = address_of(
-        packed_choose(policy.choose, both), types.int64(words, history_type, stream_type)
-    )
-    if policy.update is None:
-        return choose, 0
+    chooser = address_of(packed_choose(choose, both), types.int64(words, history_type, stream_type))
+    if update is None:
+        return chooser, 0
     signature = types.void(words, history_type, types.int64, types.float64)
-    return choose, address_of(packed_update(policy.update, both), signature)
+    return chooser, address_of(packed_update(update, both), signature)

@@ -25,8 +25,8 @@ from armature.descriptions import (
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.policies import Policy
-from armature.simulation.play import Record
-from armature.simulation.results_file import read_file, write_file
+from armature.simulation.play import Record, checkpoints_of_pulls
+from armature.simulation.results_file import n_traced, read_file, write_file
 from armature.simulation.versions import package_version, run_key
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class PolicyRuns:
     """All repetitions of a policy: what was recorded at each checkpoint."""
 
     regret: Floats  # (repetitions, C)
-    pulls: Floats  # (repetitions, C, K)
+    pulls: Floats  # (repetitions, C, K); of many arms, (repetitions, 1, K): at the end
     explored: Floats  # (repetitions, C)
     seconds: Floats  # (repetitions,)
 
@@ -48,9 +48,8 @@ class PolicyRuns:
     def empty(cls, repetitions: int, checkpoints: int, n_arms: int) -> PolicyRuns:
         """Room for the repetitions."""
         shape = (repetitions, checkpoints)
-        return cls(
-            np.zeros(shape), np.zeros((*shape, n_arms)), np.zeros(shape), np.zeros(repetitions)
-        )
+        of_pulls = (repetitions, checkpoints_of_pulls(checkpoints, n_arms), n_arms)
+        return cls(np.zeros(shape), np.zeros(of_pulls), np.zeros(shape), np.zeros(repetitions))
 
     def write(self, repetition: int, record: Record, seconds: float) -> None:
         """Take over the record of a repetition."""
@@ -160,7 +159,11 @@ class Results:
         return self._runs_of(policy).regret
 
     def pulls(self, policy: str | Policy) -> Floats:
-        """(repetitions, checkpoints, arms): how often each arm was pulled."""
+        """(repetitions, checkpoints, arms): how often each arm was pulled.
+
+        Of more than 1000 arms, pulls are kept at the last checkpoint alone: (repetitions, 1, arms);
+        and not in files of results.
+        """
         return self._runs_of(policy).pulls
 
     def _runs_of(self, policy: str | Policy) -> PolicyRuns:
@@ -202,7 +205,10 @@ class Results:
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("policy")
 
     def to_frame(self) -> pd.DataFrame:
-        """Tidy: one row for each policy, repetition and checkpoint."""
+        """Tidy: one row for each policy, repetition and checkpoint.
+
+        Pulls are columns, one for each arm, unless there are more than 1000.
+        """
         import pandas as pd
 
         R, C = self.repetitions, self.checkpoints.size
@@ -215,7 +221,7 @@ class Results:
                 "regret": runs.regret.ravel(),
                 "explored": runs.explored.ravel().astype(np.int64),
             }
-            for k in range(self.instance.n_arms):
+            for k in range(n_traced(self.instance.n_arms)):
                 columns[f"pulls_{k}"] = runs.pulls[:, :, k].ravel().astype(np.int64)
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
@@ -286,13 +292,13 @@ class Results:
         R = about["repetitions"]
         checkpoints = frame["round"].to_numpy()[: len(frame) // (R * len(policies))].copy()
         shape = (R, checkpoints.size)
-        arms = [f"pulls_{k}" for k in range(instance.n_arms)]
+        arms = [f"pulls_{k}" for k in range(n_traced(instance.n_arms))]
         runs = {}
         for n, policy in enumerate(policies):
             part = frame.iloc[n * R * checkpoints.size : (n + 1) * R * checkpoints.size]
             runs[policy.name] = PolicyRuns(
                 part["regret"].to_numpy().reshape(shape).copy(),
-                part[arms].to_numpy(np.float64).reshape(*shape, instance.n_arms),
+                part[arms].to_numpy(np.float64).reshape(*shape, len(arms)),
                 part["explored"].to_numpy(np.float64).reshape(shape),
                 np.zeros(R),
             )

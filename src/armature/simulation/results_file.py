@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FORMAT = "armature results"
 VERSION = 2  # since 2, what JSON does not have is written as `armature.plain` says
 READABLE = (1, 2)  # versions of the format
+MOST_TRACED = 1000  # arms of which pulls are kept at each checkpoint, and in files
 SIMULATION = "simulation"  # what a table is of, if it does not say; its columns, and their types
 COLUMNS = {
     SIMULATION: {"repetition": int, "round": int, "regret": float, "explored": int},
@@ -34,6 +35,11 @@ COLUMNS = {
         "statistic": float,
     },
 }
+
+
+def n_traced(n_arms: int) -> int:
+    """Of how many arms a file has the pulls: of all, unless they are too many for columns."""
+    return n_arms if n_arms <= MOST_TRACED else 0
 
 
 def write_file(path: str | os.PathLike[str], about: dict[str, Any], frame: pd.DataFrame) -> None:
@@ -97,11 +103,13 @@ def _damaged(name: str, why: str) -> ArmatureError:
 
 def _has_the_columns(note: dict[str, Any], frame: pd.DataFrame) -> bool:
     means = note.get("means")
-    arms = [f"pulls_{k}" for k in range(len(means) if isinstance(means, list) else 0)]
-    kinds = {**COLUMNS[note.get("kind", SIMULATION)], **dict.fromkeys(arms, int)}
+    kind = note.get("kind", SIMULATION)
+    n_arms = len(means) if isinstance(means, list) else 0
+    arms = [f"pulls_{k}" for k in range(n_traced(n_arms) if kind == SIMULATION else n_arms)]
+    kinds = {**COLUMNS[kind], **dict.fromkeys(arms, int)}
     if list(frame.columns) != ["policy", *kinds]:
         return False
-    if any(frame[column].dtype != np.dtype(kind) for column, kind in kinds.items()):
+    if any(frame[column].dtype != np.dtype(of) for column, of in kinds.items()):
         return False
     return all(isinstance(name, str) for name in frame["policy"])
 

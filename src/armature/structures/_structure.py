@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from armature.structures.composition import Intersection, Union
 
 TOLERANCE = 1e-9
+SINGULAR = 1e-9  # relative to the largest singular value
 METHODS = (
     "project",
     "alt_min",
@@ -84,10 +85,13 @@ class Structure:
     # What follows from the pieces, unless a class knows better: whether M is convex; whether it is
     # made of orders and levels alone, so that minimisers are the same for every family; and how
     # "k beats j" is read where all challengers to j are weighed: "order", lam_k >= lam_j, or "top",
-    # where besides k can be the best arm. A union of pieces reads it as "top".
+    # where besides k can be the best arm. A union of pieces reads it as "top". And whether M is
+    # everything, so that "k beats j" is about these two arms alone; whether all means may be equal.
     convex: bool | None = None
     order_only: bool | None = None
     challenge: str | None = None
+    pairwise: bool = False
+    has_constants: bool = False
     cells_depend_on_means: ClassVar[bool] = False
 
     # What must be said of a new arm, by keyword; None where the structure does not say what a new
@@ -344,6 +348,27 @@ class Structure:
         return all(piece.orders_only for piece in self._listed())
 
     @functools.cached_property
+    def directions(self) -> Floats | None:
+        """An orthonormal basis, in columns, of the directions in which M extends, if it is convex.
+
+        None: of all directions, or not known to be convex.
+        """
+        if not (self.is_convex and declares_pieces(self)):
+            return None
+        (piece,) = self.pieces()
+        C = np.asarray(piece.C, dtype=float).reshape(-1, self.n_arms)
+        if not len(C):
+            return None
+        import scipy.linalg  # when it is needed: importing the package is quick
+
+        return np.asarray(scipy.linalg.null_space(C, rcond=SINGULAR))
+
+    @property
+    def is_pairwise(self) -> bool:
+        """Whether M is known to be everything."""
+        return self.pairwise and not overrides(self)
+
+    @functools.cached_property
     def reads_by_top(self) -> bool:
         """Whether "k beats j" asks that k can be the best arm."""
         return not self.is_convex if self.challenge is None else self.challenge == "top"
@@ -447,6 +472,8 @@ class Structure:
     def _meets(self, ends: tuple[Interval, ...]) -> bool:
         """Whether a piece has points between the ends of the arms' domains: all's, or each's."""
         if all(math.isinf(end.low) and math.isinf(end.high) for end in ends):
+            return True
+        if self.has_constants and all(end == ends[0] for end in ends):
             return True
         known: dict[tuple[Interval, ...], bool] = self.__dict__.setdefault("_met", {})
         if ends not in known:

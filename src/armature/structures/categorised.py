@@ -274,6 +274,7 @@ class Categorised(Structure):
         highest=highest,
     )
     order_only = True
+    has_constants = True
     arm_facts = ("category",)
 
     @classmethod
@@ -315,6 +316,10 @@ class Categorised(Structure):
     @property
     def _sizes(self) -> tuple[int, int]:
         return self.n_arms, len(self.labels)
+
+    @functools.cached_property
+    def is_convex(self) -> bool:
+        return len(self.labels) == 1
 
     @property
     def n_cells(self) -> int:

@@ -272,11 +272,15 @@ class Linear(Structure):
         left, values, _ = np.linalg.svd(scaled, full_matrices=False)
         return np.ascontiguousarray(left[:, values > 1e-12 * values[0]])
 
+    @property
+    def directions(self) -> Floats:
+        return self.basis
+
     @functools.cached_property
     def shape(self) -> Shape:
-        first = np.empty(self.n_arms)
-        for i, row in enumerate(self.features):
-            first[i] = np.flatnonzero((self.features == row).all(axis=1))[0]
+        rows = self.features + 0.0  # without -0.0
+        _, places, which = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        first = places[which.ravel()].astype(np.float64)  # the first arm with the same features
         return Shape(
             np.concatenate([self.basis.ravel(), first, self.features.ravel()]),
             np.array([self.basis.shape[1], self.features.shape[1]], dtype=np.int64),

@@ -386,6 +386,7 @@ class Sparse(Structure):
         best_min=best_min,
         highest=highest,
     )
+    convex = False
     order_only = True
     challenge = "order"
     convex = False

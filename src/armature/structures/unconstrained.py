@@ -161,6 +161,8 @@ class Unconstrained(Structure):
     )
     convex = True
     order_only = True
+    has_constants = True
+    pairwise = True
     arm_facts = ()
 
     @classmethod

@@ -398,7 +398,9 @@ class Unimodal(Structure):
         best_min=best_min,
         highest=highest,
     )
+    convex = False
     order_only = True
+    has_constants = True
     arm_facts = ()
     arms_in_order = True
 

@@ -1,0 +1,229 @@
+"""Challenger with many arms: the same decisions, most of them without a look at all arms.
+
+Without a structure, all that counts of a challenger is itself and the leader: whoever is due is
+found by a search (`_search`), with bounds of how long each arm has to wait.
+
+With a structure, one reward may move every fitted mean. But as long as nothing but the leader is
+pulled, that nobody is due follows from the last time that everything was computed. Let pr be the
+projection then, and G_i the evidence against challenger i. With n more rewards of the leader j, of
+mean m, each mean vector lam costs n d(m, lam_j) more, up to a constant that is the same for all of
+them (rewards are of an exponential family). So the evidence against i is now
+
+    min { cost(lam) + n d(m, lam_j) : i beats j } - min { cost(lam) + n d(m, lam_j) : lam in M }
+        >= G_i - n d(m, pr_j),
+
+where the first minimum is at least what it was, and the second at most its value at pr. If this is
+positive for all i, then j leads still: a projection in which another arm leads would cost that arm
+no more than the projection does. This holds for every structure, convex or not.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armature._compile import inlined, kernel
+from armature.arrays import Floats, Ints
+from armature.families import FamilyRecord
+from armature.families.kernels import divergence, inside, of_arm
+from armature.policies._groups import best_at
+from armature.policies._search import (
+    ANEW,
+    LOOKS,
+    NOTED,
+    REACH,
+    ROUNDING,
+    SPAN,
+    Search,
+    adapt,
+    bound_makers,
+    is_spent,
+    leading_arm,
+    make_search,
+    note_change,
+    settle,
+    take_in,
+)
+from armature.policies._tournament import next_at_least, top
+from armature.policies.challenger import ChallengerState, choose, next_to_begin, waited
+from armature.policies.records import History, argmax, mark_exploration
+from armature.streams import Stream
+from armature.structures.model import Model, is_joint, pair_cost
+
+START = 0.01  # how far below the leader's mean bounds hold at first; adapted from there
+QUIET, LEADER = range(2)  # of `ManyState.who`
+PULLS, SUM, FITTED, WAIT, EVIDENCE = range(5)  # of `ManyState.then`
+MARGIN = 1e-6  # for rounding, in units of evidence
+
+
+class ManyState(NamedTuple):
+    """The state of the policy, and what is known of all arms."""
+
+    plain: ChallengerState
+    pairwise: bool  # whether there is no structure
+    weight: Floats  # [the leader's pulls, of which bounds need at least so many]
+    search: Search
+    who: Ints  # [whether nobody but the leader was pulled since nobody was due; the leader]
+    then: Floats  # its pulls, sum and fitted mean then; the least wait, the least evidence
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not here is the policy's: so that its arrays are saved by their names."""
+        return getattr(self.plain, name)
+
+
+def make_state(plain: ChallengerState, n_arms: int, pairwise: bool) -> ManyState:
+    """Before the first round."""
+    searched = n_arms if pairwise else 1
+    return ManyState(
+        plain=plain,
+        pairwise=pairwise,
+        weight=np.ones(1),
+        search=make_search(searched, START),
+        who=np.zeros(2, dtype=np.int64),
+        then=np.zeros(5),
+    )
+
+
+# Without a structure.
+
+
+@inlined
+def wait_of(family: FamilyRecord, history: History, j: int, i: int) -> float:
+    """How long a challenger has to wait: without a structure, it is looked into by itself alone."""
+    N = history.pulls
+    return waited(pair_cost(family, N[j], history.means[j], N[i], history.means[i]), N[i])
+
+
+@kernel
+def bound_at(
+    state: ManyState, family: FamilyRecord, history: History, i: int, reach: float
+) -> float:
+    """Minus the wait of a challenger, at least, for leaders of such a mean and weight, or more."""
+    N = history.pulls[i]
+    cost = 0.0
+    if history.means[i] < reach:
+        cost = pair_cost(family, state.weight[0], reach, N, history.means[i])
+    if cost == math.inf:
+        return -math.inf
+    return -waited((1.0 - ROUNDING) * cost, N) + ROUNDING
+
+
+make_bounds, touch_bounds = bound_makers(bound_at)
+
+
+@kernel
+def prepare(state: ManyState, family: FamilyRecord, history: History, j: int) -> None:
+    """Make all bounds, for leaders that are a little worse than this one, or better, if need be."""
+    search = state.search
+    ended = history.means[j] < search.term[REACH] or history.pulls[j] < state.weight[0]
+    ended = ended or is_spent(search)
+    if ended:
+        adapt(search)
+    if ended or search.notes[ANEW] == 1:
+        search.notes[ANEW] = 0
+        search.term[REACH] = history.means[j] - search.term[SPAN]
+        state.weight[0] = max(1.0, 0.5 * history.pulls[j])
+        make_bounds(state, family, history)
+
+
+@kernel
+def choose_without_structure(state: ManyState, model: Model, history: History) -> int:
+    """The leader, or whoever is due: without a structure, pulling it is how to look into it."""
+    family = model.family
+    search = state.search
+    take_in(search, history, True)
+    touch_bounds(state, family, history)
+    j = leading_arm(search)
+    prepare(state, family, history, j)
+    settle(search, history)
+    least = waited(0.0, history.pulls[j]) - state.plain.patience
+    if least <= 0.0:
+        return j
+    attained = least
+    guess = best_at(search.groups, top(search.bounds))
+    if guess != j:
+        attained = min(least, wait_of(family, history, j, guess))
+    chosen = j
+    place = next_at_least(search.bounds, 0, -attained)
+    while place >= 0:
+        i = best_at(search.groups, place)
+        if i != j:
+            wait = wait_of(family, history, j, i)
+            if wait < least or (wait == least and chosen != j and i < chosen):
+                least = wait
+                chosen = i
+        search.term[LOOKS] += 1.0
+        place = next_at_least(search.bounds, place + 1, -min(attained, least))
+    if chosen != j:
+        mark_exploration(history)
+    return chosen
+
+
+# With a structure.
+
+
+@kernel
+def is_quiet(state: ManyState, model: Model, history: History) -> bool:
+    """Whether it follows from what was computed last that the leader leads, and nobody is due."""
+    if state.who[QUIET] == 0 or history.clock[0] != state.search.notes[NOTED]:
+        return False
+    j = state.who[LEADER]
+    then = state.then
+    n = history.pulls[j] - then[PULLS]
+    m = inside(model.family, j, (history.sums[j] - then[SUM]) / max(n, 1.0))
+    lost = n * divergence(of_arm(model.family, j), m, then[FITTED]) if n > 0.0 else 0.0
+    lost += MARGIN * (1.0 + lost)
+    date = waited(0.0, history.pulls[j]) - state.plain.patience
+    return bool(then[EVIDENCE] > lost and then[WAIT] - lost > date)
+
+
+@kernel
+def remember(state: ManyState, history: History, j: int) -> None:
+    """Nobody is due: note what it would take to be."""
+    plain = state.plain
+    base = plain.costs[j]
+    if base == math.inf:
+        return
+    wait = math.inf
+    evidence = math.inf
+    for i in range(history.pulls.size):
+        if i != j:
+            G = plain.costs[i] - base
+            evidence = min(evidence, G)
+            wait = min(wait, waited(G, history.pulls[i] + plain.looked[i]))
+    state.who[QUIET] = 1
+    state.who[LEADER] = j
+    state.then[PULLS] = history.pulls[j]
+    state.then[SUM] = history.sums[j]
+    state.then[FITTED] = plain.projected[j]
+    state.then[WAIT] = wait
+    state.then[EVIDENCE] = evidence
+
+
+@kernel
+def choose_of_many(state: ManyState, model: Model, history: History, stream: Stream) -> int:
+    """The same arm as from a look at all of them."""
+    plain = state.plain
+    if state.pairwise:
+        first = next_to_begin(plain, history)
+        return first if first >= 0 else choose_without_structure(state, model, history)
+    if is_quiet(state, model, history):
+        return int(state.who[LEADER])
+    state.who[QUIET] = 0
+    begins = plain.begun[0] < plain.start.size
+    arm = choose(plain, model, history, stream)
+    if not begins and is_joint(model) and history.clock[0] == state.search.notes[NOTED]:
+        j = argmax(plain.projected)
+        if arm == j:
+            remember(state, history, j)
+    return arm
+
+
+@kernel
+def note_reward(state: ManyState, model: Model, history: History, arm: int, reward: float) -> None:
+    """Note which arm has changed."""
+    if arm != state.who[LEADER] or history.clock[0] != state.search.notes[NOTED] + 1:
+        state.who[QUIET] = 0
+    note_change(state.search, history, arm)
