@@ -62,9 +62,7 @@ class ArmEstimates:
         }
 
 
-def estimate_arms(
-    log: Log, structure: Structure, informed: Informed, delta: float
-) -> ArmEstimates:
+def estimate_arms(log: Log, structure: Structure, informed: Informed, delta: float) -> ArmEstimates:
     """Means, intervals and the structure's fit."""
     low, high = intervals(informed, log.counts, log.sums, delta)
     wide = at_any_time(informed.cautious, log.counts, log.sums, delta)

@@ -213,7 +213,7 @@ def _trials(
     if not tried:
         return ()
     for policy in tried:
-        policy.check(structure, known.told)
+        policy.check(structure, known.simulated)
     truths = [True, False]
     if chosen.assumes_nothing or chosen.refuted:
         truths = [False]

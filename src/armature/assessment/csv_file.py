@@ -130,7 +130,11 @@ class _Reader:
             raise self._explained(arm, wanted, may_lack, "a field is empty")
         arms = table[arm].unify_dictionaries().combine_chunks()
         if isinstance(arms, pa.ChunkedArray):
-            arms = pa.chunked_array([], type=arms.type).combine_chunks() if not arms.num_chunks else arms.chunk(0)
+            arms = (
+                pa.chunked_array([], type=arms.type).combine_chunks()
+                if not arms.num_chunks
+                else arms.chunk(0)
+            )
         numbers = {key: table[key].to_numpy() for key in wanted}
         codes = arms.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         return stripped(arms.dictionary.to_pylist(), codes) + (numbers,)
@@ -164,9 +168,7 @@ class _Reader:
             return ArmatureError(f"{self.name} can't be read: {error}.")
         return ArmatureError(f"{self.name} can't be read: {why}.")
 
-    def _problem(
-        self, fields: list[str], arm: str, wanted: list[str], may_lack: str
-    ) -> str | None:
+    def _problem(self, fields: list[str], arm: str, wanted: list[str], may_lack: str) -> str | None:
         if any("\udc80" <= c <= "\udcff" for field in fields for c in field):
             return f"not UTF-8. {_kinds()}"
         if len(fields) != len(self.header):

@@ -78,6 +78,12 @@ class Candidate:
         return self.evidence is not None and self.evidence.refuted
 
     @property
+    def doubted(self) -> bool:
+        """Whether it fits badly, though not so badly as to be refuted."""
+        found = self.evidence
+        return found is not None and not found.refuted and found.doubt > found.threshold / 2.0
+
+    @property
     def assumes_nothing(self) -> bool:
         """Whether every mean vector is in it."""
         return isinstance(self.structure, Unconstrained)
@@ -116,18 +122,27 @@ def judge(
     refuted = (found is not None and found.refuted) or not fit.cost < math.inf
     worth = None if refuted else worth_of(structure, fitted, informed.family, log.arms, horizon)
     near = None
-    if with_power and found is not None and not refuted and not isinstance(structure, Unconstrained):
+    if (
+        with_power
+        and found is not None
+        and not refuted
+        and not isinstance(structure, Unconstrained)
+    ):
         near = noticeable(structure, informed.cautious, log.counts, fitted, found)
     return Candidate(structure, name_of(structure), found, fitted, worth, near)
 
 
 def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that are not refuted first, the one that asks for the least exploration on top."""
+    """Those that fit first, then those that fit badly, then those that are refuted.
 
-    def key(one: Candidate) -> tuple[bool, float, float]:
+    Of those that fit, the one that leaves the smallest part of the exploration to be done is on
+    top; of the refuted ones, the one with the least evidence against it.
+    """
+
+    def key(one: Candidate) -> tuple[int, float, float]:
         log_e = 0.0 if one.evidence is None else one.evidence.log_e
-        value = math.inf if one.worth is None or one.worth.value is None else one.worth.value
-        return (one.refuted, log_e if one.refuted else value, log_e)
+        left = 1.0 if one.worth is None or one.worth.left is None else one.worth.left
+        return (2 if one.refuted else int(one.doubted), log_e if one.refuted else left, log_e)
 
     return sorted(candidates, key=key)
 

@@ -28,7 +28,9 @@ def read_parquet(path: Path, columns: Columns) -> Table | Totals:
             table = file.read(columns=kept)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
-        raise ArmatureError(f"{str(path)!r} is no Parquet file that can be read: {reason}.") from None
+        raise ArmatureError(
+            f"{str(path)!r} is no Parquet file that can be read: {reason}."
+        ) from None
     reader = _Frame(table.to_pandas(), repr(str(path)))
     reader.frame.columns = kept
     return read_columns(reader, names, columns)

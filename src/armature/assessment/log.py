@@ -107,7 +107,7 @@ def read_log(
             )
         found = log
     else:
-        table = _read(log, Columns() if columns is None else columns)
+        table = read_table(log, Columns() if columns is None else columns)
         names, places = arrange(table.labels, arms, structure, table.name)
         found = _from_totals(table, names, places) if isinstance(table, Totals) else _from_rows(
             table, names, places
@@ -118,7 +118,10 @@ def read_log(
     return found
 
 
-def _read(log: Any, columns: Columns) -> Table | Totals:
+def read_table(log: Any, columns: Columns) -> Table | Totals:
+    """What a log says, before it is known which arm of a structure is which."""
+    if isinstance(log, (Table, Totals)):
+        return log
     if isinstance(log, (str, os.PathLike)):
         return _read_file(Path(log), columns)
     if isinstance(log, Mapping):
@@ -211,7 +214,9 @@ def arrange(
         if structure is not None and all(v % 1.0 == 0.0 and 0.0 <= v < n_arms for v in known):
             return _matched(labels, list(range(n_arms)), name)
         order = sorted(range(len(labels)), key=lambda i: known[i])
-        same = next((i for i, j in zip(order, order[1:], strict=False) if known[i] == known[j]), None)
+        same = next(
+            (i for i, j in zip(order, order[1:], strict=False) if known[i] == known[j]), None
+        )
         if same is not None:
             raise ArmatureError(
                 f"{name}: several arms are written like the number {known[same]:g}: name them with "

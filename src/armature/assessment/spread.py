@@ -17,6 +17,7 @@ from armature.families.estimation import estimate_variance
 Spread = Literal["common", "each"]
 ENOUGH = 20  # rewards of an arm, from which on its own spread is looked at
 UNLIKE = 4.0  # times the variance of another arm
+WELL_KNOWN = 100.0  # degrees of freedom, from which on sigma is as good as known
 OFF = 1.25  # times the variance that the family says
 
 
@@ -47,9 +48,9 @@ class Informed:
 
     @property
     def simulated(self) -> Family:
-        """What simulations draw from: policies are not told more than they would be."""
+        """What simulations draw from: policies are told of sigma what the log tells well enough."""
         sigma = getattr(self.family, "sigma", None)
-        if self.estimated and self.told.as_told.estimated and isinstance(sigma, float):
+        if self.freedom < WELL_KNOWN and isinstance(sigma, float):
             return Gaussian(sigma, known=False)
         return self.family
 
@@ -122,7 +123,7 @@ def _unlike(log: Log) -> str:
         return ""
     return (
         f" Arms differ: {names[int(own.argmin())]} has {math.sqrt(own.min()):.3g} and "
-        f"{names[int(own.argmax())]} {math.sqrt(own.max()):.3g}; spread=\"each\" takes each arm's own."
+        f'{names[int(own.argmax())]} {math.sqrt(own.max()):.3g}; spread="each" takes each arm\'s own.'
     )
 
 

@@ -18,7 +18,9 @@ Titles = tuple[str, ...]
 
 def as_text(assessment: Assessment) -> str:
     """The report: what to do, the tables, the sentences."""
-    parts = [f"{assessment.title}: {assessment.log.rounds:,} rewards of {len(assessment.log.arms)} arms"]
+    parts = [
+        f"{assessment.title}: {assessment.log.rounds:,} rewards of {len(assessment.log.arms)} arms"
+    ]
     parts += [assessment.recommendation, ""]
     for heading, (titles, rows) in tables(assessment):
         parts += [heading, *aligned(titles, rows), ""]
@@ -34,7 +36,11 @@ def tables(assessment: Assessment) -> list[tuple[str, tuple[Titles, Rows]]]:
     if assessment.chosen.worth is not None and assessment.chosen.worth.pulls is not None:
         shown.append(("What has to be explored, up to the horizon", allocation_table(assessment)))
     for trial in assessment.trials:
-        truth = f"if {assessment.chosen.name} is true" if trial.projected else "with the log's own means"
+        truth = (
+            f"if {assessment.chosen.name} is true"
+            if trial.projected
+            else "with the log's own means"
+        )
         shown.append((f"Regret in {trial.horizon:,} rounds, {truth}", trial_table(trial)))
     return shown
 
@@ -55,7 +61,7 @@ def arms_table(assessment: Assessment) -> tuple[Titles, Rows]:
 def structures_table(assessment: Assessment) -> tuple[Titles, Rows]:
     """The candidates, ranked."""
     rows = [_structure_row(one, one is assessment.chosen) for one in assessment.candidates]
-    return ("structure", "misfit", "evidence", "refuted at", "V", "verdict"), rows
+    return ("structure", "misfit", "evidence", "refuted at", "V", "of V without", "verdict"), rows
 
 
 def _structure_row(one: Candidate, chosen: bool) -> list[str]:
@@ -63,8 +69,11 @@ def _structure_row(one: Candidate, chosen: bool) -> list[str]:
     numbers = ["", "", ""]
     if found is not None:
         numbers = [f"{found.misfit:.3g}", f"{found.log_e:.3g}", f"{found.threshold:.3g}"]
-    value = "" if one.worth is None or one.worth.value is None else number(one.worth.value)
-    return [one.name + (" *" if chosen else ""), *numbers, value, verdict_on(one)]
+    value = left = ""
+    if one.worth is not None and one.worth.value is not None:
+        value = number(one.worth.value)
+        left = "" if one.worth.left is None else f"{one.worth.left:.0%}"
+    return [one.name + (" *" if chosen else ""), *numbers, value, left, verdict_on(one)]
 
 
 def verdict_on(one: Candidate) -> str:
@@ -73,8 +82,7 @@ def verdict_on(one: Candidate) -> str:
         return "refuted"
     if one.assumes_nothing:
         return "assumes nothing"
-    doubted = one.evidence is not None and one.evidence.doubt > one.evidence.threshold / 2.0
-    return "fits badly" if doubted else "not refuted"
+    return "fits badly" if one.doubted else "not refuted"
 
 
 def allocation_table(assessment: Assessment) -> tuple[Titles, Rows]:
@@ -109,6 +117,9 @@ def aligned(titles: Titles, rows: Rows) -> list[str]:
     widths = [max(len(row[c]) for row in [list(titles), *rows]) for c in range(len(titles))]
     lines = []
     for row in [list(titles), *rows]:
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
+        cells = [
+            row[0].ljust(widths[0]),
+            *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True)),
+        ]
         lines.append("  ".join(cells).rstrip())
     return lines

@@ -80,12 +80,15 @@ class Trial:
 
 
 def sensible_policies(structure: Structure, informed: Informed) -> list[Policy]:
-    """What to try: with the structure, with it and a guard, without it."""
+    """What to try: with the structure, with it and a guard, without it.
+
+    A guard needs to know sigma: it is left out where the log does not tell it well enough.
+    """
     if isinstance(structure, Unconstrained):
         tried: list[Policy] = [Challenger(), ProjectedThompson(), KLUCB()]
     else:
         tried = [Challenger(), Guarded(Challenger()), ProjectedThompson(), KLUCB()]
-    return [policy for policy in tried if policy.supports(structure, informed.told)]
+    return [policy for policy in tried if policy.supports(structure, informed.simulated)]
 
 
 def try_policies(

@@ -95,8 +95,8 @@ def about_candidates(candidates: Sequence[Candidate]) -> str:
             "knowledge, and the data do not contradict it."
         )
     return (
-        f"The data do not decide between {listed(assuming, 8)}: none is refuted. Those higher up "
-        "ask for less exploration because they assume more; what must decide is what you know."
+        f"The data do not decide between {listed(assuming, 8)}: none is refuted. Which of them to "
+        "rely on is for what you know to decide, not for these data."
     )
 
 
@@ -131,7 +131,9 @@ def about_worth(assessment: Assessment) -> str:
             f"{number(worth.rounds(False) / assessment.traffic)} days of traffic."
         )
     if worth.rounds() > T:
-        text += " That is more than the horizon: so far the bound, which is for a large T, says little."
+        text += (
+            " That is more than the horizon: so far the bound, which is for a large T, says little."
+        )
     return text
 
 
@@ -211,7 +213,9 @@ def _choice(assessment: Assessment, best: str) -> str:
     unit = assessment.unit
     first = assessment.trials[0]
     horizon = f"{first.horizon:,} rounds"
-    text = f"Of the policies tried, {best} loses least: {number(first.mean(best))} {unit} in {horizon}"
+    text = (
+        f"Of the policies tried, {best} loses least: {number(first.mean(best))} {unit} in {horizon}"
+    )
     guarded = f"Guarded(policy={best})"
     if guarded not in first.names:
         guarded = next((n for n in first.names if n.startswith("Guarded") and best in n), "")

@@ -53,6 +53,13 @@ class Worth:
         return math.nan if value is None else value * math.log(self.horizon)
 
     @property
+    def left(self) -> float | None:
+        """The part of the regret without the structure that it leaves, at the same means."""
+        if self.value is None or not self.unconstrained:
+            return None
+        return self.value / self.unconstrained
+
+    @property
     def explored(self) -> tuple[Hashable, ...]:
         """The arms that the structure leaves open."""
         if self.pulls is None:
