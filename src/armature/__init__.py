@@ -4,7 +4,7 @@ Say what you know about the shape of the rewards, and explore only as much as th
 """
 
 from armature._compile import kernel
-from armature.assessment import Assessment, Columns, assess
+from armature.assessment import Assessment, Columns, Replay, assess, replay
 from armature.bandit import Bandit
 from armature.bounds import (
     Alternative,
@@ -147,6 +147,7 @@ __all__ = [
     "ProjectedThompson",
     "PythonPolicy",
     "Relabelled",
+    "Replay",
     "Results",
     "SPLambda",
     "SPk",
@@ -171,6 +172,7 @@ __all__ = [
     "identify",
     "kernel",
     "lower_bound",
+    "replay",
     "simulate",
     "solve_game",
 ]

@@ -110,7 +110,7 @@ def assess(
     delta, horizon = checked_delta(delta), checked_count(horizon, "horizon")
     traffic = _checked_traffic(traffic)
     draws = checked_count(draws, "draws")
-    found = read_log(log, structure, family, columns=_checked_columns(columns), arms=arms)
+    found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
     known = informed(found, family, spread)
     chosen, others = _judged(found, structure, known, candidates, horizon, delta)
     fits = np.isfinite(chosen.fitted).all()
@@ -142,7 +142,8 @@ def _checked_traffic(traffic: float | None) -> float | None:
     return float(traffic)
 
 
-def _checked_columns(columns: Columns | dict[str, str] | None) -> Columns:
+def checked_columns(columns: Columns | dict[str, str] | None) -> Columns:
+    """What the columns of a log are called, from a dict or as they are."""
     if columns is None or isinstance(columns, Columns):
         return columns or Columns()
     names = vars(Columns())

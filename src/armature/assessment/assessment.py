@@ -126,7 +126,7 @@ class Assessment:
         save(self, folder)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
-        """Draw the arms with the fit, and the policies' regret; into a PNG, SVG or PDF if wanted."""
+        """Draw the arms with the fit, and the policies' regret; into a PNG, SVG or PDF, if so."""
         from armature.assessment.figure import plot_assessment
 
         return plot_assessment(self, path)

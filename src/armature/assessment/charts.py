@@ -32,7 +32,8 @@ def regret_chart(trial: Trial, most: float | None = None) -> Markup:
     for row, name in enumerate(names):
         parts.append(_policy(trial, name, TOP + ROW * (row + 0.5), end))
     best = next(name for name in names if name != LOGGED)
-    label = f"Regret of {len(names)} ways to choose; {best} has the least, {number(trial.mean(best), 3)}."
+    least = number(trial.mean(best), 3)
+    label = f"Regret of {len(names)} ways to choose; {best} has the least, {least}."
     return picture(height, label, *parts, kind="chart regrets")
 
 
@@ -54,16 +55,25 @@ def _policy(trial: Trial, name: str, y: float, end: float) -> Markup:
         f"{number(q5, 3)} to {number(q95, 3)}"
     )
     kind = " logged" if name == LOGGED else ""
+    label = tag("text", name, class_="axis policy", x=0, y=y - 9.0)
+    if q5 > end:  # all of it is beyond the picture
+        beyond = f"{number(q50, 3)} \N{RIGHTWARDS ARROW}"
+        at = tag("text", beyond, class_="axis", x="100%", y=y + 6.0, text_anchor="end")
+        return tag("g", tag("title", words), label, at)
     width = 100.0 * (min(q75, end) - min(q25, end)) / end
+    at_mean = trial.mean(name)
+    mean = (
+        [tag("circle", class_="asked", cx=x(at_mean), cy=y + 2.0, r=4.5)] if at_mean <= end else []
+    )
     return tag(
         "g",
         tag("title", words),
-        tag("text", name, class_="axis policy", x=0, y=y - 9.0),
+        label,
         tag("line", class_="whisker" + kind, x1=x(q5), x2=x(q95), y1=y + 2.0, y2=y + 2.0),
         tag("rect", class_="middle" + kind, x=x(q25), y=y - 3.0, width=percent(max(width, 0.15)),
             height=10.0, rx=2),
         tag("line", class_="median" + kind, x1=x(q50), x2=x(q50), y1=y - 5.0, y2=y + 9.0),
-        tag("circle", class_="asked", cx=x(trial.mean(name)), cy=y + 2.0, r=4.5),
+        *mean,
     )  # fmt: skip
 
 

@@ -137,7 +137,10 @@ class _Reader:
             )
         numbers = {key: table[key].to_numpy() for key in wanted}
         codes = arms.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        return stripped(arms.dictionary.to_pylist(), codes) + (numbers,)
+        labels, codes = stripped(arms.dictionary.to_pylist(), codes)
+        if "" in labels:
+            raise self._explained(arm, wanted, may_lack, "an arm is empty")
+        return labels, codes, numbers
 
     def where(self, row: int) -> str:
         """The line in which a row begins."""

@@ -72,9 +72,9 @@ def _with_sigma(informed: Informed, rng: np.random.Generator) -> Family:
     if not informed.estimated or not isinstance(family, Gaussian):
         return family
     scale = np.sqrt(informed.freedom / rng.chisquare(informed.freedom))
-    if isinstance(family.sigma, tuple):
+    if not isinstance(family.sigma, float):
         return family
-    return Gaussian(float(family.sigma or 1.0) * float(scale), known=family.known)
+    return Gaussian(family.sigma * float(scale), known=family.known)
 
 
 def drawn_means(log: Log, family: Family, stream: Stream, rng: np.random.Generator) -> Floats:

@@ -75,8 +75,8 @@ class Drift:
             more = ", ..." if len(self.changed) > 5 else ""
             return (
                 f"Rewards changed over the log, at {named}{more}: that of {self.arms[k]} was "
-                f"{self.before[k]:.4g} in its first half and {self.after[k]:.4g} in its second. All "
-                "else here assumes that they do not change."
+                f"{self.before[k]:.4g} in its first half and {self.after[k]:.4g} in its second. "
+                "All else here assumes that they do not change."
             )
         if self.found:
             return (

@@ -134,6 +134,7 @@ class _Frame:
                 float(value)
             except (TypeError, ValueError):
                 raise ArmatureError(
-                    f"{self.name}, {self.where(row)}: {key!r} is {value!r}, where a number is needed."
+                    f"{self.name}, {self.where(row)}: {key!r} is {value!r}, where a number is "
+                    "needed."
                 ) from None
         raise ArmatureError(f"{self.name}: the column {key!r} is not one of numbers.")

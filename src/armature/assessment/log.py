@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,13 +66,15 @@ class Log:
     def means(self) -> Floats:
         """Of each arm; nan without rewards."""
         with np.errstate(invalid="ignore"):
-            return np.asarray(self.sums / np.where(self.counts > 0.0, self.counts, np.nan))
+            means: Floats = self.sums / np.where(self.counts > 0.0, self.counts, np.nan)
+        return means
 
     def rewards_of(self, k: int) -> Floats:
         """The rewards of an arm, in the order in which they came."""
         if self.rewards is None or self.places is None:
             raise ArmatureError(f"{self.name} has only sums: there are no single rewards.")
-        return self.rewards[self.places == k]
+        own: Floats = self.rewards[self.places == k]
+        return own
 
 
 def read_log(
@@ -150,10 +153,10 @@ def _from_rows(table: Table, names: tuple[Hashable, ...], places: Codes) -> Log:
     check_rewards(table)
     codes = places[table.codes]
     counts = np.bincount(codes, minlength=len(names)).astype(np.float64)
-    sums = np.bincount(codes, table.rewards, len(names))
+    sums: Floats = np.bincount(codes, table.rewards, len(names)).astype(np.float64)
     means = sums / np.maximum(counts, 1.0)
     away = table.rewards - means[codes]
-    squares = np.bincount(codes, away * away, len(names))
+    squares: Floats = np.bincount(codes, away * away, len(names)).astype(np.float64)
     return Log(
         names,
         counts,
@@ -214,9 +217,8 @@ def arrange(
         if structure is not None and all(v % 1.0 == 0.0 and 0.0 <= v < n_arms for v in known):
             return _matched(labels, list(range(n_arms)), name)
         order = sorted(range(len(labels)), key=lambda i: known[i])
-        same = next(
-            (i for i, j in zip(order, order[1:], strict=False) if known[i] == known[j]), None
-        )
+        ties = (i for i, j in itertools.pairwise(order) if known[i] == known[j])
+        same = next(ties, None)
         if same is not None:
             raise ArmatureError(
                 f"{name}: several arms are written like the number {known[same]:g}: name them with "
@@ -290,8 +292,8 @@ def check_worth_a_look(log: Log) -> None:
     least = (ROUNDING * np.abs(means)) ** 2 * log.counts[seen]
     if same and log.squares is not None and bool((log.squares[seen] <= least).all()):
         raise ArmatureError(
-            f"{log.name}: all {log.rounds:,} rewards are {means[0]:g}, from {_extent(log)}: there is "
-            "nothing to learn from them."
+            f"{log.name}: all {log.rounds:,} rewards are {means[0]:g}, from {_extent(log)}: there "
+            "is nothing to learn from them."
         )
 
 
@@ -324,8 +326,8 @@ def check_support(log: Log, family: Family) -> None:
                 return
         elif not _is_mean(own, float(log.sums[k]), float(log.counts[k])):
             raise ArmatureError(
-                f"{log.name}, {log.where(k)}: {log.counts[k]:g} rewards of {own} can't have the sum "
-                f"{log.sums[k]:g}: they lie in {own.support}."
+                f"{log.name}, {log.where(k)}: {log.counts[k]:g} rewards of {own} can't have the "
+                f"sum {log.sums[k]:g}: they lie in {own.support}."
             )
 
 

@@ -1,4 +1,4 @@
-"""How much rewards vary: what the log says of a sigma that is not known, or of one that is given."""
+"""How much rewards vary: what the log says of a sigma that is not known, or that is given."""
 
 from __future__ import annotations
 
@@ -123,7 +123,8 @@ def _unlike(log: Log) -> str:
         return ""
     return (
         f" Arms differ: {names[int(own.argmin())]} has {math.sqrt(own.min()):.3g} and "
-        f'{names[int(own.argmax())]} {math.sqrt(own.max()):.3g}; spread="each" takes each arm\'s own.'
+        f"{names[int(own.argmax())]} {math.sqrt(own.max()):.3g}; with spread={'each'!r} each arm "
+        "has its own."
     )
 
 

@@ -82,9 +82,9 @@ def check_rewards(table: Table) -> None:
     if beyond.any():
         at = int(beyond.argmax())
         raise ArmatureError(
-            f"{table.name}, {table.where(at)}: the reward is {rewards[at]:g}, where a finite number "
-            f"between {-LARGEST:g} and {LARGEST:g} is needed: leave the row out, or use another "
-            "unit."
+            f"{table.name}, {table.where(at)}: the reward is {rewards[at]:g}, where a finite "
+            f"number between {-LARGEST:g} and {LARGEST:g} is needed: leave the row out, or use "
+            "another unit."
         )
     if table.probabilities is not None:
         _check_probabilities(table, table.probabilities)
@@ -107,8 +107,8 @@ def check_totals(totals: Totals) -> None:
     if wrong.any():
         at = int(wrong.argmax())
         raise ArmatureError(
-            f"{name}, {where(at)}: the count is {counts[at]:g}, where a whole number, 0 or more, is "
-            "needed."
+            f"{name}, {where(at)}: the count is {counts[at]:g}, where a whole number, 0 or more, "
+            "is needed."
         )
     beyond = ~(np.abs(sums) <= LARGEST) | ((counts == 0.0) & (sums != 0.0))
     if beyond.any():
@@ -123,8 +123,8 @@ def check_totals(totals: Totals) -> None:
     if short.any():
         at = int(short.argmax())
         raise ArmatureError(
-            f"{name}, {where(at)}: the sum of squares is {totals.squares[at]:g}, but {counts[at]:g} "
-            f"rewards with the sum {sums[at]:g} have at least {least[at]:g}."
+            f"{name}, {where(at)}: the sum of squares is {totals.squares[at]:g}, but "
+            f"{counts[at]:g} rewards with the sum {sums[at]:g} have at least {least[at]:g}."
         )
 
 

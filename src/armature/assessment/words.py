@@ -223,7 +223,7 @@ def _choice(assessment: Assessment, best: str) -> str:
         return text + "."
     other = assessment.trials[1]
     return (
-        f"{text}; guarded against a wrong structure, {number(first.mean(guarded))}. If only the log's "
-        f"own means are right, these are {number(other.mean(best))} and "
+        f"{text}; guarded against a wrong structure, {number(first.mean(guarded))}. If only the "
+        f"log's own means are right, these are {number(other.mean(best))} and "
         f"{number(other.mean(guarded))}."
     )

@@ -113,7 +113,7 @@ def worth_of(
 
 
 def without_structure(means: Floats, family: Family) -> Floats:
-    """The optimal pulls per ln T where nothing is known: 1 / d(mu_k, mu_best), of Lai and Robbins."""
+    """The optimal pulls per ln T where nothing is known, 1 / d(mu_k, mu_best) (Lai and Robbins)."""
     best = int(np.argmax(means))
     pulls = np.zeros(means.size)
     for k in range(means.size):

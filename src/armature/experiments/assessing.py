@@ -105,7 +105,9 @@ def parse_spec(text: str) -> dict[str, Any]:
 def _columns(table: dict[str, Any], options: Mapping[str, str | None]) -> Columns:
     section = table.get("log", {})
     if not isinstance(section, dict):
-        raise ArmatureError("log must be a section: write [log], and arm = ..., reward = ... below.")
+        raise ArmatureError(
+            "log must be a section: write [log], and arm = ..., reward = ... below."
+        )
     names = dict(vars(Columns()))
     keys = {"sum" if name == "total" else name: name for name in names}
     for key, value in section.items():

@@ -48,6 +48,7 @@ def plot_belief(shown: Picture, path: StrPath | None = None) -> Drawn:
 
 
 def draw_arms(axis: Any, arms: Arms) -> None:
+    """Means with their intervals, the fit, and the nearest alternative."""
     x, seen = np.arange(len(arms)), arms.pulls > 0.0
     line = "-" if arms.connected else ""
     axis.set_ylabel("mean reward")
