@@ -19,6 +19,7 @@ from armature.assessment.log import Log, read_log
 from armature.assessment.table import Columns, Table
 from armature.cli import app
 
+QUOTED = '"x ""y, z"""'
 SPEC = 'draws = 2\nhorizon = 100\npolicies = []\n[structure]\nkind = "unimodal"\n'
 
 
@@ -210,26 +211,13 @@ def test_lines_are_counted_as_editors_do(tmp_path: Path) -> None:
 def test_arrow_and_the_line_by_line_reader_agree(tmp_path: Path) -> None:
     """Random small files: what one reads, so does Python's csv module; what it refuses is named."""
     rng = np.random.default_rng(5)
-    pieces = [
-        "1",
-        "2",
-        "a",
-        '"a,b"',
-        '"x ""y"""',
-        "",
-        " 3 ",
-        "1e3",
-        "-.5",
-        "nan",
-        "é",
-        "0x1",
-        "+7.",
-    ]
+    pieces = ["1", "2", "a", QUOTED, "", " 3 ", "1e3", "-.5", "é", "0x1", "+7."]
     read = refused = 0
     for _ in range(300):
         lines = ["arm,reward"]
-        lines += [",".join(rng.choice(pieces, rng.integers(1, 4, 1)[0] if rng.random() < 0.1 else 2))
-                  for _ in range(rng.integers(2, 6))]  # fmt: skip
+        for _ in range(rng.integers(2, 6)):
+            width = rng.integers(1, 4) if rng.random() < 0.1 else 2
+            lines.append(",".join(rng.choice(pieces, width)))
         path = tmp_path / "log.csv"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         try:

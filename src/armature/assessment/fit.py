@@ -116,9 +116,7 @@ def judge(
     means = seen_means(log, informed)
     fit = structure.project(means, log.counts, informed.family)
     fitted = np.asarray(fit.means)
-    found = None
-    if informed.cautious.has_evidence:
-        found = evidence(structure, informed.cautious, log.counts, log.sums, delta, log.arms)
+    found = evidence_in(log, structure, informed, delta)
     refuted = (found is not None and found.refuted) or not fit.cost < math.inf
     worth = None if refuted else worth_of(structure, fitted, informed.family, log.arms, horizon)
     near = None
@@ -130,6 +128,15 @@ def judge(
     ):
         near = noticeable(structure, informed.cautious, log.counts, fitted, found)
     return Candidate(structure, name_of(structure), found, fitted, worth, near)
+
+
+def evidence_in(
+    log: Log, structure: Structure, informed: Informed, delta: float
+) -> Evidence | None:
+    """The evidence of a log against a structure; None where the family has none."""
+    if not informed.cautious.has_evidence:
+        return None
+    return evidence(structure, informed.cautious, log.counts, log.sums, delta, log.arms)
 
 
 def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -18,8 +18,8 @@ import numpy as np
 
 from armature.arrays import Floats
 
-BLOCKS = 1000
-SAMPLES = 2000
+BLOCKS = 400
+SAMPLES = 1000
 
 
 class Weighted(NamedTuple):
