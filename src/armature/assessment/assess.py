@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from armature.assessment.arms import estimate_arms
+from armature.assessment.arms import estimate_arms, seen_means
 from armature.assessment.assessment import Assessment
-from armature.assessment.certainty import how_sure
+from armature.assessment.certainty import Certainty, how_sure
 from armature.assessment.drift import find_drift
 from armature.assessment.fit import Candidate, judge, ranked
 from armature.assessment.log import Log, read_log
@@ -113,7 +113,6 @@ def assess(
     found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
     known = informed(found, family, spread)
     chosen, others = _judged(found, structure, known, candidates, horizon, delta)
-    fits = np.isfinite(chosen.fitted).all()
     return Assessment(
         title=title,
         log=found,
@@ -124,7 +123,7 @@ def assess(
         trials=_trials(
             found, chosen, known, policies, horizon, draws, int(seed), workers, progress
         ),
-        certainty=how_sure(found, structure, known, chosen.fitted, delta) if fits else None,
+        certainty=_certainty(found, chosen, known, delta),
         drift=find_drift(found, min(delta, DELTA_OF_EVIDENCE)),
         delta=delta,
         horizon=horizon,
@@ -194,6 +193,14 @@ def _goes_with(structure: Structure, family: Family) -> bool:
     except ArmatureError:
         return False
     return True
+
+
+def _certainty(log: Log, chosen: Candidate, known: Informed, delta: float) -> Certainty:
+    """Whether the best arm is known: with the structure, unless it is refuted."""
+    if chosen.refuted or not np.isfinite(chosen.fitted).all():
+        nothing = Unconstrained(len(log.arms))
+        return how_sure(log, nothing, known, seen_means(log, known), delta)
+    return how_sure(log, chosen.structure, known, chosen.fitted, delta)
 
 
 def _trials(

@@ -38,7 +38,8 @@ class Assessment:
             asks for the least exploration on top.
         trials: regret of policies on problems drawn around the log. First those in which the
             structure is true (unless it is refuted), then those with the log's own means.
-        certainty: how many rounds until the best arm is known; None where no means fit.
+        certainty: how many rounds until the best arm is known; without the structure, where that
+            is refuted.
         drift: whether rewards changed over the log.
         delta: the probability of error of all that is stated.
         horizon: the number of rounds that it is about.
@@ -53,7 +54,7 @@ class Assessment:
     chosen: Candidate
     candidates: tuple[Candidate, ...]
     trials: tuple[Trial, ...]
-    certainty: Certainty | None
+    certainty: Certainty
     drift: Drift
     delta: float
     horizon: int
@@ -105,7 +106,7 @@ class Assessment:
             "arms": self.arms.to_data(),
             "candidates": [one.to_data() for one in self.candidates],
             "trials": [trial.to_data() for trial in self.trials],
-            "certainty": None if self.certainty is None else self.certainty.to_data(),
+            "certainty": self.certainty.to_data(),
             "drift": self.drift.to_data(),
         }
 

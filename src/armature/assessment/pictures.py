@@ -37,7 +37,7 @@ def belief_of(assessment: Assessment) -> Explanation:
         high=arms.high,
         projected=fitted,
         leader=log.arms[leader],
-        evidence=0.0 if assessment.certainty is None else assessment.certainty.verdict.statistic,
+        evidence=assessment.certainty.verdict.statistic,
         misfit=0.0 if chosen.evidence is None else chosen.evidence.misfit,
         fit=chosen.evidence,
         alternative=alternative,

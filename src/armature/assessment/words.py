@@ -114,7 +114,8 @@ def about_worth(assessment: Assessment) -> str:
             f"{number(worth.cost())} {unit} in {T:,} rounds."
         )
     if worth.value == 0.0:
-        return f"If {assessment.chosen.name} is true, nothing has to be explored for ever."
+        name = assessment.chosen.name
+        return f"If {name} is true, V is 0: nothing has to be explored in the long run."
     ratio = worth.unconstrained / worth.value
     text = (
         f"If {assessment.chosen.name} is true, exploration costs at least {number(worth.value)} "
@@ -131,9 +132,7 @@ def about_worth(assessment: Assessment) -> str:
             f"{number(worth.rounds(False) / assessment.traffic)} days of traffic."
         )
     if worth.rounds() > T:
-        text += (
-            " That is more than the horizon: so far the bound, which is for a large T, says little."
-        )
+        text += " That is more than the horizon: the bound, made for a large T, says little so far."
     return text
 
 
@@ -166,15 +165,20 @@ def differs(trial: Trial, one: str, other: str) -> bool:
 
 def about_certainty(assessment: Assessment) -> str:
     """Whether the best arm is known."""
-    sure = assessment.certainty
-    if sure is None:
-        return ""
+    sure, chosen = assessment.certainty, assessment.chosen
+    if sure.verdict.statistic == math.inf and not chosen.refuted:
+        return f"In {chosen.name}, {sure.verdict.arm} is the best arm whatever the rewards are."
     text = str(sure.verdict)
+    if chosen.refuted:
+        text = f"Without {chosen.name}, which is refuted: {text}"
     if math.isfinite(sure.least) and sure.least > 0.0:
         text += (
             f" From nothing, the best rule there could be would need about {number(sure.least)} "
-            f"samples, without the structure {number(sure.unconstrained)}."
+            "samples"
         )
+        if not (chosen.refuted or chosen.assumes_nothing):
+            text += f", without the structure {number(sure.unconstrained)}"
+        text += "."
     return text
 
 
@@ -200,13 +204,21 @@ def recommendation(assessment: Assessment) -> str:
     if trial is not None:
         best = next(name for name in trial.ranking if name != LOGGED)
         parts.append(f"{_choice(assessment, best)}")
-    sure = assessment.certainty
-    if sure is not None and sure.verdict.sure and not chosen.refuted:
-        parts.append(
-            f"If {chosen.name} is true, {sure.verdict.arm} is the best arm, up to an error of "
-            f"{sure.verdict.delta:g}: you may just use it."
-        )
-    return " ".join(parts)
+    return " ".join([*parts, _best_arm(assessment)]).rstrip()
+
+
+def _best_arm(assessment: Assessment) -> str:
+    """What to say where the best arm is known already."""
+    found, chosen = assessment.certainty.verdict, assessment.chosen
+    if not found.sure:
+        return ""
+    if found.statistic == math.inf and not chosen.refuted:
+        return f"{chosen.name} says by itself that {found.arm} is best: there is nothing to learn."
+    given = "" if chosen.refuted or chosen.assumes_nothing else f", if {chosen.name} is true"
+    return (
+        f"The log is enough to say that {found.arm} is best, up to an error of "
+        f"{found.delta:g}{given}: you may just use it."
+    )
 
 
 def _choice(assessment: Assessment, best: str) -> str:
