@@ -196,7 +196,8 @@ def play_feed(
     history, stream = make_history(structure.n_arms), make_stream(seed, repetition, DECISIONS)
     words = pack(model, state)
     reals: Any = words.view(np.float64) if is_compiling() else words
-    addresses = policy_addresses(policy, model, state, history, stream)
+    kernels = policy.kernels(structure, told)
+    addresses = policy_addresses(*kernels, model, state, history, stream)
     while feed.place[1] < longest:
         rounds = min(CHUNK, longest - int(feed.place[1]))
         outcome = replay_rounds(
