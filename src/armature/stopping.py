@@ -22,14 +22,15 @@ and whenever one looks:*
 Rewards whose exponential moments are at most the family's (anything within the bounds of `Bounded`)
 have it too.
 
-**"practical": how many challengers there are, and how often one has looked.** The allowance is
-ln(m (1 + ln t) / 2)_+ after t rounds, where m = sum over arms k != i of exp(cost - cost_k), for the
+**"practical": how many challengers there are, and for how long one has looked.** The allowance is
+ln(m + ln(t) / 2) after t rounds, where m = sum over arms k != i of exp(cost - cost_k), for the
 cost_k of k beating i, counts the challengers: one that is as near as the nearest counts 1, one that
-is further by x counts exp(-x). Each of them has to be told apart, and does harm on one side alone,
-where it is better: hence m / 2. With m = 2 this is the ln((1 + ln t) / delta) that experiments use
-since Garivier and Kaufmann (2016), which does not count: where any of many arms may look good by
-chance (one good arm of ten, `Sparse`), that is wrong more often than delta. It is no theorem;
-`docs/identification.md` has how often it was wrong.
+is further by x counts exp(-x). The likelihood ratio against each of them is exceeded by chance with
+a probability of about exp(-threshold) at one time, and again as the number of samples multiplies;
+only deviations to one side do harm, hence half the logarithm. Experiments use 1 + ln t in place of
+m + ln(t) / 2 since Garivier and Kaufmann (2016), which does not count: where any of many arms may
+look good by chance (one good arm of ten, `Sparse`), that is wrong more often than delta. It is no
+theorem; `docs/identification.md` has how often it was wrong.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ def number_of_challengers(costs: Floats, best: int) -> float:
 
 @kernel
 def practical_allowance(challengers: float, rounds: float) -> float:
-    """ln(m (1 + ln t) / 2), at least 0."""
-    return max(math.log(0.5 * challengers * (1.0 + math.log(max(rounds, 1.0)))), 0.0)
+    """ln(m + ln(t) / 2)."""
+    return math.log(challengers + 0.5 * math.log(max(rounds, 1.0)))
 
 
 @kernel

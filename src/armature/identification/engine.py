@@ -60,7 +60,7 @@ def identify(
     max_rounds
         A run that has not stopped by then ends unsure. Policies that need a horizon are told this.
     threshold : {"practical", "theory"}
-        "practical" is ln(m (1 + ln t) / (2 delta)) where m challengers are about as near as the
+        "practical" is ln((m + ln(t) / 2) / delta) where m challengers are about as near as the
         nearest; "theory" is larger and proved: see there.
 
     >>> from armature.policies import TopTwo
