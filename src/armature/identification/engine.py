@@ -60,7 +60,8 @@ def identify(
     max_rounds
         A run that has not stopped by then ends unsure. Policies that need a horizon are told this.
     threshold : {"practical", "theory"}
-        "practical" is ln((1 + ln t) / delta); "theory" is larger and proved: see there.
+        "practical" is ln((m + ln(t) / 2) / delta) where m challengers are about as near as the
+        nearest; "theory" is larger and proved: see there.
 
     >>> from armature.policies import TopTwo
     >>> from armature.structures import Unimodal
@@ -75,14 +76,14 @@ def identify(
         checked_count(repetitions, "repetitions"),
     )
     chosen = checked_policies(policies, instance, max_rounds)
-    deltas, kind = checked_deltas(delta), checked_threshold(threshold, instance.family)
+    deltas, allowance = checked_deltas(delta), checked_threshold(threshold, instance.family)
     if workers is not None:
         workers = checked_count(workers, "workers")
     key_of(seed)
     runs = {p.name: SamplingRuns.empty(repetitions, len(deltas), instance.n_arms) for p in chosen}
-    compile_rules(chosen, instance, deltas, kind)
+    compile_rules(chosen, instance, deltas, allowance)
     tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
-    sampling = Sampling(instance, deltas, kind, max_rounds, int(seed))
+    sampling = Sampling(instance, deltas, allowance, max_rounds, int(seed))
     run_tasks(sampling, tasks, runs, workers, progress)
     return Identification(instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs)
 
@@ -102,11 +103,11 @@ class Sampling:
         self,
         instance: Instance,
         deltas: tuple[float, ...],
-        kind: int,
+        allowance: int,
         max_rounds: int,
         seed: int,
     ) -> None:
-        self.instance, self.deltas, self.kind = instance, deltas, kind
+        self.instance, self.deltas, self.allowance = instance, deltas, allowance
         self.max_rounds, self.seed = max_rounds, seed
 
     def run(
@@ -118,7 +119,7 @@ class Sampling:
         progress: Progress,
     ) -> None:
         """Play a whole repetition, in chunks, and take it over to `runs`."""
-        outcome = make_outcome(self.deltas, self.instance.n_arms, self.kind)
+        outcome = make_outcome(self.deltas, self.instance.n_arms, self.allowance)
         run = make_run(policy, self.instance, self.seed, repetition, outcome)
         left, chunk, spent = self.max_rounds, 16, 0.0
         while left > 0 and outcome.done[0] < len(self.deltas):
@@ -138,11 +139,11 @@ class Sampling:
 
 
 def compile_rules(
-    policies: Sequence[Policy], instance: Instance, deltas: tuple[float, ...], kind: int
+    policies: Sequence[Policy], instance: Instance, deltas: tuple[float, ...], allowance: int
 ) -> None:
     """Play a few rounds of each, so that all is compiled before there are threads."""
     for policy in policies:
-        outcome = make_outcome(deltas, instance.n_arms, kind)
+        outcome = make_outcome(deltas, instance.n_arms, allowance)
         make_run(policy, instance, 0, 0, outcome).advance(instance.n_arms + 1)
 
 
