@@ -14,6 +14,7 @@ from serving import PRICES, Postgres, query, serving, sqlite_in
 
 from armature.client import Client
 from armature.service import timeline
+from armature.service.app import make_app
 from armature.service.database import open_database
 from armature.service.keys import make_key
 from armature.service.migrate import migrate
@@ -92,6 +93,23 @@ def test_it_says_what_the_library_says(page: httpx.Client) -> None:
         if k != belief["arms"].index(belief["leader"]):
             wanted = bound["pulls"][k] * 3.6888794541139363  # ln 40
             assert float(values[1]) == pytest.approx(wanted, abs=0.06)
+
+
+def test_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While there is something to wait for, the list says what, and not that there is nothing."""
+    made: list[Any] = []
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append(make_app(*arguments, **options))
+        return made[0]
+
+    monkeypatch.setattr("serving.make_app", noted)
+    with serving(sqlite_in(tmp_path)) as url:
+        assert "There are no experiments yet." in httpx.get(url).text
+        made[0].state.notice = "Please <wait>."
+        text = httpx.get(url).text
+    assert '<p class="sentence" role="status">Please &lt;wait&gt;.</p>' in text
+    assert "There are no experiments yet." not in text
 
 
 def test_forms(page: httpx.Client) -> None:

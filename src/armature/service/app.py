@@ -67,6 +67,7 @@ def make_app(
         redirect_slashes=False,
     )
     app.state.guard = Guard(engine, open_without_keys)
+    app.state.notice = ""  # what the list of experiments says above them
     app.add_middleware(Doorman, most=limits.body)
     add_handlers(app)
     app.include_router(router)

@@ -28,7 +28,7 @@ from sqlalchemy.engine import Connection, Engine
 from armature.descriptions import Allowed
 from armature.errors import ArmatureError
 from armature.service import metrics, replay
-from armature.service.database import adding, lock, run_many
+from armature.service.database import add_rows, lock, run_many
 from armature.service.lookups import look_up
 from armature.service.replay import Loaded
 from armature.service.schema import Kind, assignment, decision, event, reward
@@ -45,8 +45,7 @@ _ADVANCE = (
 )
 _CLOSE = "UPDATE decision SET status = ? WHERE id = ?"
 _ASSIGN = (
-    f"{adding(assignment)} ON CONFLICT (experiment_id, unit) "
-    "DO UPDATE SET arm = excluded.arm, until = excluded.until"
+    "ON CONFLICT (experiment_id, unit) DO UPDATE SET arm = excluded.arm, until = excluded.until"
 )
 
 
@@ -234,15 +233,13 @@ def _reason(error: Exception) -> str:
 
 def _write(connection: Connection, works: Sequence[Work]) -> None:
     """All rows of all experiments, a statement for each table."""
-    for statement, rows in (
-        (adding(event), [row for work in works for row in work.new_events]),
-        (adding(decision), [row for work in works for row in work.new_decisions]),
-        (adding(reward), [row for work in works for row in work.new_rewards]),
-        (_CLOSE, [row for work in works for row in work.closed]),
-        (_ASSIGN, [row for work in works for row in work.assigned.values()]),
-        (_ADVANCE, [_advance(work) for work in works]),
-    ):
-        run_many(connection, statement, rows)
+    add_rows(connection, event, [row for work in works for row in work.new_events])
+    add_rows(connection, decision, [row for work in works for row in work.new_decisions])
+    add_rows(connection, reward, [row for work in works for row in work.new_rewards])
+    run_many(connection, _CLOSE, [row for work in works for row in work.closed])
+    kept = [row for work in works for row in work.assigned.values()]
+    add_rows(connection, assignment, kept, _ASSIGN)
+    run_many(connection, _ADVANCE, [_advance(work) for work in works])
     for work in works:
         if replay.is_due(work.first_seq, work.engine.seq):
             replay.save(connection, work.experiment_id, work.engine)
