@@ -20,7 +20,14 @@ from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, describe
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import ExperimentFolder
 from armature.policies import Policy
-from armature.simulation.blocks import LARGEST, Range, block_size, cut, record_bytes
+from armature.simulation.blocks import (
+    LARGEST,
+    Range,
+    block_size,
+    cut,
+    record_bytes,
+    seconds_for,
+)
 from armature.simulation.engine import (
     checked_policies,
     checkpoints_up_to,
@@ -212,16 +219,24 @@ def blocks_of(
 ) -> list[tuple[Policy, Range]]:
     """The repetitions that are missing, in blocks whose size follows from a measurement.
 
-    A block of each policy, then the next of each, so that the policies advance together.
+    A block of each policy, then the next of each, so that the policies advance together. Where all
+    is done soon, blocks are smaller, so that an interruption loses little.
     """
     instance = experiment.instance
     n_bytes = record_bytes(checkpoints.size, instance.n_arms)
+    measured = [
+        (
+            policy,
+            repetitions,
+            seconds_of_repetition(policy, instance, experiment.seed, checkpoints),
+        )
+        for policy, repetitions in missing
+        if repetitions
+    ]
+    most = seconds_for(sum(len(runs) * seconds for _, runs, seconds in measured), 1)
     blocks = []
-    for policy, repetitions in missing:
-        if not repetitions:
-            continue
-        seconds = seconds_of_repetition(policy, instance, experiment.seed, checkpoints)
-        size = block_size(seconds, n_bytes)
+    for policy, repetitions, seconds in measured:
+        size = block_size(seconds, n_bytes, most)
         blocks += [(n, policy, block) for n, block in enumerate(cut(repetitions, size))]
     blocks.sort(key=lambda entry: entry[0])
     return [(policy, block) for _, policy, block in blocks]
