@@ -177,7 +177,7 @@ def wait_for_parts(out: Path, count: int, process: subprocess.Popen[str]) -> Non
 def test_the_program_that_asks_is_interrupted(cluster: Any, tmp_path: Path) -> None:
     """What is finished is kept, the rest stops, and another goes on."""
     spec, out = tmp_path / "spec.toml", tmp_path / "out"
-    spec.write_text(spec_of(steady(0.003), '"ucb"', repetitions=40))
+    spec.write_text(spec_of(steady(0.003), '"ucb"', repetitions=24))
     first = program(spec, out, cluster)
     wait_for_parts(out, 2, first)
     first.send_signal(signal.SIGINT)
@@ -196,7 +196,7 @@ def test_the_program_that_asks_is_interrupted(cluster: Any, tmp_path: Path) -> N
 def test_three_programs_on_one_folder_of_which_one_is_killed(cluster: Any, tmp_path: Path) -> None:
     """This one is the third."""
     spec, out = tmp_path / "spec.toml", tmp_path / "out"
-    spec.write_text(spec_of(steady(0.003), '"ucb"', repetitions=30))
+    spec.write_text(spec_of(steady(0.003), '"ucb"', repetitions=16))
     killed, other = (program(spec, out, cluster) for _ in range(2))
     wait_for_parts(out, 2, killed)
     killed.kill()
@@ -213,7 +213,7 @@ def test_three_programs_on_one_folder_of_which_one_is_killed(cluster: Any, tmp_p
 def test_a_machine_that_is_lost(cluster: Any, tmp_path: Path) -> None:
     """Last: of three nodes, one goes while it computes."""
     lost, out = cluster.add_node(num_cpus=1), tmp_path / "out"
-    spec = spec_of(steady(0.003), '"ucb"', repetitions=30)
+    spec = spec_of(steady(0.003), '"ucb"', repetitions=16)
     taken = threading.Event()
 
     def take_away() -> None:

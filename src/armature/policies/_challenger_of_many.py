@@ -192,7 +192,7 @@ def remember(state: ManyState, history: History, j: int) -> None:
         if i != j:
             G = plain.costs[i] - base
             evidence = min(evidence, G)
-            if G < wait:
+            if wait > G:
                 wait = min(wait, waited(G, history.pulls[i] + plain.looked[i]))
     state.who[QUIET] = 1
     state.who[LEADER] = j
