@@ -30,6 +30,7 @@ from armature.experiments.cluster import run_on_ray
 from armature.experiments.experiment import parse_experiments
 from armature.experiments.sweep import run_all
 from armature.simulation.ray_engine import RETRIES
+from armature.simulation.results import Summary
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -62,12 +63,12 @@ def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(am.Results, "plot", draw_quickly)
 
 
-def on_ray(out: Path, spec: str) -> list[am.Results]:
+def on_ray(out: Path, spec: str) -> list[Summary]:
     experiments = parse_experiments(spec, ALLOW)
     return run_on_ray(experiments, out, None, None, Console(quiet=True), quiet=True)
 
 
-def on_threads(out: Path, spec: str) -> list[am.Results]:
+def on_threads(out: Path, spec: str) -> list[Summary]:
     return run_all(parse_experiments(spec, ALLOW), out, 16, Console(quiet=True), quiet=True)
 
 

@@ -36,7 +36,7 @@ from armature.simulation.engine import (
 )
 from armature.simulation.measure import seconds_of_repetition
 from armature.simulation.parts import Parts, PartsFolder, Runs
-from armature.simulation.results import Origin, PolicyRuns, Results, about_runs
+from armature.simulation.results import Origin, PolicyRuns, Results, Summary, about_runs
 from armature.simulation.versions import package_version
 from armature.terminal import visible
 
@@ -307,7 +307,7 @@ def description_of(experiment: Experiment, policies: Sequence[Policy]) -> dict[s
     }
 
 
-def as_json(experiments: list[Experiment], all_results: list[Results]) -> str:
+def as_json(experiments: list[Experiment], all_results: list[Summary]) -> str:
     """The summaries of all points of a sweep."""
     points = []
     for experiment, results in zip(experiments, all_results, strict=True):
