@@ -1,6 +1,6 @@
 """Many arms: what a round costs with 10, 1000 and 100,000 of them, beside a bare compiled loop.
 
-    python -m benchmarks.arms [POLICY ...]
+    python -m benchmarks.arms [POLICY ... | STRUCTURE ...]
 
 Prints microseconds per round and the numbers (doubles) that a run keeps for each arm. A run begins
 with one pull of each arm where the policy so wants; then rounds are timed up to round 20 K, or for
@@ -20,10 +20,11 @@ import numpy as np
 
 import armature as am
 from armature.arrays import Floats
+from armature.policies._start import spanning_arms
 from armature.simulation.play import Run
 
 ARMS = (10, 1000, 100_000)
-SECONDS = 4.0
+SECONDS = 3.0
 ROUNDS = 20  # per arm, at the most
 
 
@@ -108,7 +109,7 @@ def time_rounds(advance: Callable[[int], object], most: int) -> float:
         advance(rounds)
         now = time.perf_counter() - start
         played, took = played + rounds, took + now
-        rounds = max(1, min(4 * rounds, int(0.5 * rounds * SECONDS / max(now, 1e-9))))
+        rounds = max(1, min(4 * rounds, int(0.1 * rounds * SECONDS / max(now, 1e-9))))
     return 1e6 * took / played
 
 
@@ -119,8 +120,8 @@ def measure(policy: am.Policy, instance: am.Instance) -> tuple[float, float]:
     assert isinstance(policy, am.CompiledPolicy)
     never = np.array([1 << 60])
     run = Run(policy, instance, 0, 0, never)
-    if policy.starts_with_each_arm:
-        run.advance(K)
+    every = policy.starts_with_each_arm
+    run.advance(K if every else len(spanning_arms(instance.structure)))
     kept = numbers(run._packed) / K
     run.advance(2)
     return time_rounds(run.advance, max(ROUNDS * K, 10_000) - K), kept
@@ -141,9 +142,9 @@ def main(names: list[str]) -> None:
     bare = " | ".join(f"{time_bare(K):.3g}" for K in ARMS)
     print(f"| bare loop, UCB | unconstrained | {bare} | |", flush=True)
     for policy in POLICIES:
-        if names and policy.name not in names:
-            continue
         for make in INSTANCES[: 2 if policy.name in UNCONSTRAINED else None]:
+            if names and not {policy.name, make.__name__} & set(names):
+                continue
             small = make(ARMS[0])
             if not policy.supports(small.structure, small.family):
                 continue

@@ -1,13 +1,15 @@
 """What a cluster costs: blocks through Ray against threads, on the same cores; memory; the future.
 
     pip install 'armature-bandits[ray]'
-    python benchmarks/scale.py [--seconds 60]
+    python benchmarks/scale.py [--seconds 60] [--turns 3] [--only PART ...]
 
 Prints, in this order: rounds per second of threads and of Ray, into a folder both, on the same
-problem, everything compiled and the cluster started before; what a block costs the program that
-hands it over, from blocks with next to nothing in them; memory of that program and of a worker, for
-ten times the horizon and ten times the repetitions; and what a model that is fed with these costs
-(`cluster_model.py`) says of a sweep of 10^13 rounds on 100 and on 10,000 cores.
+problem and in turns, everything compiled and the cluster started before, of each the best turn;
+how much the times of like blocks differ, and what it costs to collect them; what a block costs the
+program that hands it over, from blocks with next to nothing in them; how long a machine takes to
+compile and a worker to start; memory of the program and of a worker, for ten times the horizon and
+ten times the repetitions; and what a model that is fed with these costs (`cluster_model.py`) says
+of a sweep of 10^13 rounds on 100 and on 10,000 cores.
 """
 
 from __future__ import annotations
@@ -19,21 +21,25 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import ClassVar, NamedTuple
 
+import numpy as np
 from cluster_model import Costs, run_model
 from rich.console import Console
 
 import armature as am
+import armature.experiments.cluster as cluster_experiments
 from armature.experiments.cluster import places_of, play_on_ray
 from armature.experiments.experiment import Experiment
 from armature.experiments.run import run_experiment
-from armature.simulation.blocks import MOST_SECONDS
+from armature.simulation.blocks import MOST_SECONDS, Block
 from armature.simulation.ray_engine import cluster
 
 MEANS = [0.1 * k for k in range(1, 11)]
 INSTANCE = am.Instance(am.Unconstrained(10), MEANS, am.Bernoulli())
 QUIET = Console(quiet=True)
 HORIZON = 1_000_000
+PARTS = ("costs", "memory")
 
 
 def experiment(horizon: int, repetitions: int, seed: int = 0) -> Experiment:
@@ -50,34 +56,61 @@ def on_threads(what: Experiment, workers: int) -> float:
         return time.perf_counter() - start
 
 
-def on_ray(what: Experiment) -> tuple[float, int]:
-    """Seconds for the same by the cluster that this program is connected to; how many blocks."""
+class Watched(cluster_experiments.Dashboard):
+    """Notes how long each block took for a round."""
+
+    times: ClassVar[dict[str, list[float]]] = {}
+
+    def finished(self, block: Block, seconds: float) -> None:
+        """A block is finished."""
+        super().finished(block, seconds)
+        if block.past - block.first > 1:  # not the first ones, by which the others are measured
+            self.times.setdefault(block.job.policy.name, []).append(seconds / block.rounds)
+
+
+class Turn(NamedTuple):
+    """An experiment on Ray: seconds in all, those of collecting, how many blocks."""
+
+    seconds: float
+    collecting: float
+    blocks: int
+
+
+def on_ray(what: Experiment) -> Turn:
+    """The same by the cluster that this program is connected to."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         start = time.perf_counter()
         places = places_of([(what, folder)], QUIET)
         play_on_ray(places, folder, None, None, QUIET, quiet=True)
+        played = time.perf_counter()
         run_experiment(what, folder, 1, QUIET, quiet=True, picture=False)
-        took = time.perf_counter() - start
-        return took, len(list((folder / "parts").glob("*.part")))
+        end = time.perf_counter()
+        return Turn(end - start, end - played, len(list((folder / "parts").glob("*.part"))))
 
 
-def throughput(workers: int, seconds: float) -> float:
-    """Rounds per second and core on threads, after a table of both engines."""
-    on_threads(experiment(1000, 2), workers)
-    on_ray(experiment(1000, 4 * workers))  # processes are started, kernels loaded
+def throughput(workers: int, seconds: float, turns: int) -> tuple[float, float, float]:
+    """Rounds per second and core on threads, the spread of blocks, seconds to collect one."""
     pilot = experiment(HORIZON, 2 * workers, seed=1)
     each = on_threads(pilot, workers) / (2 * workers)
     what = experiment(HORIZON, max(2, round(seconds / each)), seed=2)
     rounds = 2 * HORIZON * what.repetitions
-    threads = on_threads(what, workers)
-    ray, blocks = on_ray(what)
-    print(f"{workers} cores, {rounds:.3g} rounds, {blocks} blocks")
+    Watched.times.clear()
+    both = [(on_threads(what, workers), on_ray(what)) for _ in range(turns)]
+    threads, ray = min(t for t, _ in both), min(turn.seconds for _, turn in both)
+    blocks = both[0][1].blocks
+    print(f"{workers} cores, {rounds:.3g} rounds, {blocks} blocks, the best of {turns} turns")
     print(f"  threads  {rounds / threads:12,.0f} rounds/s  {threads:6.1f} s")
     print(
         f"  Ray      {rounds / ray:12,.0f} rounds/s  {ray:6.1f} s  {threads / ray:.3f} of threads"
     )
-    return rounds / threads / workers
+    print("  turn by turn: " + ", ".join(f"{t / turn.seconds:.3f}" for t, turn in both))
+    logs = [np.log(times) - np.mean(np.log(times)) for times in Watched.times.values()]
+    spread = float(np.concatenate(logs).std())
+    collect = min(turn.collecting / turn.blocks for _, turn in both)
+    print(f"  like blocks differ by {spread:.1%} (standard deviation of the logarithm of times)")
+    print(f"  collecting a block: {1e3 * collect:.1f} ms")
+    return rounds / threads / workers, spread, collect
 
 
 def cost_of_a_block(workers: int, blocks: int = 1000) -> float:
@@ -94,6 +127,33 @@ def cost_of_a_block(workers: int, blocks: int = 1000) -> float:
         each = (time.perf_counter() - start) / blocks
     print(f"a block of nothing: {1e3 * each:.2f} ms, on {workers} cores")
     return each
+
+
+COMPILING = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+start = time.perf_counter()
+from scale import experiment, on_threads
+on_threads(experiment(1000, 1), 1)
+print(time.perf_counter() - start)
+"""
+
+
+def seconds_to_compile() -> float:
+    """How long a machine takes to import and compile everything; of a process with a warm cache."""
+    took = []
+    with tempfile.TemporaryDirectory() as cache:
+        for _ in ("cold", "warm"):
+            said = subprocess.run(
+                [sys.executable, "-c", COMPILING, str(Path(__file__).parent)],
+                env={**os.environ, "ARMATURE_CACHE_DIR": cache},
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            took.append(float(said.stdout))
+    print(f"a machine that compiles starts in {took[0]:.1f} s, with compiled code {took[1]:.1f} s")
+    return took[0] - took[1]
 
 
 MEMORY = """
@@ -123,12 +183,11 @@ def memory() -> None:
         print(f"  {horizon:>9,}  {repetitions:>5,}  {said[0]:>5}  {said[1]:>5}")
 
 
-def future(speed: float, hand_over: float, start: float) -> None:
+def future(costs: Costs) -> None:
     """What the model says."""
-    costs = Costs(speed, hand_over, start, spread=0.1, collect=0.005)
     print(f"\na model with {costs}")
     print("10^13 rounds: 1,000 points, 10 policies, 1,000 repetitions of 10^6 rounds")
-    for cores in (100, 10_000):
+    for cores in (100, 1000, 10_000):
         found = run_model(costs, jobs=10_000, repetitions=1000, horizon=HORIZON, cores=cores)
         print(
             f"  {cores:>6,} cores: {found.seconds:>10,.0f} s, {found.blocks:,} blocks, efficiency "
@@ -142,16 +201,27 @@ def main() -> None:
     """All of it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=2 * MOST_SECONDS, help="of each engine")
+    parser.add_argument("--turns", type=int, default=3, help="of each engine")
+    parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
     options = parser.parse_args()
     workers = os.cpu_count() or 1
-    start = time.perf_counter()
-    with cluster(None, workers):
-        started = time.perf_counter() - start
-        speed = throughput(workers, options.seconds)
-        hand_over = cost_of_a_block(workers)
-    print(f"the cluster was started in {started:.1f} s")
-    memory()
-    future(speed, hand_over, started)
+    cluster_experiments.Dashboard = Watched  # type: ignore[misc]
+    if "costs" in options.only:
+        on_threads(experiment(1000, 2), workers)
+        compiling = seconds_to_compile()
+        start = time.perf_counter()
+        with cluster(None, workers):
+            begun = time.perf_counter()
+            on_ray(experiment(1000, 4 * workers))  # workers are started, kernels loaded
+            loaded = time.perf_counter()
+            print(f"the cluster was started in {begun - start:.1f} s; its workers played after "
+                  f"{loaded - begun:.1f} s more")  # fmt: skip
+            speed, spread, collect = throughput(workers, options.seconds, options.turns)
+            hand_over = cost_of_a_block(workers)
+        start_of_all = compiling + loaded - start
+        future(Costs(speed, hand_over, start_of_all, spread=spread, collect=collect))
+    if "memory" in options.only:
+        memory()
 
 
 if __name__ == "__main__":

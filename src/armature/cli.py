@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from armature.bounds import LowerBound
     from armature.experiments.experiment import Experiment
     from armature.instance import Instance
-    from armature.simulation import Results
+    from armature.simulation.results import Summary
 
 app = typer.Typer(
     help="Structured stochastic bandits: explore only as much as your knowledge leaves open.",
@@ -203,7 +203,7 @@ def _run_whole(
     address: str | None,
     workers: int | None,
     quiet: bool,
-) -> list[Results]:
+) -> list[Summary]:
     if engine is Engine.ray:
         from armature.experiments.cluster import run_on_ray
 
@@ -240,7 +240,7 @@ def _run_shard(
 
 
 def _print_results(
-    experiments: list[Experiment], results: list[Results], out: str | None, as_json: bool
+    experiments: list[Experiment], results: list[Summary], out: str | None, as_json: bool
 ) -> None:
     from armature.experiments.run import as_json as to_json
     from armature.printing import print_summary

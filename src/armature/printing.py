@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from armature.identification import Identification
     from armature.instance import Instance
     from armature.simulation import Results
+    from armature.simulation.results import Summary
 
 MOST_ALTERNATIVES = 10
 
@@ -77,7 +78,7 @@ def _confusing(instance: Instance, answer: LowerBound) -> list[list[str]]:
     return rows
 
 
-def print_summary(title: str, results: Results) -> None:
+def print_summary(title: str, results: Results | Summary) -> None:
     """One row for each policy, the least regret first."""
     summary = results.summary()
     rows = []

@@ -20,10 +20,10 @@ from armature.experiments.shards import say_of_other_code, whole_of
 from armature.experiments.sweep import PARTS, claim_all, run_all
 from armature.files import passing_folder, write_bytes
 from armature.policies import Policy
-from armature.simulation import Results
 from armature.simulation.blocks import Block, Job, Range
 from armature.simulation.on_ray import failed
 from armature.simulation.ray_engine import RayEngine, cluster
+from armature.simulation.results import Summary
 from armature.simulation.waiting import WaitingBlocks
 from armature.terminal import visible
 
@@ -35,7 +35,7 @@ def run_on_ray(
     workers: int | None,
     console: Console,
     quiet: bool = False,
-) -> list[Results]:
+) -> list[Summary]:
     """Play what is missing on a cluster, and make the results.
 
     Without an address a cluster is started on this machine, with so many workers. If blocks fail,

@@ -20,7 +20,14 @@ from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, describe
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import ExperimentFolder
 from armature.policies import Policy
-from armature.simulation.blocks import LARGEST, Range, block_size, cut, record_bytes
+from armature.simulation.blocks import (
+    LARGEST,
+    Range,
+    block_size,
+    cut,
+    record_bytes,
+    seconds_for,
+)
 from armature.simulation.engine import (
     checked_policies,
     checkpoints_up_to,
@@ -29,7 +36,7 @@ from armature.simulation.engine import (
 )
 from armature.simulation.measure import seconds_of_repetition
 from armature.simulation.parts import Parts, PartsFolder, Runs
-from armature.simulation.results import Origin, PolicyRuns, Results, about_runs
+from armature.simulation.results import Origin, PolicyRuns, Results, Summary, about_runs
 from armature.simulation.versions import package_version
 from armature.terminal import visible
 
@@ -212,16 +219,24 @@ def blocks_of(
 ) -> list[tuple[Policy, Range]]:
     """The repetitions that are missing, in blocks whose size follows from a measurement.
 
-    A block of each policy, then the next of each, so that the policies advance together.
+    A block of each policy, then the next of each, so that the policies advance together. Where all
+    is done soon, blocks are smaller, so that an interruption loses little.
     """
     instance = experiment.instance
     n_bytes = record_bytes(checkpoints.size, instance.n_arms)
+    measured = [
+        (
+            policy,
+            repetitions,
+            seconds_of_repetition(policy, instance, experiment.seed, checkpoints),
+        )
+        for policy, repetitions in missing
+        if repetitions
+    ]
+    most = seconds_for(sum(len(runs) * seconds for _, runs, seconds in measured), 1)
     blocks = []
-    for policy, repetitions in missing:
-        if not repetitions:
-            continue
-        seconds = seconds_of_repetition(policy, instance, experiment.seed, checkpoints)
-        size = block_size(seconds, n_bytes)
+    for policy, repetitions, seconds in measured:
+        size = block_size(seconds, n_bytes, most)
         blocks += [(n, policy, block) for n, block in enumerate(cut(repetitions, size))]
     blocks.sort(key=lambda entry: entry[0])
     return [(policy, block) for _, policy, block in blocks]
@@ -292,7 +307,7 @@ def description_of(experiment: Experiment, policies: Sequence[Policy]) -> dict[s
     }
 
 
-def as_json(experiments: list[Experiment], all_results: list[Results]) -> str:
+def as_json(experiments: list[Experiment], all_results: list[Summary]) -> str:
     """The summaries of all points of a sweep."""
     points = []
     for experiment, results in zip(experiments, all_results, strict=True):

@@ -23,11 +23,10 @@ from armature.experiments.run import Place, play_missing, sayer
 from armature.experiments.sweep import PARTS, claim_all, run_all, say_point
 from armature.files import write_bytes
 from armature.policies import Policy
-from armature.simulation import Results
 from armature.simulation.blocks import Job, Range, Shard
 from armature.simulation.engine import checkpoints_up_to
 from armature.simulation.parts import read_head, read_title
-from armature.simulation.results import PolicyRuns
+from armature.simulation.results import PolicyRuns, Summary
 from armature.simulation.versions import package_version, problem_key
 
 
@@ -106,7 +105,7 @@ def _missing(place: Place, policy: Policy) -> list[range]:
 
 def merge(
     experiments: Sequence[Experiment], sources: Sequence[Path], out: Path, console: Console
-) -> list[Results]:
+) -> list[Summary]:
     """The results of all experiments, from parts in `out` and in other folders; nothing is played.
 
     Parts of other folders are checked and copied. Refused, with what is missing, if not all runs

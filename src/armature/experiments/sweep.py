@@ -29,8 +29,8 @@ from armature.experiments.markdown import markdown_table
 from armature.experiments.run import Place, run_experiment, sayer
 from armature.experiments.sweep_picture import plot_sweep
 from armature.files import write_text
-from armature.simulation import Results
 from armature.simulation.parts import PartsFolder
+from armature.simulation.results import Summary
 from armature.terminal import visible
 
 WRITTEN = ("index.csv", "table.csv", "table.md", "regret.png", "results.parquet")
@@ -44,10 +44,13 @@ def run_all(
     workers: int | None,
     console: Console,
     quiet: bool = False,
-) -> list[Results]:
-    """Run all experiments of a file: one, or the points of a sweep."""
+) -> list[Summary]:
+    """Run all experiments of a file: one, or the points of a sweep.
+
+    The runs of one point at a time are in memory.
+    """
     if not experiments[0].point:
-        return [run_experiment(experiments[0], out, workers, console, quiet)]
+        return [run_experiment(experiments[0], out, workers, console, quiet).without_runs()]
     if out is not None:
         claim_sweep(experiments, out)
     parts = None if out is None else PartsFolder(out / PARTS)
@@ -55,9 +58,8 @@ def run_all(
     for experiment in experiments:
         say_point(experiment, console, quiet)
         folder = None if out is None else out / point_folder(experiment.point)
-        results.append(
-            run_experiment(experiment, folder, workers, console, quiet, parts_folder=parts)
-        )
+        found = run_experiment(experiment, folder, workers, console, quiet, parts_folder=parts)
+        results.append(found.without_runs())
     if out is not None:
         write_sweep(experiments, results, out)
     return results
@@ -105,7 +107,7 @@ def point_folder(point: dict[str, Any]) -> str:
     return f"{readable}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
 
 
-def write_sweep(experiments: Sequence[Experiment], results: Sequence[Results], out: Path) -> None:
+def write_sweep(experiments: Sequence[Experiment], results: Sequence[Summary], out: Path) -> None:
     """The index, the table and the picture of a sweep."""
     points = [{key: cell(value) for key, value in e.point.items()} for e in experiments]
     index = pd.DataFrame(points)
@@ -126,7 +128,7 @@ def write_sweep(experiments: Sequence[Experiment], results: Sequence[Results], o
     plot_sweep(table.assign(curve=curves), list(points[0]), out / "regret.png")
 
 
-def sweep_table(points: Sequence[dict[str, Any]], results: Sequence[Results]) -> pd.DataFrame:
+def sweep_table(points: Sequence[dict[str, Any]], results: Sequence[Summary]) -> pd.DataFrame:
     """One row for each point and policy: what was set, and what `summary` says."""
     frames = []
     for point, result in zip(points, results, strict=True):
@@ -137,7 +139,7 @@ def sweep_table(points: Sequence[dict[str, Any]], results: Sequence[Results]) ->
     return pd.concat(frames, ignore_index=True)
 
 
-def curve_names(results: Sequence[Results]) -> list[str]:
+def curve_names(results: Sequence[Summary]) -> list[str]:
     """What each policy of the file is called at all points: without the options that are swept."""
     names: list[str] = []
     for place, policies in enumerate(zip(*(result.policies for result in results), strict=True)):

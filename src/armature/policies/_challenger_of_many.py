@@ -192,7 +192,8 @@ def remember(state: ManyState, history: History, j: int) -> None:
         if i != j:
             G = plain.costs[i] - base
             evidence = min(evidence, G)
-            wait = min(wait, waited(G, history.pulls[i] + plain.looked[i]))
+            if wait > G:
+                wait = min(wait, waited(G, history.pulls[i] + plain.looked[i]))
     state.who[QUIET] = 1
     state.who[LEADER] = j
     state.then[PULLS] = history.pulls[j]

@@ -97,6 +97,8 @@ def overdue(state: ChallengerState, model: Model, history: History, j: int, base
                 if waited(bound, N[i] + state.looked[i]) >= least:
                     continue
             cost = nearest_challenger(model, history.means, N, j, i, state.lam)
+        if cost - base >= least:
+            continue
         wait = waited(cost - base, N[i] + state.looked[i])
         if wait < least:
             least = wait
@@ -159,7 +161,7 @@ def answer(
     k = i
     most = 0.0
     for a in range(pr.size):
-        if a != j:
+        if a != j and lam[a] != pr[a]:
             regret = max(pr[j] - pr[a], least)
             gain = divergence(of_arm(model.family, a), pr[a], lam[a]) / regret**state.price
             if gain > most:

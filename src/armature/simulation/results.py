@@ -118,6 +118,20 @@ def about_runs(
 
 
 @dataclass(frozen=True, eq=False)
+class Summary:
+    """What tables show of results, without the runs: these take memory for each repetition."""
+
+    policies: tuple[Policy, ...]
+    horizon: int
+    repetitions: int
+    table: pd.DataFrame  # what `Results.summary` says
+
+    def summary(self) -> pd.DataFrame:
+        """One row for each policy."""
+        return self.table.copy()
+
+
+@dataclass(frozen=True, eq=False)
 class Results:
     """The regret of policies on an instance, over repetitions and rounds.
 
@@ -203,6 +217,10 @@ class Results:
                 "us_per_round": 1e6 * seconds,
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("policy")
+
+    def without_runs(self) -> Summary:
+        """What is left of the results for tables."""
+        return Summary(self.policies, self.horizon, self.repetitions, self.summary())
 
     def to_frame(self) -> pd.DataFrame:
         """Tidy: one row for each policy, repetition and checkpoint.
