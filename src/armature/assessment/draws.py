@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armature.arrays import Floats
+from armature.assessment.chance import generator
 from armature.assessment.log import Log
 from armature.assessment.spread import Informed
 from armature.errors import ArmatureError
@@ -14,6 +15,7 @@ from armature.instance import Instance
 from armature.streams import Stream, make_stream
 from armature.structures import Structure
 
+SIGMAS = 2**63  # where the numbers of sigmas begin
 POSTERIOR = 4  # what the numbers of these streams are for
 NUDGE = 1e-9  # by which one of several best arms is made the only one
 ATTEMPTS = 20
@@ -51,7 +53,7 @@ def _draw(
     log: Log, structure: Structure, informed: Informed, seed: int, i: int, projected: bool
 ) -> Instance | None:
     stream = make_stream(seed, i, POSTERIOR)
-    rng = np.random.Generator(np.random.Philox(key=[seed % 2**64, 2**63 + i]))
+    rng = generator(seed, SIGMAS + i)
     family = _with_sigma(informed, rng)
     means = drawn_means(log, family, stream, rng)
     if projected:

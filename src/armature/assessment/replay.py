@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from armature.arrays import Floats, Ints
+from armature.assessment.chance import generator
 from armature.assessment.drift import find_drift
 from armature.assessment.log import Log, read_log
 from armature.assessment.replayed import Replay, Replayed
@@ -37,6 +38,7 @@ from armature.structures import Structure
 Method = Literal["queues", "rejection", "ips"]
 METHODS = ("queues", "rejection", "ips")
 REPETITIONS = 50
+THINNING = 2**61  # which random numbers
 UNLIKELY = 1e-6  # so unlikely counts were not shown uniformly
 NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
 
@@ -201,8 +203,7 @@ class _Queues:
         return feed
 
     def _mixed(self, repetition: int, anew: bool) -> Floats:
-        key = [self._seed % 2**64, 2 * repetition + anew]
-        rng = np.random.Generator(np.random.Philox(key=key))
+        rng = generator(self._seed, 2 * repetition + anew)
         mixed = self._rewards.copy()
         for start, end in zip(self._starts[:-1], self._starts[1:], strict=True):
             own = self._rewards[start:end]
@@ -276,7 +277,7 @@ def _by_rejection(
     """The rows that show what the policy chooses."""
     assert log.rewards is not None
     assert log.places is not None
-    rng = np.random.Generator(np.random.Philox(key=[seed % 2**64, 2**61]))
+    rng = generator(seed, THINNING)
     accepted = (rng.random(log.rounds) * shown <= float(shown.min())).astype(np.int64)
     starts = np.zeros(len(log.arms) + 1, dtype=np.int64)
     feed = make_feed(REJECTION, log.rewards, log.places, starts, accepted, family, longest)

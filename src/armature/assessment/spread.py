@@ -140,7 +140,8 @@ def _check(log: Log, family: Family) -> str:
     if freedom < 50.0 or not said > 0.0:
         return ""
     ratio = float(log.squares.sum()) / said
-    if 1.0 / OFF <= ratio <= OFF:
+    chance = 4.0 * math.sqrt((2.0 if isinstance(family, Gaussian) else 8.0) / freedom)
+    if 1.0 / OFF <= ratio <= OFF or abs(ratio - 1.0) <= chance:
         return ""
     more = "more" if ratio > 1.0 else "less"
     danger = "too sure" if ratio > 1.0 else "too careful"

@@ -17,9 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from armature.arrays import Floats
+from armature.assessment.chance import generator
 
 BLOCKS = 400
 SAMPLES = 1000
+FEW = 50  # blocks, up to which exactly as many are drawn as there are
+BOOTSTRAP = 2**62  # which random numbers
 
 
 class Weighted(NamedTuple):
@@ -94,7 +97,10 @@ def blocked(values: Floats) -> Floats:
 
 def resampled(sums: Floats, seed: int) -> Floats:
     """(quantities, SAMPLES): sums over blocks that are drawn with replacement."""
-    rng = np.random.Generator(np.random.Philox(key=[seed % 2**64, 2**62]))
+    rng = generator(seed, BOOTSTRAP)
     n = sums.shape[1]
-    counts = rng.multinomial(n, np.full(n, 1.0 / n), size=SAMPLES)
+    if n > FEW:  # as good, and quicker
+        counts = rng.poisson(1.0, (SAMPLES, n))
+    else:
+        counts = rng.multinomial(n, np.full(n, 1.0 / n), size=SAMPLES)
     return np.asarray(sums @ counts.T)
