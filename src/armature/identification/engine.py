@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -19,12 +16,11 @@ from armature.identification.sampling import make_outcome, make_run, write_outco
 from armature.instance import Instance
 from armature.policies import Policy
 from armature.simulation.engine import CHUNK_SECONDS, Interrupted, checked_policies
+from armature.simulation.threads import Progress, run_on_threads
 from armature.stopping import Threshold, checked_delta, checked_threshold
 from armature.streams import key_of
 
 MAX_ROUNDS = 1_000_000
-
-Progress = Callable[[str, int, int], None]  # (policy, repetition, rounds that were just played)
 
 
 def identify(
@@ -158,22 +154,8 @@ def run_tasks(
     """Run (policy, repetition) tasks on threads and write what they find to `runs`."""
     stop = threading.Event()
     tell = progress or (lambda name, repetition, rounds: None)
-    done: SimpleQueue[Future[None]] = SimpleQueue()
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        futures: dict[Future[None], tuple[Policy, int]] = {
-            pool.submit(sampling.run, policy, r, runs[policy.name], stop, tell): (policy, r)
-            for policy, r in tasks
-        }
-        for future in futures:
-            future.add_done_callback(done.put)
-        try:
-            for _ in tasks:
-                future = done.get()
-                future.result()
-                if finished is not None:
-                    finished(*futures[future])
-        except BaseException:
-            stop.set()
-            for future in futures:
-                future.cancel()
-            raise
+
+    def work(policy: Policy, repetition: int) -> None:
+        sampling.run(policy, repetition, runs[policy.name], stop, tell)
+
+    run_on_threads(work, tasks, workers, stop, finished)
