@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -211,7 +212,11 @@ class Bernoulli(Family):
         return len(self.scale) if isinstance(self.scale, tuple) else None
 
     def for_arm(self, arm: int) -> Bernoulli:
-        return Bernoulli(self.scale[arm]) if isinstance(self.scale, tuple) else self
+        return self._each[arm] if isinstance(self.scale, tuple) else self
+
+    @functools.cached_property
+    def _each(self) -> tuple[Bernoulli, ...]:
+        return tuple(Bernoulli(one) for one in self.scale) if isinstance(self.scale, tuple) else ()
 
     def relabelled(self, order: Sequence[int]) -> Bernoulli:
         return Bernoulli([self.scale[i] for i in order]) if isinstance(self.scale, tuple) else self

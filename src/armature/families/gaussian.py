@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -179,7 +180,11 @@ class Gaussian(Family):
         return len(self.sigma) if isinstance(self.sigma, tuple) else None
 
     def for_arm(self, arm: int) -> Gaussian:
-        return Gaussian(self.sigma[arm]) if isinstance(self.sigma, tuple) else self
+        return self._each[arm] if isinstance(self.sigma, tuple) else self
+
+    @functools.cached_property
+    def _each(self) -> tuple[Gaussian, ...]:
+        return tuple(Gaussian(one) for one in self.sigma) if isinstance(self.sigma, tuple) else ()
 
     def relabelled(self, order: Sequence[int]) -> Gaussian:
         return Gaussian([self.sigma[i] for i in order]) if isinstance(self.sigma, tuple) else self
