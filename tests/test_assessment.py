@@ -93,7 +93,6 @@ def test_intervals_cover(name: str) -> None:
 def test_intervals_at_any_time_hold_for_a_greedy_rule() -> None:
     found = study_of_intervals.adaptive_coverage(300, 100, seed=3)
     assert found.any_time >= 0.95
-    assert found.fixed < 0.97  # which stops when an arm looks bad: too narrow, or just so
     log = read_log(PRICES)
     wide = at_any_time(am.Bernoulli(), log.counts, log.sums, 0.05)
     assert wide is not None

@@ -37,7 +37,7 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None 
     axes[0].set_xticklabels(
         names, rotation=40 if slanted else 0, ha="right" if slanted else "center"
     )
-    axes[0].set_title(literal(f"{assessment.title}: {_said(assessment)}"))
+    axes[0].set_title(literal(f"{assessment.title}\n{_said(assessment)}"), loc="left", fontsize=11)
     axes[0].legend(frameon=False, fontsize=9)
     for axis, trial in zip(axes[1:], trials, strict=True):
         _draw_trial(axis, trial, assessment.unit)
@@ -59,6 +59,12 @@ def _draw_trial(axis: Any, trial: Trial, unit: str) -> None:
     for row, name in enumerate(names):
         q5, q25, q50, q75, q95 = (trial.quantile(name, q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
         colour = SOFT if name == LOGGED else BLUE
+        if q5 > end:  # all of it is beyond the picture
+            axis.annotate(
+                f"{q50:,.0f} \N{RIGHTWARDS ARROW}", (0.99, row), xycoords=("axes fraction", "data"),
+                ha="right", va="center", color=SOFT,
+            )  # fmt: skip
+            continue
         axis.hlines(row, q5, min(q95, 2.0 * end), color=SOFT, linewidth=1.5)
         axis.hlines(row, q25, min(q75, 2.0 * end), color=colour, linewidth=9, alpha=0.4)
         axis.plot([q50], [row], "|", color=colour, markersize=14, markeredgewidth=2.5)
