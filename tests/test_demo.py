@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import signal
 import socket
 import subprocess
@@ -41,6 +42,7 @@ def test_they_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Monke
     stories = [dataclasses.replace(demo.prices(), name=name) for name in ("first", "second")]
     monkeypatch.setattr(demo, "STORIES", [lambda story=story: story for story in stories])
     monkeypatch.setattr(demo, "STEP", 0.01)
+    monkeypatch.setattr(demo, "compile_elsewhere", lambda number, stopping: None)
     said: list[str] = []
     stopping, going_on = threading.Event(), threading.Event()
 
@@ -64,6 +66,18 @@ def test_they_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Monke
         stopping.set()
         threads[1].join()
     assert ["first" in said[0], "second" in said[1], said[2]] == [True, True, ""]
+
+
+def test_compiling_ends_when_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopping = threading.Event()
+    monkeypatch.setattr(sys, "executable", shutil.which("sleep"))  # sleep -c ... ends by itself
+    demo.compile_elsewhere(0, stopping)
+    stopping.set()
+    started = subprocess.Popen
+    monkeypatch.setattr(
+        demo.subprocess, "Popen", lambda command, **options: started(["sleep", "600"], **options)
+    )
+    demo.compile_elsewhere(0, stopping)  # else this takes ten minutes
 
 
 @pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.__name__)

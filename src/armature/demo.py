@@ -6,6 +6,8 @@ import logging
 import math
 import queue
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import webbrowser
@@ -22,6 +24,8 @@ from armature.client import Client, Decision, ServiceError
 from armature.errors import ArmatureError
 from armature.service.app import make_app
 from armature.service.database import open_database
+from armature.service.limits import Limits
+from armature.service.spec import parse_spec
 
 PORT = 8000
 STEP = 0.25  # seconds between two groups of visitors
@@ -136,11 +140,33 @@ class Crowd:
             self._coming[delay + 1].append((decision.id, value))
 
 
+def compile_for(number: int) -> None:
+    """Compile what an experiment and its page need, or find it compiled."""
+    story = STORIES[number]()
+    bandit = parse_spec(story.spec, (), Limits()).make_bandit()
+    bandit.warm_up()
+    rng = np.random.default_rng(number)
+    for arm in bandit.ask(3 * len(bandit.arms)):
+        bandit.tell(arm, story.reward(arm, rng))
+    str(bandit.explain())
+    bandit.picture()
+
+
+def compile_elsewhere(number: int, stopping: threading.Event) -> None:
+    """The same in another process: the server goes on meanwhile, and can be stopped."""
+    command = f"from armature.demo import compile_for; compile_for({number})"
+    process = subprocess.Popen([sys.executable, "-c", command], stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        if stopping.wait(0.05):
+            process.terminate()
+    process.wait()
+
+
 class Street:
     """All visitors: of each experiment from when it is there, few at first, so one can follow.
 
-    Making an experiment compiles what it needs, if that was never done before; visitors of the ones
-    before come meanwhile.
+    What an experiment needs is compiled before it is made, if that was never done; visitors of the
+    ones before come meanwhile.
     """
 
     def __init__(self, address: str, stopping: threading.Event) -> None:
@@ -150,9 +176,12 @@ class Street:
     def open(self, say: Callable[[str], None]) -> None:
         """Make the experiments; `say` what is being done."""
         with Client(self._address, retries=20, timeout=600.0) as client:
-            for story in STORIES:
+            for number, story in enumerate(STORIES):
                 told = story()
                 say(COMPILING.format(name=told.name))
+                compile_elsewhere(number, self._stopping)
+                if self._stopping.is_set():
+                    return
                 client.create(told.name, told.spec)
                 self._ready.put(told)
         say("")
