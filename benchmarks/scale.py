@@ -129,8 +129,10 @@ def cost_of_a_block(workers: int, blocks: int = 500) -> float:
         play_on_ray(places, folder, None, None, QUIET, quiet=True)
         each = (time.perf_counter() - start) / blocks
         own = (time.process_time() - used) / blocks
-    print(f"a block of nothing: {1e3 * own:.2f} ms of the program that hands it over; with all that "
-          f"workers do, and files, one each {1e3 * each:.2f} ms on {workers} cores")  # fmt: skip
+    print(
+        f"a block of nothing: {1e3 * own:.2f} ms of the program that hands it over; with all that "
+        f"workers do, one each {1e3 * each:.2f} ms on {workers} cores"
+    )
     return own
 
 
