@@ -234,8 +234,8 @@ def test_three_programs_on_one_folder_of_which_one_is_killed(cluster: Any, tmp_p
 
 
 def test_a_machine_that_is_lost(cluster: Any, tmp_path: Path) -> None:
-    """Last: of three nodes, one goes while it computes."""
-    lost, out = cluster.add_node(num_cpus=1), tmp_path / "out"
+    """Last: of two nodes, one goes while it computes."""
+    (lost,), out = cluster.worker_nodes, tmp_path / "out"
     spec = spec_of(steady(0.003), '"ucb"', repetitions=16)
     taken = threading.Event()
 
