@@ -103,6 +103,28 @@ def test_simulate(cluster: Any) -> None:
     assert sum(rounds for _, _, rounds in told) == 2 * 12 * 80
 
 
+def test_identify(cluster: Any) -> None:
+    instance = am.Instance(am.Unimodal(3), [0.2, 0.9, 0.4])
+    found, same = (
+        am.identify(instance, [am.TopTwo()], [0.2, 0.1], 6, max_rounds=200, engine=engine)
+        for engine in ("ray", "threads")
+    )
+    for field in ("rounds", "arms", "statistics", "pulls"):
+        there, here = (getattr(one.runs["TopTwo"], field) for one in (found, same))
+        assert np.array_equal(there, here)
+
+
+def test_identification(cluster: Any, tmp_path: Path) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text(spec_of('"toptwo"', '"uniformsampling"', repetitions=20))
+    words = ["identify", str(spec), "--delta", "0.2", "--max-rounds", "300", "--quiet"]
+    for name, more in (("ray", ["--engine", "ray"]), ("threads", [])):
+        out = str(tmp_path / name)
+        result = CliRunner().invoke(app, [*words, *more, "--out", out])
+        assert result.exit_code == 0, result.output
+    assert content(tmp_path / "ray") == content(tmp_path / "threads")
+
+
 def test_workers_that_are_killed(cluster: Any, tmp_path: Path) -> None:
     """While they compute, and while they write; Ray gives their blocks to others."""
     dying, graves = [], []
@@ -212,8 +234,8 @@ def test_three_programs_on_one_folder_of_which_one_is_killed(cluster: Any, tmp_p
 
 
 def test_a_machine_that_is_lost(cluster: Any, tmp_path: Path) -> None:
-    """Last: of three nodes, one goes while it computes."""
-    lost, out = cluster.add_node(num_cpus=1), tmp_path / "out"
+    """Last: of two nodes, one goes while it computes."""
+    (lost,), out = cluster.worker_nodes, tmp_path / "out"
     spec = spec_of(steady(0.003), '"ucb"', repetitions=16)
     taken = threading.Event()
 

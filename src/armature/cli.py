@@ -282,6 +282,8 @@ def identify(
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
     ] = None,
+    engine: ENGINE = Engine.threads,
+    address: ADDRESS = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     allow: ALLOW = None,
@@ -296,21 +298,32 @@ def identify(
     with failing(kept):
         from dataclasses import replace
 
-        from armature.experiments.identify import Asked, load_identifications, run_identification
+        from armature.experiments.identify import (
+            Asked,
+            OnRay,
+            load_identifications,
+            run_identification,
+        )
         from armature.experiments.identify import as_json as to_json
         from armature.identification.engine import checked_deltas
         from armature.printing import print_stopping
+        from armature.simulation.ray_engine import connected
 
         asked = Asked(checked_deltas(delta or [0.05]), threshold, max_rounds)  # type: ignore[arg-type]
         experiments = load_identifications(spec, _allowed(allow), policy or ())
         if repetitions is not None:
             experiments = [replace(one, repetitions=repetitions) for one in experiments]
+        _check_engine(engine, address)
+        on_ray = OnRay(address) if engine is Engine.ray else None
         found = []
-        for n, experiment in enumerate(experiments):
-            folder = out if out is None or len(experiments) == 1 else out / f"point-{n + 1}"
-            found.append(
-                run_identification(experiment, asked, folder, workers, complaints(), quiet)
-            )
+        with connected(engine.value, address, workers):
+            for n, experiment in enumerate(experiments):
+                folder = out if out is None or len(experiments) == 1 else out / f"point-{n + 1}"
+                found.append(
+                    run_identification(
+                        experiment, asked, folder, workers, complaints(), quiet, on_ray
+                    )
+                )
         if as_json:
             typer.echo(to_json(experiments, found))
             return

@@ -31,11 +31,18 @@ def study(
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
     ] = None,
+    engine: Annotated[str, typer.Option(help="What plays: threads or ray.")] = "threads",
+    address: Annotated[
+        str | None,
+        typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
+    ] = None,
 ) -> None:
     """How many samples it takes to know the best arm: stopping times, errors, what structure saves.
 
     Interrupted, it goes on where it was when it is run again.
     """
+    from armature.simulation.engine import checked_engine
+    from armature.simulation.ray_engine import connected
     from studies.identification.run import run_study
     from studies.identification.size import FULL, QUICK, SHORT
 
@@ -45,8 +52,11 @@ def study(
             ("out-identification-quick", QUICK) if quick else ("out-identification-short", SHORT)
         )
     folder = out or Path(name)
-    with failing(f"what is finished is kept in {folder}"):
-        run_study(folder, size, workers, complaints())
+    with (
+        failing(f"what is finished is kept in {folder}"),
+        connected(checked_engine(engine), address, workers),
+    ):
+        run_study(folder, size, workers, complaints(), engine)
     for what, file in (("tables", "tables.md"), ("picture", "ratios.png")):
         output().print(f"the {what}: {visible(str(folder / file))}", soft_wrap=True)
 

@@ -56,8 +56,13 @@ def random_instances(per_group: int) -> dict[str, Instance]:
     return {n: i for n, i in found.items() if 0.0 < characteristic_time(i).value <= LARGEST}
 
 
-def run_study(out: Path, size: Size, workers: int | None, console: Console) -> Found:
-    """Run what is missing and write the tables and the picture."""
+def run_study(
+    out: Path, size: Size, workers: int | None, console: Console, engine: str = "threads"
+) -> Found:
+    """Run what is missing and write the tables and the picture.
+
+    With the engine "ray", the program should be connected to a cluster.
+    """
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
 
     def run(
@@ -83,6 +88,7 @@ def run_study(out: Path, size: Size, workers: int | None, console: Console) -> F
             workers=workers,
             max_rounds=size.max_rounds,
             threshold=threshold,
+            engine=engine,
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         results.save(path)

@@ -61,18 +61,24 @@ def play_on_ray(
     for folder in dict.fromkeys(place.parts.folder for place in places):
         say_of_other_code(folder, whole, console)
     waiting = WaitingBlocks(missing_jobs(places))
-    if not waiting:
-        return
+    if waiting:
+        board = Dashboard(console, quiet, "rounds", waiting.rounds)
+        play_blocks(waiting, root, address, workers, board)
+
+
+def play_blocks(
+    waiting: WaitingBlocks, root: Path, address: str | None, workers: int | None, board: Dashboard
+) -> None:
+    """Play blocks whose parts go to folders in `root`; an error names those that failed."""
 
     def keep(block: Block, content: bytes) -> None:
         assert block.job.folder is not None
         block.job.folder.mkdir(parents=True, exist_ok=True)
         write_bytes(block.job.folder / block.name, content)
 
-    with cluster(address, workers) as ray, Dashboard(console, quiet, waiting.rounds) as board:
+    with cluster(address, workers) as ray, board:
         failures = RayEngine(ray, root, keep, board.finished).run(waiting)
-    if not quiet:
-        sayer(console)(board.last_word)
+    board.say_last_word()
     if failures:
         raise BlocksFailedError(failed(failures))
 
@@ -109,9 +115,10 @@ def missing_jobs(places: Sequence[Place]) -> list[tuple[Job, list[Range]]]:
 
 
 class Dashboard:
-    """One bar for all blocks, with rounds per second and the slowest block."""
+    """One bar for all blocks, with rounds (or runs) per second and the slowest block."""
 
-    def __init__(self, console: Console, quiet: bool, rounds: int) -> None:
+    def __init__(self, console: Console, quiet: bool, unit: str, total: int) -> None:
+        self._console, self._quiet, self._unit = console, quiet, unit
         self._progress = Progress(
             TextColumn("{task.fields[blocks]:>7} blocks"),
             BarColumn(),
@@ -122,8 +129,8 @@ class Dashboard:
             console=console,
             disable=quiet,
         )
-        self._task = self._progress.add_task("", total=rounds, blocks=0, speed="", slowest="")
-        self._start, self._blocks, self._rounds = time.perf_counter(), 0, 0
+        self._task = self._progress.add_task("", total=total, blocks=0, speed="", slowest="")
+        self._start, self._blocks, self._count = time.perf_counter(), 0, 0
         self._slowest: tuple[float, str] = (0.0, "")
 
     def __enter__(self) -> Dashboard:
@@ -135,25 +142,31 @@ class Dashboard:
 
     def finished(self, block: Block, seconds: float) -> None:
         """A block is finished."""
+        count = block.rounds if self._unit == "rounds" else block.past - block.first
         self._blocks += 1
-        self._rounds += block.rounds
+        self._count += count
         self._slowest = max(self._slowest, (seconds, visible(str(block))))
         self._progress.update(
             self._task,
-            advance=block.rounds,
+            advance=count,
             blocks=self._blocks,
-            speed=f"{self._speed:,.0f} rounds/s",
+            speed=f"{self._speed:,.0f} {self._unit}/s",
             slowest=f"slowest {self._slowest[0]:.1f} s: {self._slowest[1]}",
         )
 
     @property
     def _speed(self) -> float:
-        return self._rounds / max(time.perf_counter() - self._start, 1e-9)
+        return self._count / max(time.perf_counter() - self._start, 1e-9)
 
     @property
     def last_word(self) -> str:
         """What was done, in a sentence."""
         return (
-            f"{self._blocks} blocks, {self._rounds:,} rounds, {self._speed:,.0f} rounds/s; the "
-            f"slowest took {self._slowest[0]:.1f} s: {self._slowest[1]}"
+            f"{self._blocks} blocks, {self._count:,} {self._unit}, {self._speed:,.0f} "
+            f"{self._unit}/s; the slowest took {self._slowest[0]:.1f} s: {self._slowest[1]}"
         )
+
+    def say_last_word(self) -> None:
+        """Say what was done."""
+        if not self._quiet:
+            sayer(self._console)(self.last_word)

@@ -25,15 +25,17 @@ from armature.experiments.experiment import Experiment, parse_experiments
 from armature.experiments.folder import claim_folder
 from armature.experiments.run import Bars, Keeper
 from armature.experiments.spec import read_spec
-from armature.files import write_text
+from armature.files import passing_folder, write_text
 from armature.identification.engine import Sampling, compile_rules, run_tasks
 from armature.identification.results import Identification, SamplingRuns, settings
+from armature.identification.work import Identifying
 from armature.policies import Policy
 from armature.simulation.blocks import cut
 from armature.simulation.engine import checked_policies
 from armature.simulation.parts import Parts
 from armature.simulation.results import Origin
 from armature.simulation.versions import package_version
+from armature.simulation.waiting import WaitingBlocks
 from armature.stopping import Threshold, checked_threshold
 
 NOTE = "identification.json"
@@ -48,6 +50,12 @@ class Asked(NamedTuple):
     deltas: tuple[float, ...]
     threshold: Threshold
     max_rounds: int
+
+
+class OnRay(NamedTuple):
+    """Which cluster plays: that at an address, or one on this machine."""
+
+    address: str | None = None
 
 
 def load_identifications(
@@ -71,12 +79,16 @@ def run_identification(
     workers: int | None,
     console: Console,
     quiet: bool = False,
+    on_ray: OnRay | None = None,
 ) -> Identification:
     """Run what is not there yet, and write what was found.
 
     With a folder, what is finished survives an interruption, and a finished identification can be
-    extended by repetitions and policies.
+    extended by repetitions and policies. Threads run it, or a cluster.
     """
+    if on_ray is not None and out is None:
+        with passing_folder() as folder:
+            return run_identification(experiment, asked, folder, workers, console, quiet, on_ray)
     instance, seed = experiment.instance, experiment.seed
     policies = tuple(checked_policies(experiment.policies, instance, asked.max_rounds))
     checked_threshold(asked.threshold, instance.family)
@@ -87,6 +99,8 @@ def run_identification(
     say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
     more = settings(asked.deltas, asked.threshold)
     parts = Parts(out / "parts", instance, asked.max_rounds, seed, say, more)
+    if on_ray is not None:
+        play_on_ray(experiment, policies, asked, parts, out, on_ray, workers, console, quiet)
     found = run_missing(experiment, policies, asked, parts, workers, console, quiet)
     keys = {policy.name: parts.key(policy) for policy in policies}
     found = replace(found, origin=Origin(package_version(), keys))
@@ -95,6 +109,30 @@ def run_identification(
     write_text(out / TABLE, summary.to_csv(lineterminator="\n"))
     found.plot(out / PICTURE)
     return found
+
+
+def play_on_ray(
+    experiment: Experiment,
+    policies: tuple[Policy, ...],
+    asked: Asked,
+    parts: Parts,
+    out: Path,
+    on_ray: OnRay,
+    workers: int | None,
+    console: Console,
+    quiet: bool,
+) -> None:
+    """Play what is missing on a cluster; parts are what comes of it."""
+    from armature.experiments.cluster import Dashboard, play_blocks
+
+    work = Identifying(asked.deltas, asked.threshold)
+    wanted = (0, experiment.repetitions)
+    waiting = WaitingBlocks(
+        (replace(parts.job(p), work=work), parts.missing(p, wanted)) for p in policies
+    )
+    if waiting:
+        board = Dashboard(console, quiet, "runs", waiting.repetitions)
+        play_blocks(waiting, out, on_ray.address, workers, board)
 
 
 def run_missing(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from armature.decisions import checked_count
 from armature.errors import ArmatureError, check_kind
 from armature.identification.results import Identification, SamplingRuns
-from armature.identification.sampling import make_outcome, make_run, write_outcome
+from armature.identification.sampling import Outcome, make_outcome, make_run, write_outcome
 from armature.instance import Instance
 from armature.policies import Policy
-from armature.simulation.engine import CHUNK_SECONDS, Interrupted, checked_policies
+from armature.simulation.engine import CHUNK_SECONDS, Interrupted, checked_engine, checked_policies
 from armature.simulation.threads import Progress, run_on_threads
 from armature.stopping import Threshold, checked_delta, checked_threshold
 from armature.streams import key_of
@@ -34,6 +34,8 @@ def identify(
     max_rounds: int = MAX_ROUNDS,
     threshold: Threshold = "practical",
     progress: Progress | None = None,
+    engine: str = "threads",
+    address: str | None = None,
 ) -> Identification:
     """Sample with every policy until the best arm is known, for every repetition.
 
@@ -43,7 +45,8 @@ def identify(
     stopping times of all.
 
     A run is a pure function of (instance, policy, seed, repetition): the results are the same to
-    the last bit for any number of workers, and the rewards are those of `simulate`.
+    the last bit for any number of workers and for both engines (see `simulate`), and the rewards
+    are those of `simulate`.
 
     Parameters
     ----------
@@ -77,6 +80,15 @@ def identify(
         workers = checked_count(workers, "workers")
     key_of(seed)
     runs = {p.name: SamplingRuns.empty(repetitions, len(deltas), instance.n_arms) for p in chosen}
+    if checked_engine(engine) == "ray":
+        from armature.identification.work import jobs_of
+        from armature.simulation.on_ray import fill_on_ray
+
+        jobs = jobs_of(instance, chosen, deltas, threshold, max_rounds, int(seed))
+        fill_on_ray(jobs, runs, workers, address, progress)
+        return Identification(
+            instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs
+        )
     compile_rules(chosen, instance, deltas, allowance)
     tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
     sampling = Sampling(instance, deltas, allowance, max_rounds, int(seed))
@@ -90,6 +102,13 @@ def checked_deltas(delta: float | Sequence[float]) -> tuple[float, ...]:
     if not given:
         raise ArmatureError("there is no delta: give a probability of error, such as 0.05.")
     return tuple(sorted({checked_delta(one) for one in given}, reverse=True))
+
+
+class Room(Protocol):
+    """Where a repetition's findings go."""
+
+    def write(self, repetition: int, outcome: Outcome, seconds: float) -> None:
+        """Take them over."""
 
 
 class Sampling:
@@ -110,7 +129,7 @@ class Sampling:
         self,
         policy: Policy,
         repetition: int,
-        runs: SamplingRuns,
+        runs: Room,
         stop: threading.Event,
         progress: Progress,
     ) -> None:

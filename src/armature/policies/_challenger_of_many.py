@@ -15,6 +15,11 @@ them (rewards are of an exponential family). So the evidence against i is now
 where the first minimum is at least what it was, and the second at most its value at pr. If this is
 positive for all i, then j leads still: a projection in which another arm leads would cost that arm
 no more than the projection does. This holds for every structure, convex or not.
+
+Where rewards are Gaussian of variance v and the mean vectors in which i beats j are a convex set, a
+lam of it costs at least N_j (lam_j - x_i)^2 / (2 v) more than the nearest one, in which arm j has
+the mean x_i. So the first minimum has grown by at least h (m - x_i)^2 / (2 v), where 1 / h =
+1 / N_j + 1 / n: nearly all that was lost. This is used for the few challengers that are due next.
 """
 
 from __future__ import annotations
@@ -50,11 +55,13 @@ from armature.policies._tournament import next_at_least, top
 from armature.policies.challenger import ChallengerState, choose, next_to_begin, waited
 from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream
-from armature.structures.model import Model, is_joint, pair_cost
+from armature.structures.model import Model, is_joint, nearest_challenger, pair_cost
 
 START = 0.01  # how far below the leader's mean bounds hold at first; adapted from there
 QUIET, LEADER = range(2)  # of `ManyState.who`
 PULLS, SUM, FITTED, WAIT, EVIDENCE = range(5)  # of `ManyState.then`
+NEXT = 4  # challengers that are looked at more closely
+THEIR_WAIT, THEIR_EVIDENCE, THEIR_MEAN = range(3)  # of a row of `ManyState.nearly`
 MARGIN = 1e-6  # for rounding, in units of evidence
 
 
@@ -66,15 +73,17 @@ class ManyState(NamedTuple):
     weight: Floats  # [the leader's pulls, of which bounds need at least so many]
     search: Search
     who: Ints  # [whether nobody but the leader was pulled since nobody was due; the leader]
-    then: Floats  # its pulls, sum and fitted mean then; the least wait, the least evidence
+    then: Floats  # its pulls, sum and fitted mean then; the least wait, the least evidence, but of
+    nearly: Floats  # (NEXT, 3): those that are due next: wait, evidence, the leader's mean in lam
+    due: Ints  # [how many they are, at most; which]
 
     def __getattr__(self, name: str) -> Any:
         """What is not here is the policy's: so that its arrays are saved by their names."""
         return getattr(self.plain, name)
 
 
-def make_state(plain: ChallengerState, n_arms: int, pairwise: bool) -> ManyState:
-    """Before the first round."""
+def make_state(plain: ChallengerState, n_arms: int, pairwise: bool, closely: bool) -> ManyState:
+    """Before the first round; `closely`: rewards are Gaussian, and what challengers need convex."""
     searched = n_arms if pairwise else 1
     return ManyState(
         plain=plain,
@@ -83,6 +92,8 @@ def make_state(plain: ChallengerState, n_arms: int, pairwise: bool) -> ManyState
         search=make_search(searched, START),
         who=np.zeros(2, dtype=np.int64),
         then=np.zeros(5),
+        nearly=np.zeros((NEXT, 3)),
+        due=np.concatenate([[NEXT if closely else 0], np.zeros(NEXT, dtype=np.int64)]),
     )
 
 
@@ -171,36 +182,80 @@ def is_quiet(state: ManyState, model: Model, history: History) -> bool:
         return False
     j = state.who[LEADER]
     then = state.then
+    own = of_arm(model.family, j)
     n = history.pulls[j] - then[PULLS]
     m = inside(model.family, j, (history.sums[j] - then[SUM]) / max(n, 1.0))
-    lost = n * divergence(of_arm(model.family, j), m, then[FITTED]) if n > 0.0 else 0.0
+    lost = n * divergence(own, m, then[FITTED]) if n > 0.0 else 0.0
     lost += MARGIN * (1.0 + lost)
     date = waited(0.0, history.pulls[j]) - state.plain.patience
-    return bool(then[EVIDENCE] > lost and then[WAIT] - lost > date)
+    if not (then[EVIDENCE] > lost and then[WAIT] - lost > date):
+        return False
+    h = n * then[PULLS] / max(n + then[PULLS], 1.0)
+    for c in range(state.due[0]):
+        row = state.nearly[c]
+        less = lost - (1.0 - MARGIN) * h * divergence(own, m, row[THEIR_MEAN])
+        if not (row[THEIR_EVIDENCE] > less and row[THEIR_WAIT] - less > date):
+            return False
+    return True
 
 
 @kernel
-def remember(state: ManyState, history: History, j: int) -> None:
-    """Nobody is due: note what it would take to be."""
+def find_next(state: ManyState, history: History, j: int) -> None:
+    """due = the challengers with the least waits; the least wait and evidence of all others."""
     plain = state.plain
     base = plain.costs[j]
-    if base == math.inf:
-        return
-    wait = math.inf
-    evidence = math.inf
+    most = state.due[0]
+    nearly = state.nearly
+    state.then[WAIT] = math.inf
+    state.then[EVIDENCE] = math.inf
+    for c in range(most):
+        state.due[1 + c] = j
+        nearly[c, THEIR_WAIT] = math.inf
+        nearly[c, THEIR_EVIDENCE] = math.inf
+        nearly[c, THEIR_MEAN] = plain.projected[j]
     for i in range(history.pulls.size):
-        if i != j:
-            G = plain.costs[i] - base
-            evidence = min(evidence, G)
-            if wait > G:
-                wait = min(wait, waited(G, history.pulls[i] + plain.looked[i]))
+        if i == j:
+            continue
+        G = plain.costs[i] - base
+        if state.then[WAIT] <= G:  # then so is its wait, and no less than those of the next
+            state.then[EVIDENCE] = min(state.then[EVIDENCE], G)
+            continue
+        wait = waited(G, history.pulls[i] + plain.looked[i])
+        place = most
+        while place > 0 and nearly[place - 1, THEIR_WAIT] > wait:
+            place -= 1
+        if place == most:
+            state.then[WAIT] = min(state.then[WAIT], wait)
+            state.then[EVIDENCE] = min(state.then[EVIDENCE], G)
+            continue
+        state.then[WAIT] = min(state.then[WAIT], nearly[most - 1, THEIR_WAIT])
+        state.then[EVIDENCE] = min(state.then[EVIDENCE], nearly[most - 1, THEIR_EVIDENCE])
+        for c in range(most - 1, place, -1):
+            state.due[1 + c] = state.due[c]
+            nearly[c, THEIR_WAIT] = nearly[c - 1, THEIR_WAIT]
+            nearly[c, THEIR_EVIDENCE] = nearly[c - 1, THEIR_EVIDENCE]
+        state.due[1 + place] = i
+        nearly[place, THEIR_WAIT] = wait
+        nearly[place, THEIR_EVIDENCE] = G
+
+
+@kernel
+def remember(state: ManyState, model: Model, history: History, j: int) -> None:
+    """Nobody is due: note what it would take to be."""
+    plain = state.plain
+    if plain.costs[j] == math.inf:
+        return
+    find_next(state, history, j)
+    for c in range(state.due[0]):
+        i = state.due[1 + c]
+        if i != j and state.nearly[c, THEIR_WAIT] < math.inf:
+            nearest_challenger(model, history.means, history.pulls, j, i, plain.lam)
+            state.nearly[c, THEIR_MEAN] = plain.lam[j]
     state.who[QUIET] = 1
     state.who[LEADER] = j
     state.then[PULLS] = history.pulls[j]
     state.then[SUM] = history.sums[j]
     state.then[FITTED] = plain.projected[j]
-    state.then[WAIT] = wait
-    state.then[EVIDENCE] = evidence
 
 
 @kernel
@@ -218,7 +273,7 @@ def choose_of_many(state: ManyState, model: Model, history: History, stream: Str
     if not begins and is_joint(model) and history.clock[0] == state.search.notes[NOTED]:
         j = argmax(plain.projected)
         if arm == j:
-            remember(state, history, j)
+            remember(state, model, history, j)
     return arm
 
 

@@ -334,7 +334,8 @@ class Challenger(CompiledPolicy):
         from armature.policies import _challenger_of_many as many
 
         pairwise = structure.is_pairwise and family.alike
-        return many.make_state(state, structure.n_arms, pairwise)
+        closely = family.gaussian and structure.challenges_convexly
+        return many.make_state(state, structure.n_arms, pairwise, closely)
 
     def _plain_state(self, structure: Structure) -> ChallengerState:
         K = structure.n_arms

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from armature.errors import ArmatureError
 from armature.instance import Instance
@@ -32,12 +32,26 @@ LARGEST = 1 << 20  # repetitions in a block
 Range = tuple[int, int]  # (first, one past the last)
 
 
+Found = tuple[dict[str, Any], float]  # what is recorded, and how many seconds it took
+
+
+class Work(Protocol):
+    """What is done with the repetitions of a job, where it is not a simulation."""
+
+    def compile(self, job: Job) -> None:
+        """Have everything compiled that a job needs."""
+
+    def play(self, job: Job, first: int, past: int) -> Found:
+        """What is recorded of some repetitions: arrays whose first axis they are."""
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """A policy on a problem: all that the numbers of a repetition depend on, but for its number.
 
-    `folder` is where its parts go; None: nowhere, they are only wanted in memory. `more` is what
-    the numbers depend on besides, where they are not a simulation's (see `run_key`).
+    `folder` is where its parts go; None: nowhere, they are only wanted in memory. Where they are
+    not a simulation's, `work` makes the numbers, and `more` is what they depend on besides (see
+    `run_key`).
     """
 
     instance: Instance
@@ -47,6 +61,7 @@ class Job:
     key: str
     folder: Path | None = None
     more: dict[str, Any] | None = None
+    work: Work | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from armature.simulation.play import Record, Run, make_record, note
 from armature.simulation.results import PolicyRuns, Results
 from armature.simulation.rewards import make_rewards, next_reward
 from armature.simulation.threads import Progress, run_on_threads
+from armature.simulation.versions import run_key
 from armature.streams import key_of
 
 CHECKPOINTS = 200
@@ -136,9 +137,14 @@ def simulate(
         for policy in chosen
     }
     if checked_engine(engine) == "ray":
+        from armature.simulation.blocks import Job
         from armature.simulation.on_ray import fill_on_ray
 
-        fill_on_ray(instance, chosen, horizon, seed, runs, workers, address, progress)
+        jobs = [
+            Job(instance, policy, horizon, seed, run_key(instance, policy, horizon, seed))
+            for policy in chosen
+        ]
+        fill_on_ray(jobs, runs, workers, address, progress)
         return Results(instance, tuple(chosen), horizon, seed, checkpoints, runs)
     compile_policies(chosen, instance, seed, checkpoints)
     tasks = [(policy, r) for r in range(repetitions) for policy in chosen]

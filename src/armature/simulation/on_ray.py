@@ -1,32 +1,24 @@
-"""`simulate` on a cluster, without any folder: what workers find is sent back."""
+"""`simulate` and `identify` on a cluster, without any folder: what is found is sent back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from armature.errors import BlocksFailedError
-from armature.instance import Instance
-from armature.policies import Policy
 from armature.simulation.blocks import Block, Job
-from armature.simulation.parts import unpack
+from armature.simulation.parts import Runs, unpack
 from armature.simulation.ray_engine import Failure, RayEngine, cluster
-from armature.simulation.results import PolicyRuns
-from armature.simulation.versions import run_key
 from armature.simulation.waiting import WaitingBlocks
 
 
 def fill_on_ray(
-    instance: Instance,
-    policies: Sequence[Policy],
-    horizon: int,
-    seed: int,
-    runs: dict[str, PolicyRuns],
+    jobs: Sequence[Job],
+    runs: Mapping[str, Runs],
     workers: int | None,
     address: str | None,
     progress: Callable[[str, int, int], None] | None,
 ) -> None:
-    """Play all repetitions for which there is room in `runs`."""
-    jobs = [Job(instance, p, horizon, seed, run_key(instance, p, horizon, seed)) for p in policies]
+    """Play all repetitions for which there is room in `runs`, by the names of policies."""
 
     def keep(block: Block, content: bytes) -> None:
         part = unpack(block.name, content)
@@ -40,7 +32,7 @@ def fill_on_ray(
         if progress is not None:
             progress(block.job.policy.name, block.past - 1, block.rounds)
 
-    waiting = WaitingBlocks((job, [(0, len(runs[job.policy.name].regret))]) for job in jobs)
+    waiting = WaitingBlocks((job, [(0, len(runs[job.policy.name].seconds))]) for job in jobs)
     with cluster(address, workers) as ray:
         failures = RayEngine(ray, None, keep, finished).run(waiting)
     if failures:

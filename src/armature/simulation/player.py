@@ -18,7 +18,7 @@ from pathlib import Path
 from armature._compiling.once import once_on_this_machine
 from armature.errors import ArmatureError
 from armature.files import write_bytes
-from armature.simulation.blocks import Job, part_name
+from armature.simulation.blocks import Found, Job, part_name
 from armature.simulation.engine import checkpoints_up_to, compile_policies, run_repetition
 from armature.simulation.parts import pack, recorded, unpack
 from armature.simulation.results import PolicyRuns
@@ -57,6 +57,12 @@ def play_block(job: Job, first: int, past: int, code: str, mark: Path | None) ->
 
 def play_part(job: Job, first: int, past: int) -> tuple[bytes, float]:
     """The part with the repetitions first, ..., past - 1 of a job, and how long they took."""
+    fields, seconds = (simulate if job.work is None else job.work.play)(job, first, past)
+    return pack(part_name(job.key, first, past), job, fields), seconds
+
+
+def simulate(job: Job, first: int, past: int) -> Found:
+    """What is recorded of some repetitions of a simulation."""
     checkpoints = checkpoints_up_to(job.horizon)
     runs = PolicyRuns.empty(past - first, checkpoints.size, job.instance.n_arms)
     stop = threading.Event()
@@ -66,14 +72,14 @@ def play_part(job: Job, first: int, past: int) -> tuple[bytes, float]:
         )
         runs.write(r - first, record, seconds)
     fields = {field: getattr(runs, field) for field in recorded(runs)}
-    return pack(part_name(job.key, first, past), job, fields), float(runs.seconds.sum())
+    return fields, float(runs.seconds.sum())
 
 
 def check_code(job: Job, code: str) -> None:
     """Refuse to play with other code than that of the program that asks."""
     here = package_code()
     if here == code and not is_sent_along(job):
-        here, code = run_key(job.instance, job.policy, job.horizon, job.seed), job.key
+        here, code = run_key(job.instance, job.policy, job.horizon, job.seed, job.more), job.key
     if here != code:
         raise ArmatureError(
             f"the code on {platform.node()} is another version (Armature {package_version()}) than "
@@ -97,12 +103,17 @@ def compile_once(job: Job) -> None:
 
 
 def _compile(job: Job) -> None:
+    if job.work is not None:
+        job.work.compile(job)
+        return
     compile_policies([job.policy], job.instance, job.seed, checkpoints_up_to(job.horizon))
 
 
 def _compiled_kind(job: Job) -> str:
     """Names what is compiled for a job, on this machine."""
     objects = (job.policy, job.instance.structure, job.instance.family)
-    names = [f"{type(value).__module__}.{type(value).__qualname__}" for value in objects]
+    names = [
+        f"{type(value).__module__}.{type(value).__qualname__}" for value in (*objects, job.work)
+    ]
     text = " ".join([platform.node(), platform.python_version(), code_of(*objects), *names])
     return hashlib.sha256(text.encode()).hexdigest()[:24]

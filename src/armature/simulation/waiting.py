@@ -49,6 +49,11 @@ class WaitingBlocks:
         """How many rounds were not handed out yet."""
         return sum(job.horizon * (past - first) for job, first, past in self._ranges)
 
+    @property
+    def repetitions(self) -> int:
+        """How many repetitions were not handed out yet."""
+        return sum(self._left.values())
+
     def __bool__(self) -> bool:
         return bool(self._ranges)
 

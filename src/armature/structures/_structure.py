@@ -86,12 +86,14 @@ class Structure:
     # made of orders and levels alone, so that minimisers are the same for every family; and how
     # "k beats j" is read where all challengers to j are weighed: "order", lam_k >= lam_j, or "top",
     # where besides k can be the best arm. A union of pieces reads it as "top". And whether M is
-    # everything, so that "k beats j" is about these two arms alone; whether all means may be equal.
+    # everything, so that "k beats j" is about these two arms alone; whether all means may be equal;
+    # whether the mean vectors in which "k beats j" are a convex set, though M is not.
     convex: bool | None = None
     order_only: bool | None = None
     challenge: str | None = None
     pairwise: bool = False
     has_constants: bool = False
+    convex_challenges: bool = False
     cells_depend_on_means: ClassVar[bool] = False
 
     # What must be said of a new arm, by keyword; None where the structure does not say what a new
@@ -362,6 +364,11 @@ class Structure:
         import scipy.linalg  # when it is needed: importing the package is quick
 
         return np.asarray(scipy.linalg.null_space(C, rcond=SINGULAR))
+
+    @property
+    def challenges_convexly(self) -> bool:
+        """Whether the mean vectors in which one arm beats another are known to be a convex set."""
+        return self.convex_challenges or (self.is_convex and not self.reads_by_top)
 
     @property
     def is_pairwise(self) -> bool:

@@ -275,6 +275,7 @@ class Categorised(Structure):
     )
     order_only = True
     has_constants = True
+    convex_challenges = True
     arm_facts = ("category",)
 
     @classmethod

@@ -401,6 +401,7 @@ class Unimodal(Structure):
     convex = False
     order_only = True
     has_constants = True
+    convex_challenges = True
     arm_facts = ()
     arms_in_order = True
 
