@@ -17,7 +17,7 @@ from armature.learners.tracking import track
 from armature.policies._explanation import Belief
 from armature.policies._game import GameOptions, Room, make_room, telling, write_intervals
 from armature.policies._options import check_choice
-from armature.policies._policy import CompiledPolicy
+from armature.policies._policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, least_pulled
 from armature.streams import Stream
 from armature.structures import Structure
@@ -114,6 +114,10 @@ class GameSampling(CompiledPolicy):
 
     def __post_init__(self) -> None:
         check_choice(self, "confidence", CONFIDENCE)
+
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        return cls(), cls(confidence="none")
 
     def init(self, structure: Structure, family: Family) -> GameSamplingState:
         K = structure.n_arms
