@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ from studies.identification import run as study
 from studies.identification.lucb import LUCB
 from studies.identification.size import Size
 from studies.identification.tables import error_table, ratio_table, saving_table
+from studies.identification.told import rounds_if_told
 
-SMALL = Size(panels=2, per_group=1, repetitions=2, errors=3, max_rounds=200)
+SMALL = Size(panels=2, per_group=1, repetitions=2, errors=4, piece=2, max_rounds=200)
 
 
 def test_the_rival_by_hand() -> None:
@@ -51,4 +53,21 @@ def test_it_goes_on_and_writes_tables(tmp_path: Path, monkeypatch: pytest.Monkey
     assert f"| unimodal-2 | {own:.0f} |" in saving_table(first, "TopTwo")
     ratio = own / (am.characteristic_time(first.panels["unimodal-2"].instance).value * np.log(100))
     assert f"{ratio:.2f}" in ratio_table(first.panels, "TopTwo")
-    assert f"{first.theory['unimodal-2'].rounds('TopTwo').mean():.0f} |" in error_table(first)
+    pieces = first.theory["unimodal-2"]
+    assert len(pieces) == 2
+    rounds = np.concatenate([piece.rounds("TopTwo")[:, 0] for piece in pieces])
+    assert len(set(rounds)) > 2
+    assert f"{rounds.mean():.0f} |" in error_table(first)
+
+
+def test_who_is_told_both_values() -> None:
+    """Two arms: a random walk between -b and b, where exp(-b) is delta over 1 - delta.
+
+    By Wald's identity, b tanh(b / 2) / (gap^2 / 2) rounds, and as many more as it overshoots by.
+    """
+    rounds, wrong = rounds_if_told(2, 0.1, [0.2, 0.05], 2000)
+    for d, delta in enumerate((0.2, 0.05)):
+        b = math.log((1.0 - delta) / delta)
+        assert 1.0 <= rounds[:, d].mean() / (200.0 * b * math.tanh(b / 2.0)) < 1.15
+        assert 0.5 * delta < wrong[:, d].mean() <= delta
+    assert (np.diff(rounds, axis=1) >= 0.0).all()

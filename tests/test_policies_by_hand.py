@@ -14,6 +14,7 @@ from armature.testing import discover
 BY_SEQUENCE = (
     am.SPk, am.SPLambda, am.OSSB, am.UCB, am.KLUCB, am.StructuredUCB, am.LinUCB, am.CATSE,
     am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.IMEDUB, am.IDS, am.Guarded,
+    am.TopTwo, am.GameSampling, am.TrackAndStop, am.UniformSampling,
 )  # fmt: skip
 BY_FREQUENCY = (
     am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger, am.UnimodalThompson,
@@ -525,3 +526,48 @@ def test_guarded() -> None:
     assert pulled(am.Guarded(), box, [[3], [2]], 9) == [0, 1, 0, 1, 0, 0, 0, 0, 1]
     # An audit that is never satisfied pulls whatever does not lead.
     assert pulled(am.Guarded(audit=1e9), TWO, [[1], [0]], 6) == [0, 1, 1, 1, 1, 1]
+
+
+def test_top_two() -> None:
+    """Means 1 and 0: the nearest alternative pools the two, and N0 : N1 of it is told by 1 : 0.
+
+    The leader's part is N1 / (N0 + N1). It is owed 1/2 and pulled; then -1/2 + 1/3 + 1/2 = 1/3 and
+    not; then 1/3 + 3/5; then 1/3 - 2/5 + 1/2 and not; then -1/15 + 1/2 + 4/7.
+    """
+    assert 1 / 3 + 3 / 5 >= 1 / 2 > -1 / 15 + 1 / 2
+    assert -1 / 15 + 1 / 2 + 4 / 7 >= 1 / 2
+    assert pulled(am.TopTwo(), TWO, [[1], [0]], 8) == [0, 1, 0, 1, 1, 0, 1, 0]
+
+
+def test_top_two_looks_at_who_is_overdue() -> None:
+    """One arm above 0. Only the leader's own pulls tell anything: G = 36 mean^2 / 2 for others."""
+    for mean, arm in ((0.6, 0), (0.2, 2)):
+        assert (36 * mean**2 / 2 + ln(2) + 1 < ln(36)) == (arm == 2)
+        bandit = am.Bandit(am.TopTwo(), am.Sparse(3, 1, 0.0))
+        bandit.tell([0] * 36 + [1] * 3 + [2] * 2, [mean] * 36 + [0] * 5)
+        assert bandit.ask() == arm
+
+
+def test_game_sampling() -> None:
+    """Means 1 and 0: even shares in two rounds, as the gains of the first, at level ln 1, are even.
+
+    In the second, at level ln 2 and with pulls 2 and 1, they are (ends - 1/2)^2 / 2, of which the
+    mean is 0.26 below the larger: the rate is ln 2 / 0.26, and arm 1 gets 4 / 5 of the third.
+    """
+    gains = [(end(1, 2, ln(2)) - 0.5) ** 2 / 2, (end(0, 1, ln(2)) + 0.5) ** 2 / 2]
+    rate = ln(2) / (gains[1] - sum(gains) / 2)
+    assert 1 / (1 + math.exp(rate * (gains[1] - gains[0]))) == pytest.approx(0.2, abs=1e-9)
+    assert pulled(am.GameSampling(), TWO, [[1], [0]], 5) == [0, 1, 0, 1, 1]
+
+
+def test_track_and_stop() -> None:
+    """Two Gaussian arms: half and half. Of four arms, each has sqrt(t) - 2 pulls at the least."""
+    assert pulled(am.TrackAndStop(), TWO, [[1], [0]], 6) == [0, 1, 0, 1, 0, 1]
+    bandit = am.Bandit(am.TrackAndStop(), am.Unconstrained(4))
+    bandit.tell([0] * 12 + [1] * 9 + [2, 3] * 3, [9.0] * 12 + [8.0] * 9 + [0.0] * 6)
+    assert math.sqrt(27) - 2 > 3
+    assert bandit.ask() == 2
+
+
+def test_uniform_sampling() -> None:
+    assert pulled(am.UniformSampling(), TWO, [[1], [0]], 6) == [0, 1, 0, 1, 0, 1]

@@ -520,7 +520,7 @@ class Bandit:
         >>> bandit.tell(["low", "middle", "high"] * 20, [0.0, 1.0, 0.2] * 20)
         >>> found = bandit.verdict(delta=0.05)
         >>> found.arm, found.sure, found.needed, found.needed_at_best
-        ('middle', False, 29.0, 23.0)
+        ('middle', False, 19.0, 16.0)
         """
         return verdict_of(self._decisions, self.arms, delta, threshold)
 

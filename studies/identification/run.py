@@ -73,9 +73,11 @@ def run_study(
         deltas: Sequence[float],
         repetitions: int,
         threshold: Threshold = "practical",
+        seed: int = SEED,
     ) -> Identification:
         console.print(f"{part}: {name}", highlight=False)
-        path = out / part / f"{re.sub(r'[^a-z0-9.]+', '-', name.lower())}.parquet"
+        file = f"{re.sub(r'[^a-z0-9.]+', '-', name.lower())}-{seed}.parquet"
+        path = out / part / file
         known = finished(path, policies, repetitions)
         if known is not None:
             return known
@@ -84,7 +86,7 @@ def run_study(
             policies,
             delta=deltas,
             repetitions=repetitions,
-            seed=SEED,
+            seed=seed,
             workers=workers,
             max_rounds=size.max_rounds,
             threshold=threshold,
@@ -93,6 +95,15 @@ def run_study(
         path.parent.mkdir(parents=True, exist_ok=True)
         results.save(path)
         return results
+
+    def errors(threshold: Threshold) -> dict[str, list[Identification]]:
+        pieces = range(SEED, SEED + size.errors // size.piece)
+        return {
+            n: [
+                run(threshold, n, i, [BEST], ERROR_DELTAS, size.piece, threshold, s) for s in pieces
+            ]
+            for n, i in panels.items()
+        }
 
     panels = {name: load_instance(name) for name in PANELS}
     rivals = [LUCB(SAVING_DELTA), UniformSampling()]
@@ -106,13 +117,8 @@ def run_study(
             n: run("random", n, i, [BEST], DELTAS, size.repetitions)
             for n, i in random_instances(size.per_group).items()
         },
-        practical={
-            n: run("practical", n, i, [BEST], ERROR_DELTAS, size.errors) for n, i in panels.items()
-        },
-        theory={
-            n: run("theory", n, i, [BEST], ERROR_DELTAS, size.errors, "theory")
-            for n, i in panels.items()
-        },
+        practical=errors("practical"),
+        theory=errors("theory"),
         told=told_table(DELTAS, size.errors),
     )
     write_tables(found, out)

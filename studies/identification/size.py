@@ -13,9 +13,10 @@ class Size:
     per_group: int  # random instances of each group
     repetitions: int  # of each of them
     errors: int  # repetitions from which errors are counted
+    piece: int  # so many of them in a file, with a seed of their own
     max_rounds: int
 
 
-FULL = Size(400, 2, 50, 10_000, 1_000_000)
-SHORT = Size(100, 1, 20, 2_000, 200_000)
-QUICK = Size(2, 1, 2, 4, 300)
+FULL = Size(400, 2, 50, 10_000, 1_000, 1_000_000)
+SHORT = Size(100, 1, 20, 2_000, 1_000, 200_000)
+QUICK = Size(2, 1, 2, 4, 2, 300)

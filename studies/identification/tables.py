@@ -20,8 +20,8 @@ class Found:
     panels: dict[str, Identification]
     free: dict[str, Identification]  # the panels without structure
     random: dict[str, Identification]
-    practical: dict[str, Identification]  # for counting errors
-    theory: dict[str, Identification]
+    practical: dict[str, list[Identification]]  # for counting errors, in pieces
+    theory: dict[str, list[Identification]]
     told: str  # the table of a rule that is told more
 
 
@@ -54,14 +54,14 @@ def rules_table(results: dict[str, Identification], delta: float) -> str:
 
 def error_table(found: Found) -> str:
     """How often a wrong arm was named, with both thresholds, and how many rounds it took."""
-    deltas = next(iter(found.practical.values())).deltas
+    deltas = next(iter(found.practical.values()))[0].deltas
     rows = []
     for name, practical in found.practical.items():
         cells = []
-        for results in (practical, found.theory[name]):
-            policy = results.names[0]
-            cells += [f"{error:.2%}" for error in results.errors(policy)]
-            cells.append(f"{results.rounds(policy)[:, 0].mean():.0f}")
+        for pieces in (practical, found.theory[name]):
+            policy = pieces[0].names[0]
+            cells += [f"{e:.2%}" for e in np.mean([p.errors(policy) for p in pieces], axis=0)]
+            cells.append(f"{np.mean([p.rounds(policy)[:, 0] for p in pieces]):.0f}")
         rows.append([name, *cells])
     titles = ["problem"]
     for word in ("practical", "theory"):

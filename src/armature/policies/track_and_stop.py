@@ -16,7 +16,7 @@ from armature.families import Family
 from armature.learners.tracking import track
 from armature.policies._explanation import Belief
 from armature.policies._options import check_number
-from armature.policies._policy import CompiledPolicy, Policy
+from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History, argmax, least_pulled
 from armature.streams import Stream
 from armature.structures import Structure
@@ -124,10 +124,6 @@ class TrackAndStop(CompiledPolicy):
 
     def __post_init__(self) -> None:
         check_number(self, "forced", high=1e3)
-
-    @classmethod
-    def examples(cls) -> tuple[Policy, ...]:
-        return cls(), cls(forced=0.0)
 
     def init(self, structure: Structure, family: Family) -> TrackAndStopState:
         K = structure.n_arms
