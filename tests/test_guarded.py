@@ -10,7 +10,7 @@ import pytest
 
 import armature as am
 from armature.experiments.experiment import parse_experiments
-from armature.policies.guarded import CONFLICT, GROWTH
+from armature.policies.guarded import GROWTH
 
 WRONG = {  # what policies are told, and the truth
     "Unimodal": (am.Unimodal(5), [1.5, 0.2, 0.1, 1.3, 0.3]),
@@ -51,11 +51,12 @@ class GuardTwin:
             if unlikely < self.options.doubt:
                 return "doubt", self.imed(mu)
         log = math.log(self.N.sum() + 1.0)
-        if mu.max() > self.family.upper(float(mu[j]), CONFLICT * log / self.N[j]):
-            return "conflict", self.imed(mu)
         bar = self.family.upper(float(mu[j]), log / self.N[j])
-        below = np.asarray(self.family.divergence(np.minimum(mu, bar), np.full(self.K, bar)))
-        against = self.N * below
+        if mu.max() > bar:
+            return "conflict", self.imed(mu)
+        with_one_more = (self.sums + bar) / (self.N + 1.0)
+        below = self.family.divergence(np.minimum(with_one_more, bar), np.full(self.K, bar))
+        against = (self.N + 1.0) * np.asarray(below)
         against[j] = math.inf
         if against.min() < self.options.audit + GROWTH * log:
             return "audit", int(np.argmin(against))
@@ -116,9 +117,10 @@ def test_every_decision() -> None:
 @pytest.mark.parametrize("name", ["audit", "doubt", "delta"])
 def test_a_mistake_shows(name: str) -> None:
     """A twin with another option is told apart, so that agreement means something."""
-    guarded = am.Guarded(am.Challenger(), delta=0.1)
-    other = am.Guarded(am.Challenger(), **{"delta": 0.1, name: {"audit": 3.0}.get(name, 1e-6)})
-    structure, means = WRONG["Monotone"]
+    options = {"delta": 0.1, "audit": 1.5}
+    guarded = am.Guarded(am.Challenger(), **options)
+    other = am.Guarded(am.Challenger(), **{**options, name: {"audit": 3.0}.get(name, 1e-300)})
+    structure, means = WRONG["Box" if name == "delta" else "Monotone"]
     twin = GuardTwin(other, structure, am.Gaussian(0.5))
     differences, _ = compare(guarded, twin, means, 300)
     assert differences > 0
