@@ -189,6 +189,21 @@ def test_other_arms() -> None:
     assert bandit.evidence().dropped is not None
 
 
+def test_a_start_from_sums() -> None:
+    """Counts and sums of the past are as good as its rewards, one by one, for the guard too."""
+    past = [(0, 1.0), (0, 2.5), (1, 0.1), (1, -0.2), (2, 0.4), (2, 0.6)]
+    sums = {"counts": [2, 2, 2], "sums": [3.5, -0.1, 1.0]}
+    one, two = (am.Bandit(am.Guarded(), am.Monotone(3), seed=3, history=h) for h in (past, sums))
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        arm = one.ask()
+        assert two.ask() == arm
+        reward = float(rng.normal((2.5, 0.0, 0.4)[arm]))
+        one.tell(arm, reward)
+        two.tell(arm, reward)
+    assert one.evidence().dropped == two.evidence().dropped is not None
+
+
 def test_evidence_of_any_bandit() -> None:
     bandit = am.Bandit(am.UCB(), am.Monotone(2), goal="min")
     bandit.tell([0, 1] * 50, [2.0, 0.0] * 50)  # the better arm comes last: costs fall
