@@ -300,3 +300,17 @@ def test_less_regret_where_the_structure_is_wrong() -> None:
     name = am.Guarded().name
     assert np.array_equal(one.regret(name), two.regret(name))
     assert one.regret(name)[:, -1].mean() < 0.5 * one.regret("Challenger")[:, -1].mean()
+
+
+def test_the_service_guards_what_may_be_wrong() -> None:
+    """Unless a spec says otherwise; there is nothing to guard without structure or evidence."""
+    from armature.service.spec import read_spec
+
+    def policy_of(structure: str, **more: object) -> am.Policy:
+        return read_spec({"structure": {"kind": structure, "n_arms": 3}, **more}).policy
+
+    unknown = {"kind": "gaussian", "sigma": 1.0, "known": False}
+    assert policy_of("unimodal") == am.Guarded()
+    assert policy_of("unimodal", policy="challenger") == am.Challenger()
+    assert policy_of("unconstrained") == am.Challenger()
+    assert policy_of("unimodal", family=unknown) == am.Challenger()
