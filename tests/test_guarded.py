@@ -10,7 +10,7 @@ import pytest
 
 import armature as am
 from armature.experiments.experiment import parse_experiments
-from armature.policies.guarded import CONFLICT, GROWTH
+from armature.policies.guarded import GROWTH
 
 WRONG = {  # what policies are told, and the truth
     "Unimodal": (am.Unimodal(5), [1.5, 0.2, 0.1, 1.3, 0.3]),
@@ -51,11 +51,12 @@ class GuardTwin:
             if unlikely < self.options.doubt:
                 return "doubt", self.imed(mu)
         log = math.log(self.N.sum() + 1.0)
-        if mu.max() > self.family.upper(float(mu[j]), CONFLICT * log / self.N[j]):
-            return "conflict", self.imed(mu)
         bar = self.family.upper(float(mu[j]), log / self.N[j])
-        below = np.asarray(self.family.divergence(np.minimum(mu, bar), np.full(self.K, bar)))
-        against = self.N * below
+        if mu.max() > bar:
+            return "conflict", self.imed(mu)
+        with_one_more = (self.sums + bar) / (self.N + 1.0)
+        below = self.family.divergence(np.minimum(with_one_more, bar), np.full(self.K, bar))
+        against = (self.N + 1.0) * np.asarray(below)
         against[j] = math.inf
         if against.min() < self.options.audit + GROWTH * log:
             return "audit", int(np.argmin(against))
@@ -116,9 +117,10 @@ def test_every_decision() -> None:
 @pytest.mark.parametrize("name", ["audit", "doubt", "delta"])
 def test_a_mistake_shows(name: str) -> None:
     """A twin with another option is told apart, so that agreement means something."""
-    guarded = am.Guarded(am.Challenger(), delta=0.1)
-    other = am.Guarded(am.Challenger(), **{"delta": 0.1, name: {"audit": 3.0}.get(name, 1e-6)})
-    structure, means = WRONG["Monotone"]
+    options = {"delta": 0.1, "audit": 1.5}
+    guarded = am.Guarded(am.Challenger(), **options)
+    other = am.Guarded(am.Challenger(), **{**options, name: {"audit": 3.0}.get(name, 1e-300)})
+    structure, means = WRONG["Box" if name == "delta" else "Monotone"]
     twin = GuardTwin(other, structure, am.Gaussian(0.5))
     differences, _ = compare(guarded, twin, means, 300)
     assert differences > 0
@@ -185,6 +187,21 @@ def test_other_arms() -> None:
     for _ in range(3):
         bandit.tell(bandit.ask(), 0.0)
     assert bandit.evidence().dropped is not None
+
+
+def test_a_start_from_sums() -> None:
+    """Counts and sums of the past are as good as its rewards, one by one, for the guard too."""
+    past = [(0, 1.0), (0, 2.5), (1, 0.1), (1, -0.2), (2, 0.4), (2, 0.6)]
+    sums = {"counts": [2, 2, 2], "sums": [3.5, -0.1, 1.0]}
+    one, two = (am.Bandit(am.Guarded(), am.Monotone(3), seed=3, history=h) for h in (past, sums))
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        arm = one.ask()
+        assert two.ask() == arm
+        reward = float(rng.normal((2.5, 0.0, 0.4)[arm]))
+        one.tell(arm, reward)
+        two.tell(arm, reward)
+    assert one.evidence().dropped == two.evidence().dropped is not None
 
 
 def test_evidence_of_any_bandit() -> None:
@@ -283,3 +300,17 @@ def test_less_regret_where_the_structure_is_wrong() -> None:
     name = am.Guarded().name
     assert np.array_equal(one.regret(name), two.regret(name))
     assert one.regret(name)[:, -1].mean() < 0.5 * one.regret("Challenger")[:, -1].mean()
+
+
+def test_the_service_guards_what_may_be_wrong() -> None:
+    """Unless a spec says otherwise; there is nothing to guard without structure or evidence."""
+    from armature.service.spec import read_spec
+
+    def policy_of(structure: str, **more: object) -> am.Policy:
+        return read_spec({"structure": {"kind": structure, "n_arms": 3}, **more}).policy
+
+    unknown = {"kind": "gaussian", "sigma": 1.0, "known": False}
+    assert policy_of("unimodal") == am.Guarded()
+    assert policy_of("unimodal", policy="challenger") == am.Challenger()
+    assert policy_of("unconstrained") == am.Challenger()
+    assert policy_of("unimodal", family=unknown) == am.Challenger()

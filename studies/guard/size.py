@@ -18,5 +18,5 @@ class Size:
 
 
 FULL = Size(10_000, 100, 100, 4, 25, 1)
-SHORT = Size(10_000, 40, 40, 1, 20, 1)
+SHORT = Size(10_000, 40, 40, 1, 10, 1)
 QUICK = Size(150, 2, 2, 1, 2, 9)

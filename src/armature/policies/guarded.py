@@ -15,7 +15,7 @@ from armature.arrays import Floats
 from armature.errors import ArmatureError, check_kind
 from armature.evidence import DELTA, doubt_of
 from armature.families import Family
-from armature.families.kernels import divergence, of_arm, upper, weighted_divergence
+from armature.families.kernels import divergence, inside, of_arm, upper, weighted_divergence
 from armature.families.learning import learning_address, no_evidence, total_learning_cost
 from armature.policies._explanation import Belief, Dropped
 from armature.policies._options import check_number
@@ -30,7 +30,6 @@ from armature.structures.model import Model, projection
 
 DROPPED, LOG_E, LEARNING, LAST = range(4)  # of `GuardedState.verdict`
 GROWTH = 0.1  # of the audit's level with ln t: no arm is forgotten for ever
-CONFLICT = 0.25  # the share of ln t at which an arm contradicts the leader
 
 
 USUAL = Challenger()
@@ -60,33 +59,25 @@ class GuardedState(NamedTuple):
 
 
 @kernel
-def to_be_audited(state: GuardedState, model: Model, history: History, j: int) -> int:
-    """The arm of which its own rewards say least that it is worse than the leader j; -1: none."""
-    N = history.pulls
-    mu = history.means
-    log = math.log(history.clock[0] + 1.0)
-    bar = upper(of_arm(model.family, j), mu[j], log / N[j])
-    least = state.options.audit + GROWTH * log
+def to_be_audited(state: GuardedState, model: Model, history: History, j: int, bar: float) -> int:
+    """The arm of which its own rewards say least that it is below the bar; -1: all say enough.
+
+    One reward more, as high as the bar, is counted with its own.
+    """
+    least = state.options.audit + GROWTH * math.log(history.clock[0] + 1.0)
     chosen = -1
-    for k in range(N.size):
-        if k == j:
-            continue
+    for k in range(history.pulls.size):
+        if k == j or inside(model.family, k, bar) < bar:
+            continue  # the latter can't be as good
         against = 0.0
-        if mu[k] < bar:
-            against = N[k] * divergence(of_arm(model.family, k), mu[k], bar)
+        mean = history.means[k]
+        if mean < bar:
+            n = history.pulls[k] + 1.0
+            against = n * divergence(of_arm(model.family, k), mean + (bar - mean) / n, bar)
         if against < least:
             least = against
             chosen = k
     return chosen
-
-
-@kernel
-def is_contradicted(model: Model, history: History, j: int) -> bool:
-    """Whether some arm's own mean is clearly above the leader's."""
-    mu = history.means
-    log = math.log(history.clock[0] + 1.0)
-    bar = upper(of_arm(model.family, j), mu[j], CONFLICT * log / history.pulls[j])
-    return bool(mu[argmax(mu)] > bar)
 
 
 @kernel
@@ -97,12 +88,15 @@ def guard(state: GuardedState, model: Model, history: History, stream: Stream) -
     misfit = projection(model, history.means, history.pulls, state.fitted)
     state.verdict[LAST] = misfit
     j = argmax(state.fitted)
+    best = argmax(history.means)
+    level = math.log(history.clock[0] + 1.0) / history.pulls[j]
+    bar = upper(of_arm(model.family, j), history.means[j], level)
     doubtful = doubt_of(misfit, history.pulls.size) > state.options.doubt
-    if doubtful or is_contradicted(model, history, j):
-        j = argmax(history.means)
+    if doubtful or history.means[best] > bar:
+        j = best
         arm = choose_by_imed(IMEDState(0.0), model, history, stream)
     else:
-        arm = to_be_audited(state, model, history, j)
+        arm = to_be_audited(state, model, history, j, bar)
     if arm >= 0 and arm != j:
         mark_exploration(history)
     return arm
@@ -172,11 +166,11 @@ class Guarded(CompiledPolicy):
     2. *Doubt.* While the misfit is so large that it would have a probability below `doubt` at a
        time fixed in advance (Chernoff's bound for half a chi-squared variable of K degrees of
        freedom), `IMED` chooses as well, without prejudice.
-    3. *Conflict.* So it does while the own mean of some arm is above the leader's upper confidence
-       bound at level (ln t) / 4.
-    4. *Audit.* Else, if the own rewards of some arm k have not yet shown that it is worse than the
-       leader, N_k d(mean_k, b) < audit + (ln t) / 10, the one of which they say it least is pulled.
-       Where there is no such arm, the policy chooses.
+    3. *Conflict.* So it does while the own mean of some arm is above b.
+    4. *Audit.* Else, if the own rewards of some arm, and one more that is b, have not yet shown
+       that it is worse than the leader, n d(m, b) < audit + (ln t) / 10 with n their number and m
+       their mean, the arm of which they say it least is pulled. Where there is none, the policy
+       chooses. (The one more reward is there so that a single bad one does not clear an arm.)
 
     The audit is the premium: what is paid where the structure is true. `docs/safety.md` has what
     each setting of it costs, and what it covers.
@@ -214,7 +208,7 @@ class Guarded(CompiledPolicy):
 
     policy: Policy = USUAL
     delta: float = DELTA
-    audit: float = 1.0
+    audit: float = 0.5
     doubt: float = 0.1
 
     def __post_init__(self) -> None:
@@ -331,18 +325,17 @@ class Guarded(CompiledPolicy):
                 f"IMED chooses. Arm {best} has the best mean, arm {j} the best fitted one."
             )
         log = math.log(belief.rounds + 1.0)
-        bar, high = (
-            float(np.asarray(belief.family.upper(mu, part * log / belief.pulls))[j])
-            for part in (CONFLICT, 1.0)
-        )
-        if mu[best] > bar:
+        high = float(np.asarray(belief.family.upper(mu, log / belief.pulls))[j])
+        if mu[best] > high:
             return (
                 f"{self.name} asks IMED in this round, as the data contradict the structure: arm "
                 f"{best} has the best mean, arm {j} the best fitted one."
             )
         bars = belief.family.clipped(np.full_like(mu, high))
-        short = np.asarray(belief.family.divergence(np.minimum(mu, bars), bars))
-        against = belief.pulls * np.where(bars < high, math.inf, short)
+        n = belief.pulls + 1.0
+        means = np.minimum(mu + (bars - mu) / n, bars)
+        short = np.asarray(belief.family.divergence(means, bars))
+        against = n * np.where(bars < high, math.inf, short)
         against[j] = math.inf
         k = int(np.argmin(against))
         if against[k] < self.audit + GROWTH * log:

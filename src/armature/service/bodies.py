@@ -29,7 +29,7 @@ class NewExperiment(Body):
             {
                 "structure": {"kind": "unimodal", "n_arms": 5},
                 "family": {"kind": "bernoulli"},
-                "policy": "challenger",
+                "policy": "guarded",
                 "rewards": {"window": 604800, "default": None},
             }
         ],

@@ -1,7 +1,7 @@
 """What an experiment is: the `spec` of a request, checked.
 
     {"structure": {"kind": "unimodal", "n_arms": 5}, "family": {"kind": "bernoulli"},
-     "policy": "challenger", "labels": [4.99, 5.99, 6.99, 7.99, 8.99], "seed": 0, "floor": 0,
+     "policy": "guarded", "labels": [4.99, 5.99, 6.99, 7.99, 8.99], "seed": 0, "floor": 0,
      "rewards": {"window": 604800, "default": null}, "sticky": null}
 
 Structure, family and policy are described as in the library's TOML files. A text from outside names
@@ -33,9 +33,9 @@ from armature.errors import ArmatureError
 from armature.experiments.spec import with_arms
 from armature.families import Family
 from armature.limits import LARGEST
-from armature.policies import Policy
+from armature.policies import Challenger, Guarded, Policy
 from armature.service.limits import Limits, check_arms
-from armature.structures import Structure
+from armature.structures import Structure, Unconstrained
 
 KEYS = (
     "structure", "family", "policy", "labels", "seed", "horizon", "goal", "floor", "rewards",
@@ -119,13 +119,16 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
             raise unknown("spec: the key", key, KEYS)
     labels = _labels(table.get("labels"))
     structure = _structure(table, labels, allow)
+    family: Family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
     rewards = table.get("rewards") or {}
     if not isinstance(rewards, dict) or not set(rewards) <= {"window", "default"}:
         raise ArmatureError('rewards must be a table such as {"window": 604800, "default": null}.')
     return Spec(
         structure,
-        build(FAMILIES, "family", table.get("family", "gaussian"), allow),
-        build(POLICIES, "policy", table.get("policy", "challenger"), allow),
+        family,
+        build(POLICIES, "policy", table["policy"], allow)
+        if "policy" in table
+        else default_policy(structure, family),
         tuple(range(structure.n_arms)) if labels is None else labels,
         _seed(table.get("seed", 0)),
         table.get("horizon"),
@@ -135,6 +138,14 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
         _number(rewards.get("default"), "rewards.default"),
         _seconds(table.get("sticky"), "sticky"),
     )
+
+
+def default_policy(structure: Structure, family: Family) -> Policy:
+    """Challenger with a guard, where there is a structure that may be wrong and evidence of it."""
+    guarded = Guarded()
+    if isinstance(structure, Unconstrained) or not guarded.supports(structure, family):
+        return Challenger()
+    return guarded
 
 
 def _try_out(spec: Spec) -> None:
