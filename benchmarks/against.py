@@ -44,10 +44,10 @@ instances = {
     ),
     "bernoulli": am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1], am.Bernoulli()),
 }
-policies = [am.UCB(), am.KLUCB(), am.ThompsonSampling(), am.SPk(), am.Challenger()]
+policies = [am.UCB(), am.KLUCB(), am.IMED(), am.ThompsonSampling(), am.SPk(), am.Challenger()]
 for name, instance in instances.items():
     for policy in policies:
-        run = lambda: am.simulate(instance, [policy], horizon=4000, repetitions=4, workers=1)
+        run = lambda: am.simulate(instance, [policy], horizon=20_000, repetitions=4, workers=1)
         found[f"{policy.name}, {name}"] = fastest(run)
 rng = np.random.default_rng(0)
 for structure in (am.Unimodal(10), am.Categorised([i % 3 for i in range(10)]),

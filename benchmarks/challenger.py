@@ -23,6 +23,7 @@ POLICIES = (
 )  # fmt: skip
 SPECIALISED = (
     "OSUB", "IMEDUB", "UnimodalThompson", "CATSE", "SparseUCB", "LinUCB", "EndOfOptimism", "IDS",
+    "IDS(width=0.5)", "SOLID", "SOLID(width=0.3)",
 )  # fmt: skip
 
 

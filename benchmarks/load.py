@@ -117,6 +117,7 @@ def load(
         target=_main, args=(there, (ports, path, body, clients, seconds, rate))
     )
     process.start()
+    there.close()  # so that it is noticed if the other end dies
     measured: Measured = here.recv()
     process.join()
     return measured

@@ -178,10 +178,15 @@ def million(events: int = 1_000_000) -> None:
             client.decide("prices")
             first = time.perf_counter() - start
             memory, used = _memory(process), _processor(process)
+            shown = time.perf_counter()
+            httpx.get(
+                f"http://127.0.0.1:{port}/experiments/prices", timeout=60.0
+            ).raise_for_status()
+            shown = time.perf_counter() - shown
         print(
             f"a log of {done:,} events ({size:.0f} MB): a restart answers after {ready:.1f} s and "
             f"decides after {first:.1f} s ({used:.1f} s of processor time; load average "
-            f"{os.getloadavg()[0]:.1f}; {memory:.0f} MB)"
+            f"{os.getloadavg()[0]:.1f}; {memory:.0f} MB); its page comes after {shown:.1f} s"
         )
 
 

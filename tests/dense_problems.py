@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 import armature as am
-from armature.structures._convex import minimise, scratch_size
+from armature.structures._convex import minimise
+from armature.structures._convex_room import scratch_size
 from armature.structures._quadratic import Limits, Rows, make_state, state_size
 
 KINDS = ("concave", "lipschitz", "polyhedral", "linear")

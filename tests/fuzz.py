@@ -2,15 +2,17 @@
 
     python tests/fuzz.py --cases 1000000 --seed 0
 
-A case is a function of the seed and its number, so that a finding can be looked at by itself. What
-is covered, with its share of the cases:
+A case is a function of the seed and its number, so that a finding can be looked at by itself
+(`--only oracles --first 4711 --cases 1`). All cores are used. What is covered, with its share of
+the cases:
 
-* solver (60 %): dense programs of four kinds and three families, 2 to 100 arms, weights over twelve
+* solver (40 %): dense programs of four kinds and three families, 2 to 100 arms, weights over twelve
   orders of magnitude and 0; every answer is proved by its multipliers, also that there is none;
-* oracles (25 %): random structures of every kind with every family: fits are feasible, costs are
-  right, the nearest alternative is the least over challengers and over cells;
+* oracles (49 %): random structures of every kind with every family, parameters for each arm
+  included: fits are feasible, costs are right, the nearest alternative is the least over
+  challengers and over cells;
 * derived (2 %): every oracle against what follows from the structure's pieces;
-* bandits (12 %): live use of every policy, structure and family with hostile rewards and options,
+* bandits (8 %): live use of every policy, structure and family with hostile rewards and options,
   saved and resumed;
 * bounds (1 %): lower bounds of random instances, certified, and at most those without structure.
 """
@@ -18,7 +20,10 @@ is covered, with its share of the cases:
 from __future__ import annotations
 
 import argparse
+import functools
 import math
+import multiprocessing
+import os
 import sys
 import time
 import zlib
@@ -26,13 +31,22 @@ from collections.abc import Callable, Iterator
 
 import dense_problems
 import numpy as np
-from random_structures import FAMILIES, KINDS, random_structure
+from random_structures import KINDS, random_structure
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import armature as am
-from armature.testing import STRUCTURE_PROPERTIES, fuzz_bandits, random_problem, supported_families
+from armature.testing import (
+    STRUCTURE_PROPERTIES,
+    further_families,
+    fuzz_bandits,
+    random_problem,
+    supported_families,
+)
 
 QUICK = {"fits_are_feasible", "costs_are_right", "nearest_is_the_least"}
 DEEP = {"oracles_follow_from_the_pieces", "highest_means_follow_from_the_pieces"}
+PROBLEMS = 20  # in a row, about the same structure, which takes longer to make than to ask
+PIECE = 1000  # cases that a process is given at once
 Findings = Iterator[str]
 
 
@@ -45,11 +59,18 @@ def solver(seed: int, number: int) -> Findings:
         yield f"{kind}, {family}: {found}"
 
 
-def ask(seed: int, number: int, names: set[str]) -> Findings:
-    """A structure of some kind, a family that it goes with, and one problem."""
+@functools.lru_cache(maxsize=4)
+def setting(seed: int, number: int) -> tuple[am.Structure, tuple[am.Family, ...]]:
+    """A random structure, and the families that it goes with."""
     rng = np.random.default_rng([seed, number, 1])
     structure = random_structure(KINDS[number % len(KINDS)], rng)
-    families = [f for f in FAMILIES if f in supported_families(structure)]
+    return structure, (*supported_families(structure), *further_families(structure))
+
+
+def ask(seed: int, number: int, names: set[str]) -> Findings:
+    """A problem, of which several in a row are about the same structure."""
+    structure, families = setting(seed, number // PROBLEMS)
+    rng = np.random.default_rng([seed, number, 3])
     problem = random_problem(structure, families[int(rng.integers(len(families)))], rng)
     for check in STRUCTURE_PROPERTIES:
         if check.__name__ in names:
@@ -73,9 +94,8 @@ def bandits(seed: int, number: int) -> Findings:
 
 
 def bounds(seed: int, number: int) -> Findings:
+    structure, families = setting(seed, number // PROBLEMS)
     rng = np.random.default_rng([seed, number, 2])
-    structure = random_structure(KINDS[number % len(KINDS)], rng)
-    families = [f for f in FAMILIES if f in supported_families(structure)]
     family = families[int(rng.integers(len(families)))]
     target = rng.uniform(0.05, 0.95, structure.n_arms)
     means = np.asarray(structure.project(target, np.ones(structure.n_arms), family).means)
@@ -88,19 +108,19 @@ def bounds(seed: int, number: int) -> Findings:
 
 
 SHARES: dict[Callable[[int, int], Findings], float] = {
-    solver: 0.60,
-    oracles: 0.25,
+    solver: 0.40,
+    oracles: 0.49,
     derived: 0.02,
-    bandits: 0.12,
+    bandits: 0.08,
     bounds: 0.01,
 }
 
 
-def run(kind: Callable[[int, int], Findings], cases: int, seed: int) -> list[str]:
-    """Play the cases of a kind; what was found, with the number of each case."""
+def run(kind: Callable[[int, int], Findings], cases: int, seed: int, first: int = 0) -> list[str]:
+    """Play cases of a kind; what was found, with the number of each case."""
     found = []
     own = zlib.crc32(kind.__name__.encode()) + seed
-    for number in range(cases):
+    for number in range(first, first + cases):
         try:
             found += [f"{kind.__name__} {number}: {text}" for text in kind(own, number)]
         except Exception as error:  # anything at all is a finding
@@ -108,18 +128,42 @@ def run(kind: Callable[[int, int], Findings], cases: int, seed: int) -> list[str
     return found
 
 
+def run_piece(piece: tuple[str, int, int, int]) -> tuple[int, float, list[str]]:
+    """Some consecutive cases of a kind, in whatever process."""
+    name, cases, seed, first = piece
+    kind = next(kind for kind in SHARES if kind.__name__ == name)
+    start = time.process_time()
+    found = run(kind, cases, seed, first)
+    return cases, time.process_time() - start, found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="the number of each kind's first case")
+    parser.add_argument("--only", choices=[kind.__name__ for kind in SHARES], help="one kind alone")
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
     findings, played = [], 0
-    for kind, share in SHARES.items():
-        cases, start = math.ceil(share * options.cases), time.perf_counter()
-        found = run(kind, cases, options.seed)
-        took = time.perf_counter() - start
-        print(f"{kind.__name__:>8}: {cases:,} cases, {len(found)} findings, {took:.0f} s")
-        findings, played = findings + found, played + cases
+    columns = TextColumn("{task.description:>8}"), MofNCompleteColumn(), TimeRemainingColumn()
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(options.processes) as pool, Progress(*columns, transient=True) as progress:
+        for kind, share in SHARES.items():
+            name = kind.__name__
+            if options.only not in (None, name):
+                continue
+            cases = options.cases if options.only else math.ceil(share * options.cases)
+            pieces = [
+                (name, min(PIECE, cases - at), options.seed, options.first + at)
+                for at in range(0, cases, PIECE)
+            ]
+            task, took, found = progress.add_task(name, total=cases), 0.0, list[str]()
+            for done, seconds, texts in pool.imap_unordered(run_piece, pieces):
+                progress.advance(task, done)
+                took, found = took + seconds, found + texts
+            print(f"{name:>8}: {cases:,} cases, {len(found)} findings, {took:.0f} s of processor")
+            findings, played = findings + found, played + cases
     for text in findings[:100]:
         print(text)
     print(f"{played:,} cases with seed {options.seed}: {len(findings)} findings")

@@ -274,9 +274,10 @@ def _verify_log(connection: Any, key: int, name: str) -> Counter[str]:
     ).all()
     assert {row.decision_id: (row.value, row.status) for row in stored} == rewards
     row = connection.execute(
-        sa.text("SELECT last_seq, decisions FROM experiment WHERE id = :key"), of_this
+        sa.text("SELECT last_seq, decisions, rewards FROM experiment WHERE id = :key"), of_this
     ).one()
-    assert (row.last_seq, row.decisions) == (len(rows), len(state))
+    learned = sum(row.kind in ("told", "expired") and row.value is not None for row in rows)
+    assert (row.last_seq, row.decisions, row.rewards) == (len(rows), len(state), learned)
     return Counter({"events": len(rows), **Counter(row.kind for row in rows)})
 
 

@@ -89,6 +89,34 @@ def test_a_batch_spreads_over_the_arms() -> None:
     assert batch == expected
 
 
+@pytest.mark.parametrize("policy", [am.UCB(), am.Challenger()], ids=lambda policy: policy.name)
+def test_what_is_outstanding_is_the_same_after_a_restart(policy: am.Policy) -> None:
+    """What is kept from one ask to the next is what a bandit that begins with it works out."""
+    rng = np.random.default_rng(8)
+    bandit = am.Bandit(policy, am.Unimodal(3))
+    for _ in range(60):
+        fresh = am.Bandit.from_json(bandit.to_json())
+        n = int(rng.integers(1, 5))
+        assert bandit.ask(n) == fresh.ask(n)
+        assert bandit.to_json() == fresh.to_json()
+        for arm in np.flatnonzero(bandit.pending):
+            if rng.random() < 0.4:
+                bandit.tell(int(arm), float(rng.normal()))
+            elif rng.random() < 0.2:
+                bandit.cancel(int(arm))
+
+
+@pytest.mark.parametrize("kind", [am.OSUB, am.UnimodalThompson, am.Challenger])
+def test_before_any_reward_arms_take_turns(kind: type[am.Policy]) -> None:
+    bandit = am.Bandit(kind(), am.Unimodal(5), am.Bernoulli())
+    assert bandit.ask(12) == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1]
+    assert bandit.ask(3, exclude=[2]) == [3, 4, 0]
+    assert bandit.ask_with_probability() == (2, 1.0)
+    bandit.tell(0, 1.0)
+    bandit.tell(4, 0.0)
+    assert set(bandit.ask(5)) != set(range(5))  # now it is up to the policy
+
+
 def test_rewards_in_any_order_come_to_the_same() -> None:
     one, other = (am.Bandit(am.KLUCB(), am.Unconstrained(4)) for _ in range(2))
     arms = one.ask(4)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +25,9 @@ def test_visitors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "LOST", 0.1)
     monkeypatch.setattr(demo, "TWICE", 0.2)
     with serving(sqlite_in(tmp_path)) as url, Client(url) as client:
-        crowd = demo.Crowd(demo.prices(), client, 0)
-        crowd.start()
+        story = demo.prices()
+        client.create(story.name, story.spec)
+        crowd = demo.Crowd(story, client, 0)
         for _ in range(10):
             crowd.step(20)
         client.change("Prices", status="paused")
@@ -31,6 +35,49 @@ def test_visitors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             crowd.step(5)  # nobody is served, and rewards still come
         assert 150 < client.experiment("Prices")["rounds"] < 195  # some never do
         assert client.experiment("Prices")["decisions"] == 200
+
+
+def test_they_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one is being made the page says so, and the ones before have visitors already."""
+    stories = [dataclasses.replace(demo.prices(), name=name) for name in ("first", "second")]
+    monkeypatch.setattr(demo, "STORIES", [lambda story=story: story for story in stories])
+    monkeypatch.setattr(demo, "STEP", 0.01)
+    monkeypatch.setattr(demo, "compile_elsewhere", lambda number, stopping: None)
+    said: list[str] = []
+    stopping, going_on = threading.Event(), threading.Event()
+
+    def say(words: str) -> None:
+        said.append(words)
+        assert len(said) != 2 or going_on.wait(60.0)
+
+    with serving(sqlite_in(tmp_path)) as url, Client(url) as client:
+        street = demo.Street(url, stopping)
+        threads = [threading.Thread(target=street.open, args=(say,))]
+        threads.append(threading.Thread(target=street.visit))
+        for thread in threads:
+            thread.start()
+        while not client.experiments() or client.experiments()[0]["rounds"] < 5:
+            assert all(thread.is_alive() for thread in threads)
+        assert [row["name"] for row in client.experiments()] == ["first"]
+        going_on.set()
+        threads[0].join()
+        while client.experiments()[1]["rounds"] < 5:
+            assert threads[1].is_alive()
+        stopping.set()
+        threads[1].join()
+    assert ["first" in said[0], "second" in said[1], said[2]] == [True, True, ""]
+
+
+def test_compiling_ends_when_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopping = threading.Event()
+    monkeypatch.setattr(sys, "executable", shutil.which("sleep"))  # sleep -c ... ends by itself
+    demo.compile_elsewhere(0, stopping)
+    stopping.set()
+    started = subprocess.Popen
+    monkeypatch.setattr(
+        demo.subprocess, "Popen", lambda command, **options: started(["sleep", "600"], **options)
+    )
+    demo.compile_elsewhere(0, stopping)  # else this takes ten minutes
 
 
 @pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.__name__)

@@ -26,7 +26,7 @@ from dense_problems import (
 from scipy.optimize import linprog
 
 import armature as am
-from armature.structures._convex import scratch_size
+from armature.structures._convex_room import scratch_size
 from armature.structures._double_double import add, divide, dot, multiply, square_root
 from armature.structures._farthest import farthest, is_feasible
 from armature.structures._precise_call import solve_precisely

@@ -17,6 +17,7 @@ import typer
 
 import armature as am
 from armature.cli import app
+from armature.experiments.assessing import KEYS as KEYS_OF_ASSESS
 from armature.experiments.experiment import ALL_KEYS
 from armature.testing import discover
 
@@ -55,7 +56,7 @@ def test_every_block_is_checked(document: Path) -> None:
         if language == "python":
             assert ">>> " in text, f"{document.name}: not a doctest:\n{text}"
         elif language == "toml":
-            assert set(tomllib.loads(text)) <= {*ALL_KEYS, "experiment"}
+            assert set(tomllib.loads(text)) <= {*ALL_KEYS, "experiment", *KEYS_OF_ASSESS}
         elif language == "console":
             for line in text.splitlines():
                 check_command(line)

@@ -104,3 +104,15 @@ def test_features(tmp_path: Path) -> None:
     assert worst is not None
     assert float(worst[1]) >= regret(output, "Challenger")
     check_picture(tmp_path / "features.png", 1650, 690)
+
+
+def test_published(tmp_path: Path) -> None:
+    output = run("published", tmp_path, "--draws", "2", "--horizon", "200", "--out", "found")
+    assert output.count("Of the policies tried, ") == 5
+    assert "Do not use Unimodal: the log refutes it. Start from Unconstrained." in output
+    pictures = sorted(path.name for path in (tmp_path / "found").glob("*.png"))
+    assert len(pictures) == 5
+    for name in pictures:
+        pixels = imread(tmp_path / "found" / name)
+        assert pixels[:, :, :3].std() > 0.01, name
+        assert (tmp_path / "found" / name.removesuffix(".png") / "report.html").is_file()

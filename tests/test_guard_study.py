@@ -34,7 +34,9 @@ def test_the_suite_of_wrong_structures() -> None:
 
 def test_true_problems_fit() -> None:
     cases = [*panel_cases(), *true_cases(1)]
-    assert {case.group for case in cases} == {*PANELS, *GROUPS}
+    untold = {group for group in GROUPS if group.endswith("untold")}  # sigma: there is no guard
+    assert untold
+    assert {case.group for case in cases} == {*PANELS, *GROUPS} - untold
     assert all(case.instance.fits for case in cases)
 
 

@@ -8,7 +8,9 @@ import math
 import numpy as np
 import pytest
 from rich.console import Console
-from scipy.special import lambertw, zeta
+from scipy.integrate import quad
+from scipy.special import betaln, xlogy
+from scipy.stats import norm
 from typer.testing import CliRunner
 
 import armature as am
@@ -16,18 +18,12 @@ from armature.cli import app
 from armature.experiments import identify as running
 from armature.experiments import load_instance
 from armature.experiments.experiment import parse_experiments
+from armature.families.learning import learning_address, total_learning_cost
 from armature.identification import engine
 from armature.identification.picture import stopping_panels
 from armature.learners import AdaHedge, Tracker
 from armature.simulation.rewards import make_rewards, next_reward
-from armature.stopping import (
-    bar_for,
-    calibration,
-    checked_threshold,
-    gaussian_calibration,
-    threshold_at,
-)
-from armature.verdict import verdict
+from armature.verdict import Verdict, verdict
 
 RULES = [am.TopTwo(), am.GameSampling(), am.TrackAndStop(), am.UniformSampling()]
 UNIMODAL = am.Instance(am.Unimodal(4), [0.0, 0.6, 1.6, 0.8])
@@ -36,66 +32,91 @@ UNIMODAL = am.Instance(am.Unimodal(4), [0.0, 0.6, 1.6, 0.8])
 # Thresholds.
 
 
-def calibration_by_lambert(x: float) -> float:
-    """C of Kaufmann and Koolen (2021), by Lambert's function."""
+def log_marginal(family: am.Family, rewards: np.ndarray) -> float:
+    """ln of the integral of the likelihood, over that at 0, for the priors of the two families.
 
-    def inverse(y: float) -> float:
-        return float(-lambertw(-math.exp(-y), -1).real)
+    Gaussian: normal about 0, of a standard deviation 4^i with the weight 1 / ((i + 1) (i + 2));
+    Bernoulli: Beta(1/2, 1/2). By quadrature.
+    """
+    n, total = rewards.size, rewards.sum()
+    if isinstance(family, am.Bernoulli):
+        return float(betaln(total + 0.5, n - total + 0.5) - betaln(0.5, 0.5))
+    centre, width = total / n, 12.0 / math.sqrt(n)
 
-    y = (inverse(1.0 + x) + math.log(2.0 * zeta(2))) / 2.0
-    if y >= inverse(1.0 / math.log(1.5)):
-        return 2.0 * math.exp(1.0 / inverse(y)) * inverse(y)
-    return 2.0 * 1.5 * (y - math.log(math.log(1.5)))
+    def density(x: float) -> float:
+        prior = sum(norm.pdf(x, scale=4.0**i) / ((i + 1.0) * (i + 2.0)) for i in range(16))
+        return float(prior * math.exp(-0.5 * n * (x - centre) ** 2))
 
-
-@pytest.mark.parametrize("x", [1e-3, 0.1, 1.0, 2.3, 3.0, 5.0, 10.0, 40.0, 300.0])
-def test_calibration(x: float) -> None:
-    assert calibration(x) == pytest.approx(calibration_by_lambert(x), rel=1e-9)
-    if x >= 10.0:  # what it comes to
-        assert calibration(x) == pytest.approx(x + 4.0 * math.log(1.0 + x + math.sqrt(2 * x)), 0.05)
-
-
-def threshold(family: am.Family, word: str, N: np.ndarray, delta: float) -> float:
-    return threshold_at(*bar_for(checked_threshold(word, family), N.size, delta), N)
+    mass = quad(density, centre - width, centre + width, epsabs=0.0, epsrel=1e-10, limit=200)[0]
+    return math.log(mass) - 0.5 * float(((rewards - centre) ** 2).sum())
 
 
-def test_gaussian_calibration() -> None:
-    """The least over a fine grid."""
-    u = np.linspace(0.5, 1.0, 20_001)[1:-1]
-    g = 2 * u - 2 * u * np.log(4 * u) + np.log(zeta(2 * u)) - 0.5 * np.log(1 - u)
-    for x in (0.0, 0.3, 2.0, 30.0):
-        assert gaussian_calibration(x) == pytest.approx(((g + x) / u).min(), rel=1e-6)
+@pytest.mark.parametrize("family", [am.Gaussian(), am.Bernoulli()], ids=str)
+def test_the_theory_is_the_cost_of_not_knowing_the_means(family: am.Family) -> None:
+    """ln(1 / delta) + (max over the own means - ln marginal - misfit)_+, from single rewards."""
+    told = [np.repeat([1.0, 0.0], counts) for counts in ((7, 3), (12, 18), (12, 3))]
+    bandit = am.Bandit(am.UCB(), am.Unimodal(3), family)
+    own = 0.0
+    for k, rewards in enumerate(told):
+        bandit.tell([k] * rewards.size, list(rewards))
+        mean = rewards.mean()
+        if isinstance(family, am.Bernoulli):
+            own += (xlogy(rewards, mean) + xlogy(1.0 - rewards, 1.0 - mean)).sum()
+        else:
+            own -= 0.5 * ((rewards - mean) ** 2).sum()
+    learning = own - sum(log_marginal(family, rewards) for rewards in told)
+    misfit = am.Unimodal(3).project(bandit.means, bandit.pulls.astype(float), family).cost
+    assert 0.01 < misfit < learning
+    found = bandit.verdict(0.02, "theory")
+    assert found.threshold == pytest.approx(math.log(50.0) + learning - misfit, rel=1e-6)
 
 
-def test_thresholds_by_hand() -> None:
-    N = np.array([1.0, math.e, 0.0])
-    t = 1.0 + math.e
-    assert threshold(am.Gaussian(), "practical", N, 0.1) == pytest.approx(
-        math.log((1.0 + math.log(t)) / 0.1)
-    )
-    exact = 3.0 * math.log(2.0) + 3.0 * calibration_by_lambert(math.log(100.0) / 3.0)
-    assert threshold(am.Bernoulli(), "theory", N, 0.01) == pytest.approx(exact)
-    exact = 4.0 * math.log(4.0) + 2.0 * math.log(5.0)
-    exact += 3.0 * gaussian_calibration(math.log(100.0) / 3.0)
-    assert threshold(am.Gaussian(2.0), "theory", N, 0.01) == pytest.approx(exact)
+def test_the_allowance_is_never_negative() -> None:
+    """Where the misfit is larger than the learning cost, ln(1 / delta) is left."""
+    pulls, means = np.full(3, 400.0), np.array([0.9, 0.1, 0.9])
+    found = verdict(am.Unimodal(3), am.Gaussian(), pulls, means, 0.1, "theory")
+    assert found.threshold == math.log(10.0)
 
 
-def share_beyond(bar, paths: int = 1000, rounds: int = 500) -> float:
-    """The share of paths on which two arms, sampled in turns, ever deviate by more than a bar."""
+def test_challengers_are_counted() -> None:
+    """Gaussian arms without structure: pooled with the leader, N N' / (N + N') gap^2 / 2."""
+    N, means = np.array([10.0, 20.0, 20.0, 5.0]), np.array([0.2, 1.0, 0.4, -1.0])
+    costs = N * 20.0 / (N + 20.0) * (1.0 - means) ** 2 / 2.0
+    others = np.delete(costs, 1)
+    m = np.exp(others.min() - others).sum()
+    assert 1.1 < m < 2.0
+    found = verdict(am.Unconstrained(4), am.Gaussian(), N, means, 0.1)
+    assert found.statistic == pytest.approx(others.min())
+    assert found.threshold == pytest.approx(math.log((m + 0.5 * math.log(55.0)) / 0.1))
+
+
+def test_all_arms_count_where_one_of_them_is_good() -> None:
+    sparse = verdict(am.Sparse(10, 1, 0.0), am.Gaussian(), np.full(10, 4.0), np.eye(10)[3])
+    assert sparse.threshold == pytest.approx(math.log((9.0 + 0.5 * math.log(40.0)) / 0.05))
+
+
+def largest_ratios(paths: int = 1000, rounds: int = 500) -> tuple[np.ndarray, np.ndarray]:
+    """Two arms without gap, sampled in turns: the largest deviation, net of two allowances."""
     rng = np.random.default_rng(3)
     n = np.arange(1, rounds + 1)
     sums = rng.normal(size=(paths, 2, rounds)).cumsum(axis=2)
     deviation = (sums**2 / (2.0 * n)).sum(axis=1)
-    return float((deviation > np.array([bar(float(m)) for m in n])).any(axis=1).mean())
+    address, record = learning_address(am.Gaussian()), am.Gaussian().record_for(2)
+    learning = np.array(
+        [
+            [total_learning_cost(address, record, np.full(2, float(m)), path[:, m - 1]) for m in n]
+            for path in sums[:100]
+        ]
+    )
+    return deviation.max(axis=1), (deviation[:100] - learning).max(axis=1)
 
 
 def test_the_theory_holds_at_all_times() -> None:
-    def theory(family: am.Family):
-        return lambda n: threshold(family, "theory", np.array([n, n]), 0.2)
-
-    assert share_beyond(theory(am.Gaussian())) <= 0.2
-    assert share_beyond(theory(am.Poisson())) <= 0.2
-    assert share_beyond(lambda n: math.log(1.0 / 0.2)) > 0.2  # which holds at one time only
+    """The sum of deviations net of the learning cost exceeds ln(1 / delta) that rarely."""
+    plain, net = largest_ratios()
+    for delta in (0.5, 0.2, 0.1):
+        assert (net > math.log(1.0 / delta)).mean() <= delta
+    assert (plain > math.log(1.0 / 0.2)).mean() > 0.2  # which holds at one time only
 
 
 # Stopping.
@@ -254,21 +275,28 @@ def test_uniform_shares_do_not() -> None:
     assert nearest.cost * am.characteristic_time(instance).value < 0.7
 
 
-def next_of_top_two(instance, pulls, means, ahead) -> int:
+def next_of_top_two(instance, pulls, means, owed) -> int:
     """TopTwo once more, from its docstring."""
-    structure, family, K = instance.structure, instance.family, instance.n_arms
-    least = int(np.argmin(pulls))
-    fitted = np.asarray(structure.project(means, pulls, family).means)
-    other = structure.nearest_alternative(fitted, pulls, int(np.argmax(fitted)), family)
-    if pulls[least] < (math.sqrt(pulls.sum()) - K / 2) * math.exp(-other.cost):
-        return least
-    h = pulls * np.asarray(family.divergence(fitted, np.asarray(other.means)))
+    structure, family = instance.structure, instance.family
+    fit = structure.project(means, pulls, family)
+    fitted = np.asarray(fit.means)
+    j = int(np.argmax(fitted))
+    lam = np.asarray(structure.nearest_alternative(means, pulls, j, family).means)
+    others = [k for k in range(instance.n_arms) if k != j]
+    G = {i: structure.challenger_min(means, pulls, j, i, family).cost - fit.cost for i in others}
+    waits = {i: max(G[i], 0.0) + math.log(pulls[i]) for i in others}
+    first = min(waits, key=waits.__getitem__)
+    if waits[first] + 1.0 < math.log(pulls[j]):
+        return first
+    told = np.asarray(family.divergence(fitted, lam))
+    h = pulls * told
     if not 0.0 < h.sum() < math.inf:
-        return least
-    ahead -= h / h.sum()
-    arm = int(np.argmin(ahead))
-    ahead[arm] += 1.0
-    return arm
+        return int(np.argmin(pulls))
+    owed[0] += h[j] / h.sum()
+    if owed[0] >= 0.5:
+        owed[0] -= 1.0
+        return j
+    return max(others, key=lambda k: told[k])
 
 
 @pytest.mark.parametrize("panel", ["unconstrained", "categorised-2", "sparse-1", "linear"])
@@ -276,16 +304,14 @@ def test_every_decision_of_top_two(panel: str) -> None:
     instance = load_instance(panel)
     rng = np.random.default_rng(7)
     bandit = am.Bandit(am.TopTwo(), instance.structure, instance.family)
-    ahead = np.zeros(instance.n_arms)
+    owed = [0.0]
     for t in range(150):
         arm = bandit.ask()
         if t < instance.n_arms:
             assert arm == t
         else:
-            expected = next_of_top_two(
-                instance, bandit.pulls.astype(float), bandit.means.copy(), ahead
-            )
-            assert arm == expected
+            pulls, means = bandit.pulls.astype(float), bandit.means.copy()
+            assert arm == next_of_top_two(instance, pulls, means, owed)
         bandit.tell(arm, rng.normal(instance.means[arm]))
 
 
@@ -338,19 +364,19 @@ def test_what_track_and_stop_forces() -> None:
 
 
 def test_a_verdict_by_hand() -> None:
-    """Two Gaussian arms: N1 N2 / (N1 + N2) gap^2 / 2, against ln((1 + ln t) / delta)."""
+    """Two Gaussian arms: N1 N2 / (N1 + N2) gap^2 / 2, against ln((1 + ln(t) / 2) / delta)."""
     bandit = am.Bandit(am.UCB(), am.Unconstrained(2), labels=["red", "blue"])
     bandit.tell(["red"] * 10 + ["blue"] * 30, [0.0] * 10 + [1.0] * 30)
     found = bandit.verdict(0.05)
     assert found.arm == "blue"
     assert found.statistic == pytest.approx(300.0 / 40.0 / 2.0)
-    assert found.threshold == pytest.approx(math.log((1.0 + math.log(40.0)) / 0.05))
+    assert found.threshold == pytest.approx(math.log((1.0 + 0.5 * math.log(40.0)) / 0.05))
     assert not found.sure
 
     def least(share: float) -> int:
         for m in range(1, 1000):
             a, b = 10.0 + m * share, 30.0 + m * (1.0 - share)
-            if a * b / (a + b) / 2.0 > math.log((1.0 + math.log(40.0 + m)) / 0.05):
+            if a * b / (a + b) / 2.0 > math.log((1.0 + 0.5 * math.log(40.0 + m)) / 0.05):
                 return m
         raise AssertionError
 
@@ -359,7 +385,20 @@ def test_a_verdict_by_hand() -> None:
     assert found.shares == pytest.approx([0.5, 0.5], abs=1e-6)
     assert bandit.verdict(0.3).sure
     assert bandit.verdict(0.3).needed == 0.0
-    assert bandit.verdict(0.3, "theory").threshold > bandit.verdict(0.3).threshold
+
+
+def test_what_the_theory_still_needs() -> None:
+    """It is enough after so many more samples at the fitted means, and not after one less."""
+    pulls, means = np.array([40.0, 60.0, 50.0]), np.array([0.2, 1.0, 0.5])
+
+    def after(more: float) -> Verdict:
+        share = pulls / pulls.sum()
+        return verdict(am.Unimodal(3), am.Gaussian(), pulls + more * share, means, 0.1, "theory")
+
+    needed = after(0.0).needed
+    assert 10.0 < needed < 1000.0
+    assert after(needed).sure
+    assert not after(needed - 1.0).sure
 
 
 def test_a_verdict_is_told_in_words_and_in_json() -> None:
@@ -415,7 +454,7 @@ def test_no_theory_for_an_unknown_sigma() -> None:
     bandit = am.Bandit(am.UCB(), am.Unconstrained(2), am.Gaussian(None))
     bandit.tell([0, 1] * 20, [0.0, 9.0, 1.0, 8.0] * 10)
     assert bandit.verdict().sure
-    with pytest.raises(am.ArmatureError, match="sigma that is not known"):
+    with pytest.raises(am.ArmatureError, match="sigma is not known"):
         bandit.verdict(threshold="theory")
 
 

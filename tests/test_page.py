@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from serving import PRICES, Postgres, query, serving, sqlite_in
 
 from armature.client import Client
 from armature.service import timeline
+from armature.service.app import make_app
 from armature.service.database import open_database
 from armature.service.keys import make_key
 from armature.service.migrate import migrate
@@ -75,6 +77,12 @@ def test_it_says_what_the_library_says(page: httpx.Client) -> None:
         text = page.get("/experiments/prices").text
         belief, bound = client.explain("prices"), client.bound("prices")
     assert belief["summary"].replace("'", "&#39;") in text
+    verdict = belief["verdict"]
+    assert not verdict["sure"]
+    needed, at_best = f"{verdict['needed']:,.0f}", f"{verdict['needed_at_best']:,.0f}"
+    words = f"</b> that {verdict['arm']} is the best: about {needed} more rewards as they come now"
+    assert f"{words}, {at_best} at the best shares of arms." in text
+    assert f"Evidence {verdict['statistic']:.3g}; more than {verdict['threshold']:.3g}" in text
     rows = re.findall(r"<tr[^>]*><th scope=\"row\">(.*?)</th>(.*?)</tr>", text)
     assert [name for name, _ in rows] == ["a", "b", "c", "d"]
     for k, (_, cells) in enumerate(rows):
@@ -85,6 +93,23 @@ def test_it_says_what_the_library_says(page: httpx.Client) -> None:
         if k != belief["arms"].index(belief["leader"]):
             wanted = bound["pulls"][k] * 3.6888794541139363  # ln 40
             assert float(values[1]) == pytest.approx(wanted, abs=0.06)
+
+
+def test_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While there is something to wait for, the list says what, and not that there is nothing."""
+    made: list[Any] = []
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        made.append(make_app(*arguments, **options))
+        return made[0]
+
+    monkeypatch.setattr("serving.make_app", noted)
+    with serving(sqlite_in(tmp_path)) as url:
+        assert "There are no experiments yet." in httpx.get(url).text
+        made[0].state.notice = "Please <wait>."
+        text = httpx.get(url).text
+    assert '<p class="sentence" role="status">Please &lt;wait&gt;.</p>' in text
+    assert "There are no experiments yet." not in text
 
 
 def test_forms(page: httpx.Client) -> None:
@@ -222,6 +247,28 @@ def test_it_is_small_and_its_own(page: httpx.Client) -> None:
             assert not re.search(r"https?://(?!www\.w3\.org)", answer.text)
     assert page.get("/static/page.py").status_code == 404
     assert page.get("/experiments/nobody").status_code == 404
+
+
+def test_a_long_log_is_counted_beside_the_page(
+    page: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armature.service.viewing.MOMENT", 0.05)
+    counting, count = threading.Event(), Timeline.catch_up
+
+    def slowly(self: Timeline, connection: Any, key: int) -> None:
+        assert counting.wait(60.0)
+        count(self, connection, key)
+
+    monkeypatch.setattr(Timeline, "catch_up", slowly)
+    with make(page) as client:
+        client.decide_many("prices", 4)
+    text = page.get("/experiments/prices").text
+    assert text.count("The log is being counted.") == 2
+    assert "outstanding" not in figures(text)
+    assert figures(text)["decisions"] == "4"
+    counting.set()
+    monkeypatch.setattr("armature.service.viewing.MOMENT", 60.0)
+    assert figures(page.get("/experiments/prices").text)["outstanding"] == "4"
 
 
 def test_two_hundred_arms_are_small_too(page: httpx.Client) -> None:

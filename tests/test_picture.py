@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
@@ -12,9 +13,14 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.picture import charts, picture_of
+from armature.picture import picture_of
+from armature.picture.arms_chart import arms_chart
+from armature.picture.gauge_chart import gauge_chart, verdict_chart
+from armature.picture.pulls_chart import pulls_chart
 from armature.picture.records import Past, gain_of, traffic_of
 from armature.picture.svg import Scale, number, tag, ticks
+from armature.picture.time_charts import gain_chart, traffic_chart
+from armature.picture.wording import verdict_words
 
 
 def told(structure: am.Structure, means: list[float], n: int = 40, **options: object) -> am.Bandit:
@@ -28,13 +34,13 @@ def told(structure: am.Structure, means: list[float], n: int = 40, **options: ob
 def drawn(bandit: am.Bandit, past: Past | None = None) -> list[ET.Element]:
     """All pictures of a bandit, read as XML."""
     shown = picture_of(bandit.explain(), bandit.structure, goal=bandit.goal, past=past)
-    pictures = [charts.arms_chart(shown), charts.pulls_chart(shown.arms, shown.target)]
+    pictures = [arms_chart(shown), pulls_chart(shown.arms, shown.target)]
     if shown.gain:
-        pictures.append(charts.gain_chart(shown.gain))
+        pictures.append(gain_chart(shown.gain))
     if shown.gauge:
-        pictures.append(charts.gauge_chart(shown.gauge))
+        pictures.append(gauge_chart(shown.gauge))
     if shown.traffic:
-        pictures.append(charts.traffic_chart(shown.traffic))
+        pictures.append(traffic_chart(shown.traffic))
     return [ET.fromstring(text) for text in pictures]
 
 
@@ -131,6 +137,25 @@ def test_gauge() -> None:
     assert (fits.refuted, fits.share) == (False, 0.0)
     assert (refuted.refuted, refuted.share) == (True, 1.0)
     assert fits.refuted_at - fits.chance == pytest.approx(math.log(100.0))
+
+
+def test_verdicts() -> None:
+    """Of two arms, as far apart as can be told, and not; how full the line is, and what is said."""
+    sure = told(am.Unconstrained(2), [0.0, 1.0], labels=["<a>", "<b>"]).verdict()
+    assert verdict_words(sure, "max") == ("<b> is the best", ", up to an error of 5 %.")
+    unsure = told(am.Unconstrained(2), [0.0, 0.01]).verdict()
+    assert not unsure.sure
+    head, rest = verdict_words(unsure, "min")
+    assert head == "Not sure yet"
+    assert rest.startswith(f" that 1 is the cheapest: about {unsure.needed:,.0f} more rewards")
+    never = dataclasses.replace(unsure, needed=math.inf)
+    assert "would never tell, " in verdict_words(never, "max")[1]
+    nothing = dataclasses.replace(never, needed_at_best=math.inf)
+    assert verdict_words(nothing, "max")[1] == " that 1 is the best."
+    for verdict, filled in ((sure, 100.0), (unsure, 100.0 * unsure.statistic / unsure.threshold)):
+        picture = ET.fromstring(str(verdict_chart(verdict)))
+        (level,) = of_class(picture, "level")
+        assert float(level.get("width", "").rstrip("%")) == pytest.approx(max(filled, 0.4), abs=0.1)
 
 
 STRUCTURES = [

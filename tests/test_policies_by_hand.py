@@ -17,6 +17,7 @@ BY_SEQUENCE = (
 )  # fmt: skip
 BY_FREQUENCY = (
     am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger, am.UnimodalThompson,
+    am.SOLID,
 )  # fmt: skip
 TWO = am.Unconstrained(2)
 SEEDS = 4000
@@ -393,6 +394,25 @@ def test_unimodal_thompson() -> None:
         bandit.tell(0, 1.0)
         hits += bandit.ask() == 1
     assert abs(hits / SEEDS - p) <= 4.5 * math.sqrt(p * (1 - p) / SEEDS)
+
+
+def test_solid() -> None:
+    """Features (1, 0) and (0, 2), rewards 0: nothing is known and both arms are equally likely.
+
+    The step is 1 / 2, the multiplier 0; after the first round c is sqrt(2 ln 2), the arms are 1
+    and 2 long, and so they gain c and 2 c.
+    """
+    policy, structure = am.SOLID(step=0.5), am.Linear([[1, 0], [0, 2]])
+    first = second = 0
+    p = 1 / (1 + math.exp(-math.sqrt(2 * ln(2)) / 2))
+    for seed in range(SEEDS):
+        bandit = am.Bandit(policy, structure, seed=seed)
+        arm = bandit.ask()
+        bandit.tell(arm, 0.0)
+        first += arm
+        second += bandit.ask()
+    assert abs(first / SEEDS - 1 / 2) <= 4.5 * math.sqrt(1 / 4 / SEEDS)
+    assert abs(second / SEEDS - p) <= 4.5 * math.sqrt(p * (1 - p) / SEEDS)
 
 
 def normal_cdf(x: float) -> float:

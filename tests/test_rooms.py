@@ -15,7 +15,8 @@ PACKAGE = Path(am.__file__).parent
 ROOT = PACKAGE.parent.parent
 # Algorithms that are about one structure.
 ABOUT_ONE = {
-    "CATSE", "EndOfOptimism", "IDS", "IMEDUB", "LinUCB", "OSUB", "SparseUCB", "UnimodalThompson",
+    "CATSE", "EndOfOptimism", "IDS", "IMEDUB", "LinUCB", "OSUB", "SOLID", "SparseUCB",
+    "UnimodalThompson",
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from serving import PRICES, Postgres, query, serving, sqlite_in
 from armature.client import AsyncClient, Client, ServiceError, UnreachableError
 from armature.service import replay
 from armature.service.database import open_database
+from armature.service.rules import RETIRED
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -239,7 +240,7 @@ def test_floors(client: Client) -> None:
 
 def test_arms_come_and_go(client: Client, storage: str) -> None:
     make(client, labels=["a", "b", "c", "d"])
-    a, *_ = client.decide_many("prices", 4)
+    a, b, *_ = client.decide_many("prices", 4)
     shown = client.add_arm("prices", "a half", after="a")
     assert [arm["label"] for arm in shown["arms"]] == ["a", "a half", "b", "c", "d"]
     assert client.decide("prices").arm == "a half"
@@ -250,7 +251,11 @@ def test_arms_come_and_go(client: Client, storage: str) -> None:
     assert [arm["label"] for arm in shown["arms"]] == ["a half", "b", "c", "d"]
     client.retire_arm("prices", "a")
     refused(404, client.retire_arm, "prices", "z")
-    assert client.reward(a.id, 1.0).status == "applied"  # it was asked for in time
+    late = client.reward(a.id, 1.0)  # it was asked for in time
+    assert (late.status, late.detail) == ("applied", RETIRED)
+    assert client.experiment("prices")["rounds"] == 0  # what the bandit has learned from
+    client.reward(b.id, 1.0)
+    assert client.experiment("prices")["rounds"] == 1
     assert "a" not in {decision.arm for decision in client.decide_many("prices", 30)}
     client.add_arm("prices", "a", before="a half")
     assert kinds(client).count("arm added") == 2

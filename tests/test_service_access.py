@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,9 +33,11 @@ from typer.testing import CliRunner, Result
 import armature as am
 from armature.cli import app
 from armature.client import Client
-from armature.service.database import open_database
+from armature.service.database import open_database, writing
 from armature.service.keys import SCOPES, Guard, hash_of, make_key, read_keys, revoke_key
+from armature.service.limits import Limits
 from armature.service.migrate import migrate
+from armature.service.writer import Writer
 
 
 @pytest.fixture
@@ -241,6 +246,53 @@ def test_bodies_that_are_too_large(http: httpx.Client, storage: str) -> None:
 NAMES = ["", " ", "a/b", "a\\b", ".", "..", "...", " a", "a ", "a\x00", "a\n", "\ud800", "n" * 101]
 
 
+ALIKE = [
+    ("experiments/prices/decisions", b"{}", {}),
+    ("experiments/prices/decisions", b'{"n": 3}', {}),
+    ("experiments/prices/decisions", b'{"n": 0}', {}),
+    ("experiments/prices/decisions", b'{"n": NaN}', {}),
+    ("experiments/prices/decisions", b"\xff", {}),
+    ("experiments/prices/decisions", b"{", {}),
+    ("experiments/prices/decisions", b"", {}),
+    ("experiments/prices/decisions", b"{}", {"Content-Type": "text/plain"}),
+    ("experiments/prices/decisions", b"{}", {"Host": "elsewhere"}),
+    ("experiments/prices/decisions", b"{}", {"Origin": "http://elsewhere"}),
+    ("experiments/nobody/decisions", b"{}", {}),
+    ("experiments/%00/decisions", b"{}", {}),
+    ("experiments/paused/decisions", b"{}", {}),
+    ("decisions/1-2-00000000/reward", b'{"value": 1}', {}),
+    ("decisions/nothing/reward", b'{"value": 1}', {}),
+    ("decisions/ID/reward", b'{"value": 0.5}', {}),
+    ("decisions/ID/reward", b'{"value": "1"}', {}),
+    ("decisions/ID/reward", b'{"value": 1}', {}),
+]
+
+
+def test_the_shortcut_answers_as_the_framework_does(http: httpx.Client) -> None:
+    """A body of unknown length takes the long way: but for ids and arms, the same is answered."""
+    http.post("/v1/experiments", json={"name": "paused", "spec": PRICES})
+    http.patch("/v1/experiments/paused", json={"status": "paused"})
+    codes = set()
+    for path, body, headers in ALIKE:
+        found = []
+        for content in (body, iter([body])):
+            made = http.post("/v1/experiments/prices/decisions", json={}).json()["decisions"]
+            answer = http.post(
+                "/v1/" + path.replace("ID", made[0]["id"]),
+                content=content,
+                headers={"Content-Type": "application/json"} | headers,
+            )
+            text = re.sub(r'"id":"[^"]*","arm":[0-9]+', "", answer.text)
+            kept = {k: v for k, v in answer.headers.items() if k not in ("date", "content-length")}
+            found.append((answer.status_code, text, kept))
+        assert found[0] == found[1], (path, body, headers)
+        codes.add((path.startswith("d"), found[0][0]))
+    counted = http.get("/metrics").text
+    for reward, code in codes:
+        endpoint = "/v1/decisions/{id}/reward" if reward else "/v1/experiments/{name}/decisions"
+        assert f'armature_requests_total{{code="{code}",endpoint="{endpoint}"}}' in counted
+
+
 def test_names(http: httpx.Client, storage: str) -> None:
     for name in NAMES:
         answer = http.post(
@@ -358,17 +410,80 @@ def test_without_keys_other_sites_are_refused(http: httpx.Client, storage: str) 
     assert http.post(path, json={}, headers={"Origin": origin}).status_code == 200
 
 
+def counted(http: httpx.Client) -> dict[str, float]:
+    """The metrics, by their names with labels."""
+    lines = [line for line in http.get("/metrics").text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
 def test_metrics(http: httpx.Client) -> None:
-    http.post("/v1/experiments/prices/decisions", json={"n": 7})
-    http.get("/v1/experiments/prices")
-    text = http.get("/metrics").text
-    for name in ("requests", "events", "group_size", "transaction_seconds", "waiting"):
-        assert f"armature_{name}" in text
-    assert 'armature_events_total{kind="asked"}' in text
-    assert 'endpoint="/v1/experiments/{name}",code="200"' in text.replace(
-        'code="200",endpoint="/v1/experiments/{name}"',
-        'endpoint="/v1/experiments/{name}",code="200"',
-    )
+    """What a few requests add to each of them, worked out by hand."""
+    before = counted(http)
+    made = http.post("/v1/experiments/prices/decisions", json={"n": 7}).json()["decisions"]
+    rewards = [(made[0], 1.0), (made[0], 1.0), (made[0], 0.0), (made[1], 0.5), ({"id": "?"}, 1.0)]
+    body = {"rewards": [{"decision": d["id"], "value": value} for d, value in rewards]}
+    assert http.post("/v1/rewards", json=body).status_code == 200
+    assert http.post("/v1/experiments/nobody/decisions", json={}).status_code == 404
+    http.delete(f"/v1/decisions/{made[2]['id']}")
+    after = counted(http)
+    added = {name: value - before.get(name, 0.0) for name, value in after.items()}
+    for kind, count in (("asked", 7), ("told", 1), ("cancelled", 1)):
+        assert added[f'armature_events_total{{kind="{kind}"}}'] == count
+    for status in ("applied", "duplicate", "conflict", "refused", "unknown"):
+        assert added[f'armature_rewards_total{{status="{status}"}}'] == 1
+    for code, endpoint in (
+        (200, "/v1/experiments/{name}/decisions"),
+        (404, "/v1/experiments/{name}/decisions"),
+        (200, "/v1/rewards"),
+        (200, "/v1/decisions/{id}"),
+        (200, "/metrics"),
+    ):
+        assert added[f'armature_requests_total{{code="{code}",endpoint="{endpoint}"}}'] == 1
+    assert added["armature_group_size_sum"] == added["armature_group_size_count"] == 3
+    assert added["armature_transaction_seconds_count"] == 3
+    assert after["armature_waiting"] == 0
+    assert after["armature_experiments_in_memory"] == 1
+
+
+def test_too_many_that_wait(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the database is locked, so many requests wait, and no more."""
+    serve, begun = Writer._serve, threading.Event()
+
+    def noted(self: Writer, jobs: Any) -> None:
+        begun.set()
+        serve(self, jobs)
+
+    monkeypatch.setattr(Writer, "_serve", noted)
+    with (
+        serving(storage, limits=Limits(waiting=2)) as url,
+        httpx.Client(base_url=url, timeout=60.0) as http,
+        ThreadPoolExecutor(4) as threads,
+    ):
+        with Client(url) as client:
+            client.create("prices", PRICES)
+            client.decide("prices")
+
+        def ask() -> httpx.Response:
+            return httpx.post(f"{url}/v1/experiments/prices/decisions", json={}, timeout=60.0)
+
+        engine = open_database(storage)
+        with writing(engine):
+            begun.clear()
+            answers = [threads.submit(ask)]
+            assert begun.wait(60.0), "the writer has nothing to do"
+            for waiting in (1, 2):
+                answers.append(threads.submit(ask))
+                deadline = time.monotonic() + 60.0
+                while counted(http)["armature_waiting"] < waiting:
+                    assert time.monotonic() < deadline, "a request does not wait"
+                    time.sleep(0.01)
+            refused = ask()
+            assert refused.status_code == 503
+            assert "too many requests are waiting" in sentence(refused)
+            assert refused.headers["retry-after"] == "1"
+        engine.dispose()
+        assert [answer.result().status_code for answer in answers] == [200] * 3
+    assert query(storage, "SELECT count(*) FROM decision") == [(4,)]
 
 
 def test_whatever_the_description_allows(

@@ -369,7 +369,9 @@ def test_a_policy_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with serving(storage, allow=[allowed]) as url, Client(url, retries=0) as client:
         client.create("moody", {**PRICES, "policy": f"{allowed}:Moody"})
         client.create("prices", PRICES)
-        made = client.decide_many("moody", 5)
+        made = client.decide_many("moody", 4)
+        client.reward(made[1].id, 1.0)  # before any reward, arms would take turns
+        made += client.decide_many("moody", 1)
         monkeypatch.setattr(Moody, "fails", True)
         with pytest.raises(ServiceError, match="nothing was changed") as caught:
             client.decide_many("moody", 5)
@@ -382,7 +384,7 @@ def test_a_policy_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         client.decide("moody")
         client.reward(made[0].id, 1.0)
         shown = client.experiment("moody")
-        assert (shown["decisions"], shown["rounds"]) == (6, 1)
+        assert (shown["decisions"], shown["rounds"]) == (6, 2)
 
 
 def test_a_log_with_a_gap_is_refused(tmp_path: Path) -> None:

@@ -142,6 +142,72 @@ class Unsquared(IDSTwin):
         return [int(np.argmin(regret / information))]
 
 
+class SOLIDTwin(Drawing):
+    """Both players' steps, from dense matrices."""
+
+    length, width, step, most = 2.0, 0.1, 0.1, 3.0
+
+    def __init__(self, structure: am.Structure, family: am.Family) -> None:
+        super().__init__(structure, family)
+        self.phase, self.spent, self.multiplier = 0, 0, 0.0
+        self.omega = np.full(self.K, 1 / self.K)
+
+    def choose(self) -> list[int]:
+        return self.decide(np.divide(self.sums, self.N, out=np.zeros(self.K), where=self.N > 0))
+
+    def decide(self, mu: np.ndarray) -> list[int]:
+        x, v = np.asarray(self.structure.features), self.family.sigma**2
+        inverse = np.linalg.inv(np.eye(x.shape[1]) + x.T @ (self.N[:, None] * x))
+        theta = inverse @ x.T @ (self.N * mu)
+        means = x @ theta
+        j = int(np.argmax(means))
+        if self.nearest(inverse, theta, j)[0] / v > math.log(1 + self.clock):
+            return [j]
+        self.explorations += 1
+        arm = self.draw()
+        c = self.width * math.sqrt(2 * math.log(1 + self.explorations))
+        norm = np.sqrt(np.einsum("kd,de,ke->k", x, inverse, x))
+        shared = np.linalg.inv(1e-6 * np.eye(x.shape[1]) + x.T @ (self.omega[:, None] * x))
+        other = self.nearest(shared, theta, j)[1]
+        told = (x @ (theta - other)) ** 2 / (2 * v) + c * norm
+        asked = 1 / (self.length * math.exp(self.phase))
+        before, gain = self.omega, means + c * math.sqrt(v) * norm
+        self.omega = before * np.exp(self.step * (gain + self.price(told)))
+        self.omega /= self.omega.sum()
+        self.multiplier -= self.step * (before @ told - asked)
+        self.multiplier = min(max(self.multiplier, 0.0), self.most)
+        self.spent += 1
+        if self.spent >= self.length * math.exp(3 * self.phase):
+            self.phase, self.spent = self.phase + 1, 0
+        return arm
+
+    def nearest(self, inverse: np.ndarray, theta: np.ndarray, j: int) -> tuple[float, np.ndarray]:
+        """The nearest parameter at which another arm is as good as j, and half its distance."""
+        x = np.asarray(self.structure.features)
+        found = (math.inf, theta)
+        for u in x[j] - x:
+            if (square := u @ inverse @ u) > 0:
+                cost = (u @ theta) ** 2 / (2 * square)
+                if cost < found[0]:
+                    found = (cost, theta - inverse @ u * (u @ theta) / square)
+        return found
+
+    def price(self, told: np.ndarray) -> np.ndarray:
+        return self.multiplier * told
+
+    def draw(self) -> list[int]:
+        u, bounds = self.units()[0], np.cumsum(self.omega)
+        arm = int(np.searchsorted(bounds, u, side="right"))
+        return [min(arm, self.K - 1), *(int(a) for a in np.flatnonzero(np.abs(bounds - u) < 1e-9))]
+
+
+class Free(SOLIDTwin):
+    """Information has no price."""
+
+    def price(self, told: np.ndarray) -> np.ndarray:
+        return 0.0 * told
+
+
 LINES = np.array([[1.0, 0.0], [0.9, 0.3], [0.1, 1.0], [-0.5, 0.4]])
 TWICE = LINES[[0, 0, 2, 3]]
 TWINS = {
@@ -157,6 +223,11 @@ TWINS = {
     "IDS": (am.IDS(), IDSTwin, am.Linear(LINES), LINES @ [0.5, 0.2], LOUD),
     "IDS, an arm twice": (am.IDS(), IDSTwin, am.Linear(TWICE), TWICE @ [0.5, 0.2], LOUD),
     "IDS, circle": (am.IDS(), IDSTwin, am.Linear(CIRCLE), CIRCLE @ [0.2, 0.5], am.Gaussian(0.5)),
+    "SOLID": (am.SOLID(2.0, 0.1, 0.1, 3.0), SOLIDTwin, am.Linear(LINES), LINES @ [0.5, 0.2], LOUD),
+    "SOLID, circle": (
+        am.SOLID(2.0, 0.1, 0.1, 3.0), SOLIDTwin, am.Linear(CIRCLE), CIRCLE @ [0.2, 0.5],
+        am.Gaussian(0.5),
+    ),
 }  # fmt: skip
 
 
@@ -174,6 +245,7 @@ MISTAKES = {
     "a neighbourhood of all": ("IMED-UB", Everywhere),
     "the leader's turn": ("UTS", Restless),
     "no square": ("IDS", Unsquared),
+    "information for nothing": ("SOLID", Free),
 }
 
 

@@ -4,6 +4,7 @@ Say what you know about the shape of the rewards, and explore only as much as th
 """
 
 from armature._compile import kernel
+from armature.assessment import Assessment, Columns, Replay, assess, replay
 from armature.bandit import Bandit
 from armature.bounds import (
     Alternative,
@@ -40,6 +41,7 @@ from armature.policies import (
     MINTS,
     OSSB,
     OSUB,
+    SOLID,
     UCB,
     Challenger,
     CompiledPolicy,
@@ -98,9 +100,11 @@ __all__ = [
     "MINTS",
     "OSSB",
     "OSUB",
+    "SOLID",
     "UCB",
     "Alternative",
     "ArmatureError",
+    "Assessment",
     "Bandit",
     "Bernoulli",
     "Bounded",
@@ -109,6 +113,7 @@ __all__ = [
     "Cell",
     "Challenger",
     "CharacteristicTime",
+    "Columns",
     "CompiledPolicy",
     "Concave",
     "Decision",
@@ -144,6 +149,7 @@ __all__ = [
     "ProjectedThompson",
     "PythonPolicy",
     "Relabelled",
+    "Replay",
     "Results",
     "SPLambda",
     "SPk",
@@ -163,10 +169,12 @@ __all__ = [
     "Union",
     "Verdict",
     "__version__",
+    "assess",
     "characteristic_time",
     "identify",
     "kernel",
     "lower_bound",
+    "replay",
     "simulate",
     "solve_game",
 ]

@@ -27,7 +27,7 @@ from armature.online.goal import Goal
 from armature.online.outstanding import Outstanding
 from armature.online.past import Summary, take_in_past, write_summary
 from armature.online.probabilities import Probabilities, probabilities
-from armature.online.rewards import checked_number, checked_reward
+from armature.online.rewards import Rewards, checked_number
 from armature.online.tickets import Decision
 from armature.picture import Picture, picture_of
 from armature.plain import decoded, encoded
@@ -116,6 +116,7 @@ class Bandit:
         floor = checked_floor(floor, structure.n_arms)
         self._chooser = Chooser(self._setting.decisions, floor, self._seed)
         self._outstanding = Outstanding(arms)
+        self._rewards = Rewards(family)
         if history is not None:
             take_in_past(self._decisions, arms, self._goal, family, history)
 
@@ -369,7 +370,7 @@ class Bandit:
         place = self._setting.arms.place(arm)
         if place == RETIRED:
             return place, checked_number(reward)
-        return place, self._goal.value(checked_reward(reward, self.family, place))
+        return place, self._goal.value(self._rewards.checked(reward, place))
 
     def _take_in(self, arm: Arm, place: int, value: float) -> None:
         self._count(place, value)
@@ -462,6 +463,7 @@ class Bandit:
     def _change(self, setting: Setting, pending: npt.NDArray[np.float64]) -> None:
         self._setting, self._chooser.decisions = setting, setting.decisions
         self._outstanding.change(setting.arms, pending)
+        self._rewards = Rewards(setting.family)
 
     # Explaining and saving.
 

@@ -137,6 +137,10 @@ class Decisions(abc.ABC):
     def random_state(self) -> Any:
         """Where the random numbers are, as plain data."""
 
+    def random_mark(self) -> Any:
+        """Something that stays the same as long as no random number is drawn."""
+        return self.random_state()
+
     @abc.abstractmethod
     def restore_state(self, state: dict[str, Any]) -> None:
         """Go back to a state that was saved."""
@@ -201,6 +205,9 @@ class CompiledDecisions(Decisions):
 
     def random_state(self) -> list[int]:
         return [int(word) for word in self.stream.integer]
+
+    def random_mark(self) -> bytes:
+        return self.stream.integer.tobytes()
 
     def restore_state(self, state: dict[str, Any]) -> None:
         for name in self._saved:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
+import queue
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import webbrowser
@@ -15,17 +18,25 @@ from typing import Any
 
 import numpy as np
 import uvicorn
+from fastapi import FastAPI
 
 from armature.client import Client, Decision, ServiceError
 from armature.errors import ArmatureError
 from armature.service.app import make_app
 from armature.service.database import open_database
+from armature.service.limits import Limits
+from armature.service.spec import parse_spec
 
 PORT = 8000
 STEP = 0.25  # seconds between two groups of visitors
 MOST = 40  # visitors of an experiment in one step
 LOST, TWICE = 0.03, 0.02  # shares of rewards that never come, and that come twice
 DELAY = 4  # steps until a reward comes, at the most
+
+COMPILING = (
+    "Getting {name} ready. What an experiment needs is compiled once, which may take a minute; "
+    "from then on it is there at once."
+)
 
 log = logging.getLogger("armature.service")
 
@@ -102,10 +113,6 @@ class Crowd:
         self._rng = np.random.default_rng(seed)
         self._coming: deque[list[tuple[str, float]]] = deque([[] for _ in range(DELAY + 1)])
 
-    def start(self) -> None:
-        """Make the experiment."""
-        self._client.create(self._story.name, self._story.spec)
-
     def step(self, visitors: int) -> None:
         """So many visitors come, and rewards of earlier ones."""
         for decision in self._decisions(visitors):
@@ -133,17 +140,63 @@ class Crowd:
             self._coming[delay + 1].append((decision.id, value))
 
 
-def visit(address: str, stopping: threading.Event) -> None:
-    """Send visitors until the server stops: few at first, so that one can follow."""
-    with Client(address, retries=20) as client:
-        crowds = [Crowd(story(), client, seed) for seed, story in enumerate(STORIES)]
-        for crowd in crowds:
-            crowd.start()
+def compile_for(number: int) -> None:
+    """Compile what an experiment and its page need, or find it compiled."""
+    story = STORIES[number]()
+    bandit = parse_spec(story.spec, (), Limits()).make_bandit()
+    bandit.warm_up()
+    rng = np.random.default_rng(number)
+    for arm in bandit.ask(3 * len(bandit.arms)):
+        bandit.tell(arm, story.reward(arm, rng))
+    str(bandit.explain())
+    bandit.picture()
+
+
+def compile_elsewhere(number: int, stopping: threading.Event) -> None:
+    """The same in another process: the server goes on meanwhile, and can be stopped."""
+    command = f"from armature.demo import compile_for; compile_for({number})"
+    process = subprocess.Popen([sys.executable, "-c", command], stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        if stopping.wait(0.05):
+            process.terminate()
+    process.wait()
+
+
+class Street:
+    """All visitors: of each experiment from when it is there, few at first, so one can follow.
+
+    What an experiment needs is compiled before it is made, if that was never done; visitors of the
+    ones before come meanwhile.
+    """
+
+    def __init__(self, address: str, stopping: threading.Event) -> None:
+        self._address, self._stopping = address, stopping
+        self._ready: queue.SimpleQueue[Story] = queue.SimpleQueue()
+
+    def open(self, say: Callable[[str], None]) -> None:
+        """Make the experiments; `say` what is being done."""
+        with Client(self._address, retries=20, timeout=600.0) as client:
+            for number, story in enumerate(STORIES):
+                told = story()
+                say(COMPILING.format(name=told.name))
+                compile_elsewhere(number, self._stopping)
+                if self._stopping.is_set():
+                    return
+                client.create(told.name, told.spec)
+                self._ready.put(told)
+        say("")
+
+    def visit(self) -> None:
+        """Send visitors until the server stops."""
+        crowds: list[Crowd] = []
         step = 0
-        while not stopping.wait(STEP):
-            step += 1
-            for crowd in crowds:
-                crowd.step(min(2 + step // 8, MOST))
+        with Client(self._address, retries=20) as client:
+            while not self._stopping.wait(STEP):
+                while not self._ready.empty():
+                    crowds.append(Crowd(self._ready.get(), client, len(crowds)))
+                for crowd in crowds:
+                    crowd.step(min(2 + step // 8, MOST))
+                step += bool(crowds)
 
 
 def demo(port: int | None = None, look: bool = True) -> None:
@@ -158,7 +211,7 @@ def demo(port: int | None = None, look: bool = True) -> None:
             app, host="127.0.0.1", port=found, access_log=False, log_level="warning"
         )
         server = uvicorn.Server(config)
-        crowd = threading.Thread(target=_attend, args=(server, address, stopping, look))
+        crowd = threading.Thread(target=_attend, args=(server, app, address, stopping, look))
         crowd.start()
         try:
             server.run()
@@ -167,15 +220,30 @@ def demo(port: int | None = None, look: bool = True) -> None:
             crowd.join()
 
 
-def _attend(server: uvicorn.Server, address: str, stopping: threading.Event, look: bool) -> None:
+def _attend(
+    server: uvicorn.Server, app: FastAPI, address: str, stopping: threading.Event, look: bool
+) -> None:
     """Wait for the server, open the page, send visitors."""
+
+    def say(words: str) -> None:
+        app.state.notice = words
+
+    say(COMPILING.format(name="the first"))
     while not server.started:
         if stopping.wait(0.05):
             return
     if look:
         webbrowser.open(address)
+    street = Street(address, stopping)
+    making = (lambda: street.open(say), stopping)
+    threading.Thread(target=_guarded, args=making, daemon=True).start()
+    _guarded(street.visit, stopping)
+
+
+def _guarded(work: Callable[[], None], stopping: threading.Event) -> None:
+    """Do it; what goes wrong while the server stops is of no interest."""
     try:
-        visit(address, stopping)
+        work()
     except Exception as error:
         if not stopping.is_set():
             log.error("the visitors have gone: %s", error)

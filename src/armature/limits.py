@@ -10,6 +10,7 @@ another unit.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -82,6 +83,11 @@ def checked_scale(value: Any, name: str) -> float:
             "use another unit."
         )
     return float(value)
+
+
+def largest_of(scales: float | Sequence[float]) -> float:
+    """The scale of all arms, or the largest where each has its own."""
+    return float(max(scales) if isinstance(scales, Sequence) else scales)
 
 
 def checked_scales(value: Any, name: str) -> float | tuple[float, ...]:

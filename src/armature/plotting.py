@@ -50,6 +50,7 @@ STYLES: dict[str, tuple[str, int]] = {  # a colour and one of DASHES
     "IMEDUB": ("#8C6D31", 3),
     "UnimodalThompson": ("#7F3C8D", 3),
     "IDS": ("#56B4E9", 3),
+    "SOLID": ("#D55E00", 3),
     "SparseUCB": ("#CC79A7", 3),
     "LinUCB": (ORANGE, 2),
     "KLUCB": ("#666666", 2),

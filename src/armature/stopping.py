@@ -3,32 +3,34 @@
 Let `misfit` be the least sum_k N_k d(mean_k, lam_k) over lam in M, i the best arm of the mean
 vector that attains it, and `cost` the least one over the lam in M whose best arm is another. The
 statistic is cost - misfit: by how much the log-likelihood falls if i is not the best arm. One
-stops, and names i, when it exceeds a threshold.
+stops, and names i, when it exceeds ln(1 / delta) and an *allowance*, of which there are two.
 
-**Why that is safe.** Suppose that i is wrong. Then the true mean vector mu is one of those with
-another best arm, so that cost is at most sum_k N_k d(mean_k, mu_k), and so is the statistic, as
-misfit >= 0. So if that sum ever exceeds a threshold with probability at most delta, whatever mu,
-then a wrong arm is ever named with probability at most delta: whatever the structure, whoever
-chooses the arms and whenever one looks.
+**"theory": what is left of the learning cost.** The allowance is (learning - misfit)_+ for the
+learning cost of `armature.evidence`: the log-likelihood at the arms' own means less the log of the
+marginal likelihood, for priors of the means that are fixed in advance. *A wrong arm is ever named
+with probability at most delta, whatever the means in M, whoever chooses the arms, in whatever way,
+and whenever one looks:*
 
-The threshold "theory" is such a one, for the one-parameter exponential families (Kaufmann and
-Koolen, 2021, with all K arms as the subset): with probability at least 1 - delta, at all times
+1. Suppose that i is named and wrong. Then the true mean vector mu is one of those with another best
+   arm, so that cost <= sum_k N_k d(mean_k, mu_k), which is the log-likelihood at the own means less
+   that at mu.
+2. As i was named, cost > ln(1 / delta) + learning. With 1., the marginal likelihood of all rewards
+   is more than 1 / delta times their likelihood at mu.
+3. That ratio is a non-negative (super)martingale that starts at 1 (`armature.evidence` has why): it
+   ever exceeds 1 / delta with probability at most delta (Ville, 1939).
 
-    sum_k N_k d(mean_k, mu_k) <= sum_k 3 ln(1 + ln N_k) + K C(ln(1 / delta) / K),
+Rewards whose exponential moments are at most the family's (anything within the bounds of `Bounded`)
+have it too.
 
-where C(x) = 2 g((h^-1(1 + x) + ln(2 zeta(2))) / 2), h(u) = u - ln u for u >= 1, and
-g(y) = exp(1 / h^-1(y)) h^-1(y) if y >= h^-1(1 / ln z), else z (y - ln ln z), for z = 3/2. For
-Gaussian rewards they have a smaller one, which is taken there:
-
-    sum_k 2 ln(4 + ln N_k) + K C_G(ln(1 / delta) / K),   C_G(x) = min over 1/2 < u < 1 of
-    (2 u - 2 u ln(4 u) + ln zeta(2 u) - ln(1 - u) / 2 + x) / u.
-
-An arm without samples counts as one with a single sample, which is no deviation. All arms are in
-the sum, as an alternative in M may differ from the means in all of them. Rewards whose
-exponential moments are at most the family's (anything within the bounds of `Bounded`) have it too.
-
-The threshold "practical" is ln((1 + ln t) / delta), which is what experiments use since Garivier
-and Kaufmann (2016). It is no theorem; `docs/identification.md` has how often it was wrong.
+**"practical": how many challengers there are, and for how long one has looked.** The allowance is
+ln(m + ln(t) / 2) after t rounds, where m = sum over arms k != i of exp(cost - cost_k), for the
+cost_k of k beating i, counts the challengers: one that is as near as the nearest counts 1, one that
+is further by x counts exp(-x). The likelihood ratio against each of them is exceeded by chance with
+a probability of about exp(-threshold) at one time, and again as the number of samples multiplies;
+only deviations to one side do harm, hence half the logarithm. Experiments use 1 + ln t in place of
+m + ln(t) / 2 since Garivier and Kaufmann (2016), which does not count: where any of many arms may
+look good by chance (one good arm of ten, `Sparse`), that is wrong more often than delta. It is no
+theorem; `docs/identification.md` has how often it was wrong.
 """
 
 from __future__ import annotations
@@ -41,16 +43,23 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.families import Family, Gaussian
+from armature.families import Family
+from armature.families.learning import learning_address, no_evidence, total_learning_cost
 from armature.policies.records import argmax
-from armature.structures.model import Model, nearest_alternative, projection
-from armature.thresholds import ZETA_2, w_bar
+from armature.structures import Structure
+from armature.structures.model import (
+    Model,
+    challenger_costs,
+    make_model,
+    nearest_alternative,
+    projection,
+)
 
 Threshold = Literal["practical", "theory"]
 THRESHOLDS = ("practical", "theory")
 ORACLES = ("project", "nearest")  # what the statistic asks of a model
-PRACTICAL, GENERAL, GAUSSIAN = range(3)
-Z = 1.5
+COUNTING = ("challenger_min", "challenger_costs")  # what the allowance "practical" asks besides
+PRACTICAL = -1  # an allowance; any other is the address of a learning cost, for "theory"
 
 
 class Vectors(NamedTuple):
@@ -60,107 +69,103 @@ class Vectors(NamedTuple):
     mu: Floats
     projected: Floats
     lam: Floats
+    costs: Floats
+
+
+class Finding(NamedTuple):
+    """The arm to name, and how much speaks for it."""
+
+    arm: int
+    statistic: float
+    misfit: float
 
 
 def make_vectors(family: Family, n_arms: int) -> Vectors:
     """Room for so many arms."""
     some = family.clipped(np.full(n_arms, family.some_mean))
-    return Vectors(np.array(some), *(np.zeros(n_arms) for _ in range(3)))
+    return Vectors(np.array(some), *(np.zeros(n_arms) for _ in range(4)))
+
+
+def make_stopping_model(structure: Structure, family: Family, allowance: int) -> Model:
+    """A model with all that a stopping rule asks."""
+    return make_model(structure, family, ORACLES + (COUNTING if allowance == PRACTICAL else ()))
 
 
 @kernel
-def statistic(model: Model, N: Floats, means: Floats, vectors: Vectors) -> tuple[int, float]:
+def find(model: Model, N: Floats, means: Floats, vectors: Vectors) -> Finding:
     """The arm to name, and by how much the log-likelihood falls if it is not the best.
 
     Infinite where no other arm can be the best; 0, for the arm with the best mean, where no means
-    in M could have given these rewards.
+    in M could have given these rewards. `vectors.mu` are the means that it goes by.
     """
     mu = vectors.mu
     for k in range(N.size):
         mu[k] = means[k] if N[k] > 0.0 else vectors.some_means[k]
     misfit = projection(model, mu, N, vectors.projected)
     if misfit == math.inf:
-        return argmax(mu), 0.0
+        return Finding(argmax(mu), 0.0, misfit)
     i = argmax(vectors.projected)
     cost = nearest_alternative(model, mu, N, i, vectors.lam)
-    return i, max(cost - misfit, 0.0)
-
-
-def h_tilde(y: float) -> float:
-    """g of the module's docstring."""
-    if y >= w_bar(1.0 / math.log(Z)):
-        inverse = w_bar(y)
-        return float(math.exp(1.0 / inverse) * inverse)
-    return Z * (y - math.log(math.log(Z)))
-
-
-def calibration(x: float) -> float:
-    """C of the module's docstring, for x >= 0: about x + 4 ln(1 + x + sqrt(2 x)) for a large x."""
-    return 2.0 * h_tilde(0.5 * (w_bar(1.0 + x) + math.log(2.0 * ZETA_2)))
-
-
-def gaussian_calibration(x: float) -> float:
-    """C_G of the module's docstring, for x >= 0: any u in (1/2, 1) gives a valid value."""
-    from scipy.optimize import minimize_scalar  # importing it takes a while
-    from scipy.special import zeta
-
-    def value(u: float) -> float:
-        g = 2.0 * u - 2.0 * u * math.log(4.0 * u) + math.log(zeta(2.0 * u))
-        return float((g - 0.5 * math.log1p(-u) + x) / u)
-
-    return value(
-        float(minimize_scalar(value, bounds=(0.5 + 1e-9, 1.0 - 1e-12), method="bounded").x)
-    )
-
-
-class Bar(NamedTuple):
-    """A threshold for K arms: `level`, which depends on delta, plus what grows with the samples."""
-
-    kind: int
-    level: float
-
-
-def bar_for(kind: int, n_arms: int, delta: float) -> Bar:
-    """The threshold of a kind for one delta."""
-    x = math.log(1.0 / delta)
-    if kind == PRACTICAL:
-        return Bar(kind, x)
-    C = gaussian_calibration if kind == GAUSSIAN else calibration
-    return Bar(kind, n_arms * C(x / n_arms))
+    return Finding(i, max(cost - misfit, 0.0), misfit)
 
 
 @kernel
-def threshold_at(kind: int, level: float, N: Floats) -> float:
-    """A threshold after so many rewards of each arm."""
-    if kind == PRACTICAL:
-        t = 0.0
-        for k in range(N.size):
-            t += N[k]
-        return level + math.log(1.0 + math.log(max(t, 1.0)))
-    total = level
+def number_of_challengers(costs: Floats, best: int) -> float:
+    """m of the module's docstring, at least 1."""
+    least = math.inf
+    for k in range(costs.size):
+        if k != best:
+            least = min(least, costs[k])
+    if not least < math.inf:
+        return 1.0
+    m = 0.0
+    for k in range(costs.size):
+        if k != best and costs[k] < math.inf:
+            m += math.exp(least - costs[k])
+    return m
+
+
+@kernel
+def practical_allowance(challengers: float, rounds: float) -> float:
+    """ln(m + ln(t) / 2)."""
+    return math.log(challengers + 0.5 * math.log(max(rounds, 1.0)))
+
+
+@kernel
+def theory_allowance(address: int, model: Model, N: Floats, sums: Floats, misfit: float) -> float:
+    """(learning - misfit)_+."""
+    return max(total_learning_cost(address, model.family, N, sums) - misfit, 0.0)
+
+
+@kernel
+def allowance_at(
+    allowance: int, model: Model, N: Floats, sums: Floats, finding: Finding, vectors: Vectors
+) -> float:
+    """How much more than ln(1 / delta) the statistic has to be; `find` has filled `vectors`."""
+    if allowance != PRACTICAL:
+        return theory_allowance(allowance, model, N, sums, finding.misfit)
+    i, costs = finding.arm, vectors.costs
+    challenger_costs(model, vectors.mu, N, i, finding.misfit, costs, vectors.lam)
+    t = 0.0
     for k in range(N.size):
-        logarithm = math.log(max(N[k], 1.0))
-        if kind == GAUSSIAN:
-            total += 2.0 * math.log(4.0 + logarithm)
-        else:
-            total += 3.0 * math.log(1.0 + logarithm)
-    return total
+        t += N[k]
+    return practical_allowance(number_of_challengers(costs, i), t)
 
 
 def checked_threshold(threshold: str, family: Family) -> int:
-    """Which kind of threshold it is for a family; refused where there is none."""
+    """The allowance of a threshold for a family; refused where there is none."""
     if threshold not in THRESHOLDS:
         raise ArmatureError(
             f"threshold must be {' or '.join(map(repr, THRESHOLDS))}; got {threshold!r}."
         )
-    if threshold == "theory" and family.as_told.estimated:
-        raise ArmatureError(
-            "there is no theory for a sigma that is not known: give Gaussian(sigma=...), or say "
-            'threshold="practical".'
-        )
     if threshold == "practical":
         return PRACTICAL
-    return GAUSSIAN if isinstance(family, Gaussian) else GENERAL
+    if not family.has_evidence:
+        raise ArmatureError(
+            f'there is no threshold "theory" here, as {no_evidence(family).rstrip(".")}; or say '
+            'threshold="practical".'
+        )
+    return learning_address(family)
 
 
 def checked_delta(delta: float) -> float:

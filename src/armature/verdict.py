@@ -14,15 +14,16 @@ from armature.arrays import Floats
 from armature.bounds import time_of
 from armature.errors import ArmatureError
 from armature.families import Family
+from armature.families.learning import total_learning_cost
 from armature.instance import Instance
 from armature.plain import encoded
 from armature.stopping import (
-    Bar,
+    PRACTICAL,
     Threshold,
-    bar_for,
     checked_delta,
     checked_threshold,
-    threshold_at,
+    number_of_challengers,
+    practical_allowance,
 )
 from armature.structures import Structure
 
@@ -114,27 +115,32 @@ def verdict(
     (1, False, 4.0)
     """
     K, delta = structure.n_arms, checked_delta(delta)
-    limit = bar_for(checked_threshold(threshold, family), K, delta)
+    allowance = checked_threshold(threshold, family)
     names = tuple(range(K)) if arms is None else tuple(arms)
     some = np.asarray(family.clipped(np.full(K, family.some_mean)))
     mu = np.where(pulls > 0.0, means, some)
     fit = structure.project(mu, pulls, family)
-    bar = float(threshold_at(*limit, pulls))
     if not fit.cost < math.inf:
         leader = int(np.argmax(np.where(pulls > 0.0, means, -math.inf)))
+        coming = Coming(structure, family, pulls, mu, mu, leader, 0.0, fit.cost, allowance, 1.0)
+        bar = coming.threshold(delta, pulls)
         return Verdict(names[leader], False, 0.0, bar, delta, math.inf, math.inf, None, names)
     fitted = np.asarray(fit.means)
     leader = int(np.argmax(fitted))
     cost = structure.nearest_alternative(mu, pulls, leader, family).cost
-    value = max(float(cost - fit.cost), 0.0)
+    value, m = max(float(cost - fit.cost), 0.0), 1.0
+    if allowance == PRACTICAL:
+        costs = structure.challenger_costs(mu, pulls, leader, family)
+        m = float(number_of_challengers(costs, leader))
+    coming = Coming(structure, family, pulls, mu, fitted, leader, value, fit.cost, allowance, m)
+    bar = coming.threshold(delta, pulls)
     sure = value > bar
     shares = best_shares(structure, family, fitted)
-    coming = Coming(structure, family, pulls, fitted, leader, value, limit)
     total = float(pulls.sum())
     needed = at_best = 0.0
     if not sure:
-        needed = coming.needed(pulls / total) if total > 0.0 else math.inf
-        at_best = math.inf if shares is None else coming.needed(shares)
+        needed = coming.needed(delta, pulls / total) if total > 0.0 else math.inf
+        at_best = math.inf if shares is None else coming.needed(delta, shares)
     return Verdict(names[leader], sure, value, bar, delta, needed, at_best, shares, names)
 
 
@@ -154,39 +160,52 @@ class Coming:
     structure: Structure
     family: Family
     pulls: Floats
+    means: Floats
     fitted: Floats
     leader: int
     value: float  # the statistic now
-    limit: Bar
+    misfit: float
+    allowance: int
+    challengers: float  # how many there are now, for the allowance "practical"
+
+    def threshold(self, delta: float, weights: Floats) -> float:
+        """What the statistic has to exceed after so many samples of each arm."""
+        level = math.log(1.0 / delta)
+        if self.allowance == PRACTICAL:
+            return level + float(practical_allowance(self.challengers, float(weights.sum())))
+        sums = self.pulls * self.means + (weights - self.pulls) * self.fitted
+        record = self.family.record_for(self.pulls.size)
+        learning = float(total_learning_cost(self.allowance, record, weights, sums))
+        return level + max(learning - self.misfit, 0.0)
 
     def told(self, weights: Floats) -> float:
         """How well so many samples of each arm tell the fitted means from all alternatives."""
         fit = self.structure.nearest_alternative(self.fitted, weights, self.leader, self.family)
         return float(fit.cost)
 
-    def is_enough(self, samples: float, shares: Floats) -> bool:
+    def is_enough(self, samples: float, delta: float, shares: Floats) -> bool:
         """Whether so many more samples, in these shares, would be enough.
 
         The statistic grows by what they add to how well the fitted means are told apart.
         """
         weights = self.pulls + samples * shares
         grown = self.value + self.told(weights) - self.told(self.pulls)
-        return bool(grown > threshold_at(*self.limit, weights))
+        return bool(grown > self.threshold(delta, weights))
 
-    def needed(self, shares: Floats) -> float:
+    def needed(self, delta: float, shares: Floats) -> float:
         """The least whole number of samples that is enough; inf where none is.
 
         What is enough stays enough: the statistic grows faster than the threshold from there.
         """
         high = 1.0
-        while not self.is_enough(high, shares):
+        while not self.is_enough(high, delta, shares):
             high *= 2.0
             if high > MOST:
                 return math.inf
         low = 0.5 * high if high > 1.0 else 0.0
         while high - low > 1.0:
             middle = math.floor(0.5 * (low + high))
-            if self.is_enough(middle, shares):
+            if self.is_enough(middle, delta, shares):
                 high = middle
             else:
                 low = middle

@@ -17,6 +17,7 @@ from armature import (
     MINTS,
     OSSB,
     OSUB,
+    SOLID,
     UCB,
     Bernoulli,
     Categorised,
@@ -53,7 +54,7 @@ from armature.experiments.figure import PANELS
 LARGE = 12  # arms, beyond which SPLambda is left out: it would take most of the time
 SPECIALISED: dict[str, tuple[Policy, ...]] = {  # what was made for one structure
     "categorised": (CATSE(),),
-    "linear": (EndOfOptimism(), LinUCB(), IDS(), IDS(width=0.5)),
+    "linear": (EndOfOptimism(), LinUCB(), IDS(), IDS(width=0.5), SOLID(), SOLID(width=0.3)),
     "unimodal": (OSUB(), IMEDUB(), UnimodalThompson()),
     "sparse": (SparseUCB(),),
 }
@@ -232,6 +233,42 @@ def projected(structure: Structure, family: Family) -> Make:
     return lambda rng: _first(lambda: attempt(rng))
 
 
+def with_sigmas(make: Make) -> Make:
+    """The same means, with noise of another size for every arm: from 0.5 to 2."""
+
+    def noisy(rng: np.random.Generator) -> Instance:
+        instance = make(rng)
+        sigmas = 0.5 * 4.0 ** rng.uniform(size=instance.n_arms)
+        return Instance(instance.structure, instance.means, Gaussian(sigmas.tolist()))
+
+    return noisy
+
+
+def untold(make: Make) -> Make:
+    """The same problem, but nobody is told sigma."""
+
+    def secret(rng: np.random.Generator) -> Instance:
+        instance = make(rng)
+        return Instance(instance.structure, instance.means, Gaussian(1.0, known=False))
+
+    return secret
+
+
+def revenue(n_arms: int) -> Make:
+    """Sales at prices from 0.5 to 2; demand falls along a logistic curve, so that there is a peak.
+
+    (A logistic curve is log-concave, and so is its product with the price.)
+    """
+    prices = np.linspace(0.5, 2.0, n_arms)
+
+    def attempt(rng: np.random.Generator) -> Instance | None:
+        middle, width = rng.uniform(0.3, 1.7), rng.uniform(0.03, 0.4)
+        means = prices / (1.0 + np.exp((prices - middle) / width))
+        return _accepted(means, Unimodal(n_arms), Bernoulli(scale=prices.tolist()))
+
+    return lambda rng: _first(lambda: attempt(rng))
+
+
 G, B, P = Gaussian(1.0), Bernoulli(), Poisson()
 GROUPS: dict[str, Make] = {
     "unconstrained-5-easy": unconstrained(5, 3.0, G),
@@ -268,6 +305,10 @@ GROUPS: dict[str, Make] = {
     "intersection-8-concave-lipschitz": projected(Concave(8) & Lipschitz(8, 0.3), G),
     "intersection-6-unimodal-lipschitz": projected(Unimodal(6) & Lipschitz(6, 0.4), G),
     "multimodal-5-two": projected(Multimodal(5, 2), G),
+    "unimodal-10-prices-bernoulli": revenue(10),
+    "unimodal-10-sigmas": with_sigmas(unimodal(10, 1.0, G)),
+    "unimodal-10-untold": untold(unimodal(10, 1.0, G)),
+    "linear-10-2-untold": untold(linear(10, 2, G)),
 }
 DECIDING = (  # where another policy comes close: with more instances and runs
     "unimodal-5-hard", "unimodal-20", "unimodal-20-tied", "unimodal-15-bernoulli",

@@ -1,4 +1,4 @@
-"""The study's own picture."""
+"""The study's own pictures."""
 
 from __future__ import annotations
 
@@ -7,9 +7,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature.plotting import BLACK, STYLES, Picture, checked_picture, new_picture, save, style_of
+from armature import Results
+from armature.plotting import (
+    BLACK,
+    BLUE,
+    DASHES,
+    GREEN,
+    STYLES,
+    Picture,
+    checked_picture,
+    new_picture,
+    save,
+    style_of,
+)
 
 MARKS = "osD^v<>PX*hpd8"
+SHARED = (BLACK, "#B2182B", BLUE, GREEN, "#7F3C8D")  # a colour for each policy
 TICKS = (0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50)
 
 
@@ -50,3 +63,32 @@ def draw_ratios(ratios: pd.DataFrame, policy: str) -> Picture:
 def plot_ratios(cases: pd.DataFrame, policy: str, path: Path) -> None:
     """Draw, for each group of problems, other policies' mean regret over that of one policy."""
     save(draw_ratios(group_ratios(cases, policy), policy), [checked_picture(path)])
+
+
+def draw_shares(results: Results, value: float) -> Picture:
+    """Mean regret of every policy over ln t, two standard errors about it, and V ln t."""
+    picture = new_picture(8.5, 4.2)
+    axis = picture.subplots()
+    rounds = results.checkpoints
+    for name, colour, dash in zip(results.names, SHARED, (*DASHES, DASHES[0]), strict=True):
+        regret = results.regret(name)
+        mean = regret.mean(axis=0)
+        error = 2.0 * regret.std(axis=0, ddof=1) / np.sqrt(len(regret))
+        axis.plot(rounds, mean, color=colour, linestyle=dash, linewidth=1.8, label=name)
+        axis.fill_between(rounds, mean - error, mean + error, alpha=0.15, lw=0, color=colour)
+    label = f"lower bound, {value:.2g} ln t"
+    axis.plot(rounds, value * np.log(rounds), ":", color=BLACK, linewidth=1.6, label=label)
+    axis.set_xscale("log")
+    axis.set_xlim(1.0, results.horizon)
+    axis.set_ylim(bottom=0.0)
+    axis.set_xlabel("round t")
+    axis.set_ylabel("mean regret")
+    axis.grid(alpha=0.25, linewidth=0.6)
+    axis.spines[["top", "right"]].set_visible(False)
+    picture.legend(loc="outside right center", frameon=False, fontsize=9)
+    return picture
+
+
+def plot_shares(results: Results, value: float, path: Path) -> None:
+    """Draw it into a file."""
+    save(draw_shares(results, value), [checked_picture(path)])

@@ -13,7 +13,7 @@ from armature.bounds import bound_or_none
 from armature.experiments.markdown import markdown_table
 from armature.files import write_text
 from armature.plotting import Panel, plot_panels
-from studies.challenger.picture import plot_ratios
+from studies.challenger.picture import plot_ratios, plot_shares
 from studies.challenger.search import Failure, share_stuck
 
 MINE = "Challenger"
@@ -290,9 +290,8 @@ def tables(study: Study) -> dict[str, str]:
 
 
 def drawn(title: str, results: Results) -> Panel:
-    """Regret of all policies of a problem, for a picture; one of each kind of line."""
-    names = [name for name in results.names if name != "Challenger(share=0.0)"]
-    curves = {name: results.regret(name) for name in names}
+    """Regret of all policies of a problem, for a picture."""
+    curves = {name: results.regret(name) for name in results.names}
     return Panel(title, results.instance, results.checkpoints, curves)
 
 
@@ -325,6 +324,7 @@ def write_tables(study: Study, out: Path) -> None:
     panels = [drawn(f"{f.kind}, against {f.against}", results) for f, results in study.failures]
     if panels:
         plot_panels(panels, [out / "failures.png"], band=2.0)
-    if study.shares:
-        panels = [drawn("three arms", results) for results in study.shares.values()]
-        plot_panels(panels, [out / "shares.png"], band=2.0)
+    for results in study.shares.values():
+        bound = bound_or_none(results.instance)
+        assert bound is not None
+        plot_shares(results, bound.value, out / "shares.png")

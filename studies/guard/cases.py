@@ -19,6 +19,7 @@ from armature import (
     Exponential,
     Family,
     Gaussian,
+    Guarded,
     Instance,
     Linear,
     Lipschitz,
@@ -133,9 +134,14 @@ def panel_cases() -> list[Case]:
 
 
 def true_cases(per_group: int) -> list[Case]:
-    """The random instances of the study of Challenger, so many of each group."""
-    return [
+    """The random instances of the study of Challenger that can be guarded, so many of each group.
+
+    (Where nobody knows sigma there is no evidence, and no guard.)
+    """
+    cases = [
         Case(f"{group}-{n:02d}", group, make(np.random.default_rng([place, n])))
         for place, (group, make) in enumerate(GROUPS.items())
         for n in range(per_group)
     ]
+    guard = Guarded()
+    return [case for case in cases if guard.supports(case.instance.structure, case.instance.family)]

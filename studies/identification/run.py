@@ -29,20 +29,20 @@ from studies.challenger.cases import random_cases
 from studies.identification.lucb import LUCB
 from studies.identification.size import Size
 from studies.identification.tables import Found, write_tables
+from studies.identification.told import told_table
 
 SEED = 1
 DELTAS = (0.1, 0.01, 1e-4, 1e-8)
-ERROR_DELTA = 0.1
+ERROR_DELTAS = (0.1, 0.05)
 SAVING_DELTA = 0.01
 RULES: tuple[Policy, ...] = (
     TopTwo(),
     GameSampling(),
-    GameSampling(confidence="none"),
     TrackAndStop(),
     UniformSampling(),
 )
 BEST = TopTwo()
-LARGEST = 3000.0  # T* of the random instances that are run
+LARGEST = 400.0  # T* of the random instances that are run
 
 
 def without_structure(instance: Instance) -> Instance:
@@ -103,16 +103,17 @@ def run_study(
             for n, i in panels.items()
         },
         random={
-            n: run("random", n, i, RULES[:2], DELTAS, size.repetitions)
+            n: run("random", n, i, [BEST], DELTAS, size.repetitions)
             for n, i in random_instances(size.per_group).items()
         },
         practical={
-            n: run("practical", n, i, [BEST], [ERROR_DELTA], size.errors) for n, i in panels.items()
+            n: run("practical", n, i, [BEST], ERROR_DELTAS, size.errors) for n, i in panels.items()
         },
         theory={
-            n: run("theory", n, i, [BEST], [ERROR_DELTA], size.errors, "theory")
+            n: run("theory", n, i, [BEST], ERROR_DELTAS, size.errors, "theory")
             for n, i in panels.items()
         },
+        told=told_table(DELTAS, size.errors),
     )
     write_tables(found, out)
     return found

@@ -16,6 +16,6 @@ class Size:
     max_rounds: int
 
 
-FULL = Size(200, 4, 50, 10_000, 1_000_000)
+FULL = Size(400, 2, 50, 10_000, 1_000_000)
 SHORT = Size(100, 1, 20, 2_000, 200_000)
 QUICK = Size(2, 1, 2, 4, 300)

@@ -22,6 +22,7 @@ class Found:
     random: dict[str, Identification]
     practical: dict[str, Identification]  # for counting errors
     theory: dict[str, Identification]
+    told: str  # the table of a rule that is told more
 
 
 def ratio_table(results: dict[str, Identification], policy: str) -> str:
@@ -53,14 +54,19 @@ def rules_table(results: dict[str, Identification], delta: float) -> str:
 
 def error_table(found: Found) -> str:
     """How often a wrong arm was named, with both thresholds, and how many rounds it took."""
+    deltas = next(iter(found.practical.values())).deltas
     rows = []
     for name, practical in found.practical.items():
         cells = []
         for results in (practical, found.theory[name]):
             policy = results.names[0]
-            cells += [f"{results.errors(policy)[0]:.2%}", f"{results.rounds(policy).mean():.0f}"]
+            cells += [f"{error:.2%}" for error in results.errors(policy)]
+            cells.append(f"{results.rounds(policy)[:, 0].mean():.0f}")
         rows.append([name, *cells])
-    titles = ["problem", "practical: errors", "rounds", "theory: errors", "rounds"]
+    titles = ["problem"]
+    for word in ("practical", "theory"):
+        titles += [f"{word}: errors at {delta:g}" for delta in deltas]
+        titles.append(f"rounds at {deltas[0]:g}")
     return markdown_table(titles, rows)
 
 
@@ -90,6 +96,7 @@ def write_tables(found: Found, out: Path) -> None:
         f"`{best}` on random instances, by delta": ratio_table(found.random, best),
         "Errors": error_table(found),
         "What the structure saves": saving_table(found, best),
+        "One good arm of ten, for a rule that is told both values": found.told,
     }
     text = "\n\n".join(f"## {title}\n\n{table}" for title, table in sections.items())
     write_text(out / "tables.md", text + "\n")

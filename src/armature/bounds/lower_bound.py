@@ -118,12 +118,11 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
 
 def without_structure(instance: Instance) -> float:
     """V where nothing is known: sum_k gap_k / d(mu_k, mu_best), as Lai and Robbins have it."""
-    mu, best, value = instance.means, instance.best_arm, 0.0
-    for k in range(mu.size):
-        own = instance.family.for_arm(k)
-        if k != best and mu[best] in own.domain:  # else k can't be as good
-            value += float(instance.gaps[k]) / own.divergence(float(mu[k]), float(mu[best]))
-    return value
+    mu, best, family = instance.means, instance.best_arm, instance.family
+    able = np.array([mu[best] in family.for_arm(k).domain for k in range(mu.size)])
+    able[best] = False  # and those that can't be as good
+    costs = np.asarray(family.divergence(mu, np.where(able, mu[best], mu)))
+    return float(sum((instance.gaps[able] / costs[able]).tolist()))
 
 
 def bound_or_none(instance: Instance) -> LowerBound | None:
@@ -239,12 +238,12 @@ def closed_challengers(structure: Structure, instance: Instance) -> npt.NDArray[
 def make_solution(instance: Instance, closed: npt.NDArray[np.bool_] | None = None) -> Solution:
     """Room for the answer of `run_allocate`, and which challengers it leaves out."""
     mu, K = instance.means, instance.n_arms
-    least = math.inf
-    for k, x in enumerate(mu):
-        own = instance.family.for_arm(k)
-        half_way = 0.5 * x + 0.5 * min(mu.max(), own.domain.high)  # where none is infinite
-        if half_way > x:
-            least = min(least, own.divergence(float(x), float(half_way)))
+    family = instance.family
+    highs = np.array([family.for_arm(k).domain.high for k in range(K)])
+    # half of the way to the best, where no divergence is infinite
+    half_way = np.maximum(mu, 0.5 * mu + 0.5 * np.minimum(mu.max(), highs))
+    away = half_way > mu
+    least = float(np.min(family.divergence(mu, half_way), where=away, initial=math.inf))
     power = round(math.log2(least) / UNITS) if 0.0 < least < math.inf else 0
     tableau = make_tableau(K, unit=2.0 ** (UNITS * power))
     if closed is not None:

@@ -125,8 +125,7 @@ def play_on_ray(
     """Play what is missing on a cluster; parts are what comes of it."""
     from armature.experiments.cluster import Dashboard, play_blocks
 
-    kind = checked_threshold(asked.threshold, experiment.instance.family)
-    work = Identifying(asked.deltas, kind)
+    work = Identifying(asked.deltas, asked.threshold)
     wanted = (0, experiment.repetitions)
     waiting = WaitingBlocks(
         (replace(parts.job(p), work=work), parts.missing(p, wanted)) for p in policies
@@ -147,7 +146,7 @@ def run_missing(
 ) -> Identification:
     """The results, from the parts that are there and from new runs, which become parts."""
     instance, R, D = experiment.instance, experiment.repetitions, len(asked.deltas)
-    kind = checked_threshold(asked.threshold, instance.family)
+    allowance = checked_threshold(asked.threshold, instance.family)
     runs = {p.name: SamplingRuns.empty(R, D, instance.n_arms) for p in policies}
     done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
     blocks = [
@@ -160,13 +159,13 @@ def run_missing(
         start = time.perf_counter()
         with console.status("compiling (a first run takes up to a minute or two)"):
             compile_rules([p for p in policies if len(done[p.name]) < R], instance, asked.deltas,
-                          kind)  # fmt: skip
+                          allowance)  # fmt: skip
         took = time.perf_counter() - start
         if took > 1.0 and not quiet:
             console.print(f"compiled in {took:.1f} s (the next run starts at once)")
     keeper = Keeper(parts, runs, [(policy, block) for _, policy, block in blocks])
     tasks = [(policy, r) for _, policy, block in blocks for r in range(*block)]
-    sampling = Sampling(instance, asked.deltas, kind, asked.max_rounds, experiment.seed)
+    sampling = Sampling(instance, asked.deltas, allowance, asked.max_rounds, experiment.seed)
     with Bars(console, quiet) as bars:  # in runs: nobody knows how many rounds they take
         for policy in policies:
             bars.add(policy.name, R, len(done[policy.name]), "runs")

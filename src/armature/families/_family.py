@@ -139,8 +139,10 @@ class Family:
     @property
     def alike(self) -> bool:
         """Whether all arms have the same parameter, be it given for each of them."""
+        if self.n_arms is None:
+            return True
         first = self.for_arm(0)
-        return all(self.for_arm(k) == first for k in range(1, self.n_arms or 1))
+        return all(self.for_arm(k) == first for k in range(1, self.n_arms))
 
     @property
     def pools_by_averaging(self) -> bool:
@@ -234,13 +236,14 @@ class Family:
                 f"{type(self).__name__} declares no formulas: a reward family needs the class "
                 "attribute `formulas = Formulas(...)`, the kernels that compiled code calls."
             )
-        own = [] if self.alike else [self.for_arm(k) for k in range(n_arms)]
+        alike = self.alike
+        own = [] if alike else [self.for_arm(k) for k in range(n_arms)]
         rows = [(f.parameter, f.domain.low, f.domain.high, f.sub_gaussian_variance) for f in own]
         return FamilyRecord(
             self.gaussian,
-            self.alike,
+            alike,
             self.estimated,
-            self.parameter if self.alike else math.nan,
+            self.parameter if alike else math.nan,
             self.domain.low,
             self.domain.high,
             self.sub_gaussian_variance,
@@ -325,9 +328,10 @@ class Family:
             array = np.asarray(means, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             raise ArmatureError(f"{name} must be numbers; got {means!r}.") from None
-        wide = array if self.n_arms is None else self._along_arms(array, name)
-        ends = [self.for_arm(k).domain for k in range(self.n_arms or 1)]
-        low, high = ([getattr(end, side) for end in ends] for side in ("low", "high"))
+        wide, low, high = array, *self.domain[:2]
+        if self.n_arms is not None:
+            wide = self._along_arms(array, name)
+            low, high = np.array([self.for_arm(k).domain[:2] for k in range(self.n_arms)]).T
         inside = np.isfinite(wide) & (wide <= high)
         inside &= (wide >= low) if self.domain.closed else (wide > low)
         if not inside.all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_of_log
 from armature.families.mixtures import log_factorial, log_gamma_half
-from armature.limits import checked_scales
+from armature.limits import checked_scales, largest_of
 from armature.streams import Source, Stream, next_gamma
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
@@ -120,8 +121,9 @@ def variance(p: float, x: float) -> float:
 @kernel
 def draw(p: float, mean: float, out: Floats, source: Source) -> None:
     """p with probability `mean` / p."""
+    share = mean / p
     for i in range(out.size):
-        out[i] = p if out[i] < mean / p else 0.0
+        out[i] = p if out[i] < share else 0.0
 
 
 @kernel
@@ -210,7 +212,11 @@ class Bernoulli(Family):
         return len(self.scale) if isinstance(self.scale, tuple) else None
 
     def for_arm(self, arm: int) -> Bernoulli:
-        return Bernoulli(self.scale[arm]) if isinstance(self.scale, tuple) else self
+        return self._each[arm] if isinstance(self.scale, tuple) else self
+
+    @functools.cached_property
+    def _each(self) -> tuple[Bernoulli, ...]:
+        return tuple(Bernoulli(one) for one in self.scale) if isinstance(self.scale, tuple) else ()
 
     def relabelled(self, order: Sequence[int]) -> Bernoulli:
         return Bernoulli([self.scale[i] for i in order]) if isinstance(self.scale, tuple) else self
@@ -236,7 +242,7 @@ class Bernoulli(Family):
     @property
     def parameter(self) -> float:
         """The scale; the largest where each arm has one."""
-        return float(np.max(self.scale))
+        return largest_of(self.scale)
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

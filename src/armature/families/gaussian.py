@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from armature.errors import ArmatureError
 from armature.families._family import Family, Interval
 from armature.families._formulas import Formulas
 from armature.families.mixtures import SCALES, log_sum, log_weight
-from armature.limits import LARGEST, SMALLEST, checked_scales
+from armature.limits import LARGEST, SMALLEST, checked_scales, largest_of
 from armature.streams import Source, Stream, next_unit, normal_quantile
 
 # Used in place where `FamilyRecord.gaussian` says so; the formulas by address are the same.
@@ -179,7 +180,11 @@ class Gaussian(Family):
         return len(self.sigma) if isinstance(self.sigma, tuple) else None
 
     def for_arm(self, arm: int) -> Gaussian:
-        return Gaussian(self.sigma[arm]) if isinstance(self.sigma, tuple) else self
+        return self._each[arm] if isinstance(self.sigma, tuple) else self
+
+    @functools.cached_property
+    def _each(self) -> tuple[Gaussian, ...]:
+        return tuple(Gaussian(one) for one in self.sigma) if isinstance(self.sigma, tuple) else ()
 
     def relabelled(self, order: Sequence[int]) -> Gaussian:
         return Gaussian([self.sigma[i] for i in order]) if isinstance(self.sigma, tuple) else self
@@ -210,12 +215,8 @@ class Gaussian(Family):
         """The variance; 1 where it is not known, until there is an estimate."""
         if self.sigma is None:
             return 1.0
-        largest = self._largest
+        largest = largest_of(self.sigma)
         return largest * largest
-
-    @property
-    def _largest(self) -> float:
-        return float(np.max(np.asarray(self.sigma, dtype=np.float64)))
 
     @property
     def sub_gaussian_variance(self) -> float:
@@ -243,4 +244,4 @@ class Gaussian(Family):
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None
     ) -> npt.ArrayLike:
         self.check_known()
-        return rng.normal(mean, self._largest, size)
+        return rng.normal(mean, math.sqrt(self.parameter), size)

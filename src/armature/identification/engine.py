@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,12 +16,11 @@ from armature.identification.sampling import Outcome, make_outcome, make_run, wr
 from armature.instance import Instance
 from armature.policies import Policy
 from armature.simulation.engine import CHUNK_SECONDS, Interrupted, checked_engine, checked_policies
+from armature.simulation.threads import Progress, run_on_threads
 from armature.stopping import Threshold, checked_delta, checked_threshold
 from armature.streams import key_of
 
 MAX_ROUNDS = 1_000_000
-
-Progress = Callable[[str, int, int], None]  # (policy, repetition, rounds that were just played)
 
 
 def identify(
@@ -63,7 +59,8 @@ def identify(
     max_rounds
         A run that has not stopped by then ends unsure. Policies that need a horizon are told this.
     threshold : {"practical", "theory"}
-        "practical" is ln((1 + ln t) / delta); "theory" is larger and proved: see there.
+        "practical" is ln((m + ln(t) / 2) / delta) where m challengers are about as near as the
+        nearest; "theory" is larger and proved: see there.
 
     >>> from armature.policies import TopTwo
     >>> from armature.structures import Unimodal
@@ -78,7 +75,7 @@ def identify(
         checked_count(repetitions, "repetitions"),
     )
     chosen = checked_policies(policies, instance, max_rounds)
-    deltas, kind = checked_deltas(delta), checked_threshold(threshold, instance.family)
+    deltas, allowance = checked_deltas(delta), checked_threshold(threshold, instance.family)
     if workers is not None:
         workers = checked_count(workers, "workers")
     key_of(seed)
@@ -92,9 +89,9 @@ def identify(
         return Identification(
             instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs
         )
-    compile_rules(chosen, instance, deltas, kind)
+    compile_rules(chosen, instance, deltas, allowance)
     tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
-    sampling = Sampling(instance, deltas, kind, max_rounds, int(seed))
+    sampling = Sampling(instance, deltas, allowance, max_rounds, int(seed))
     run_tasks(sampling, tasks, runs, workers, progress)
     return Identification(instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs)
 
@@ -121,11 +118,11 @@ class Sampling:
         self,
         instance: Instance,
         deltas: tuple[float, ...],
-        kind: int,
+        allowance: int,
         max_rounds: int,
         seed: int,
     ) -> None:
-        self.instance, self.deltas, self.kind = instance, deltas, kind
+        self.instance, self.deltas, self.allowance = instance, deltas, allowance
         self.max_rounds, self.seed = max_rounds, seed
 
     def run(
@@ -137,7 +134,7 @@ class Sampling:
         progress: Progress,
     ) -> None:
         """Play a whole repetition, in chunks, and take it over to `runs`."""
-        outcome = make_outcome(self.deltas, self.instance.n_arms, self.kind)
+        outcome = make_outcome(self.deltas, self.instance.n_arms, self.allowance)
         run = make_run(policy, self.instance, self.seed, repetition, outcome)
         left, chunk, spent = self.max_rounds, 16, 0.0
         while left > 0 and outcome.done[0] < len(self.deltas):
@@ -157,11 +154,11 @@ class Sampling:
 
 
 def compile_rules(
-    policies: Sequence[Policy], instance: Instance, deltas: tuple[float, ...], kind: int
+    policies: Sequence[Policy], instance: Instance, deltas: tuple[float, ...], allowance: int
 ) -> None:
     """Play a few rounds of each, so that all is compiled before there are threads."""
     for policy in policies:
-        outcome = make_outcome(deltas, instance.n_arms, kind)
+        outcome = make_outcome(deltas, instance.n_arms, allowance)
         make_run(policy, instance, 0, 0, outcome).advance(instance.n_arms + 1)
 
 
@@ -176,22 +173,8 @@ def run_tasks(
     """Run (policy, repetition) tasks on threads and write what they find to `runs`."""
     stop = threading.Event()
     tell = progress or (lambda name, repetition, rounds: None)
-    done: SimpleQueue[Future[None]] = SimpleQueue()
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        futures: dict[Future[None], tuple[Policy, int]] = {
-            pool.submit(sampling.run, policy, r, runs[policy.name], stop, tell): (policy, r)
-            for policy, r in tasks
-        }
-        for future in futures:
-            future.add_done_callback(done.put)
-        try:
-            for _ in tasks:
-                future = done.get()
-                future.result()
-                if finished is not None:
-                    finished(*futures[future])
-        except BaseException:
-            stop.set()
-            for future in futures:
-                future.cancel()
-            raise
+
+    def work(policy: Policy, repetition: int) -> None:
+        sampling.run(policy, repetition, runs[policy.name], stop, tell)
+
+    run_on_threads(work, tasks, workers, stop, finished)

@@ -16,16 +16,9 @@ from armature.instance import Instance
 from armature.policies import CompiledPolicy, History, Policy
 from armature.simulation.play import Record, Run, play, play_estimating
 from armature.simulation.rewards import Rewards, make_rewards, next_reward
-from armature.stopping import (
-    ORACLES,
-    Vectors,
-    bar_for,
-    make_vectors,
-    statistic,
-    threshold_at,
-)
+from armature.stopping import Vectors, allowance_at, find, make_stopping_model, make_vectors
 from armature.streams import Stream
-from armature.structures.model import Model, make_model, with_estimate
+from armature.structures.model import Model, with_estimate
 
 NEVER = np.array([2**62], dtype=np.int64)  # the one checkpoint of a run that records none
 
@@ -33,26 +26,26 @@ NEVER = np.array([2**62], dtype=np.int64)  # the one checkpoint of a run that re
 class Outcome(NamedTuple):
     """What is kept of a run: for each delta, in falling order, when it stopped and with what."""
 
-    levels: Floats  # (D,): of the thresholds
+    levels: Floats  # (D,): ln(1 / delta)
     rounds: Ints  # (D,): how many there were when it stopped
     arms: Ints  # (D,): the arm that was named
     statistics: Floats  # (D,)
     pulls: Floats  # (D, K)
     done: Ints  # [for how many deltas it has stopped]
-    kind: int  # of the thresholds
+    allowance: int  # which of the two
 
 
-def make_outcome(deltas: Sequence[float], n_arms: int, kind: int) -> Outcome:
+def make_outcome(deltas: Sequence[float], n_arms: int, allowance: int) -> Outcome:
     """Before the first round."""
     D = len(deltas)
     return Outcome(
-        levels=np.array([bar_for(kind, n_arms, delta).level for delta in deltas]),
+        levels=np.log(1.0 / np.array(deltas)),
         rounds=np.zeros(D, dtype=np.int64),
         arms=np.zeros(D, dtype=np.int64),
         statistics=np.zeros(D),
         pulls=np.zeros((D, n_arms)),
         done=np.zeros(1, dtype=np.int64),
-        kind=kind,
+        allowance=allowance,
     )
 
 
@@ -70,15 +63,19 @@ def write_outcome(history: History, arm: int, value: float, at: int, outcome: Ou
 def check(model: Model, history: History, vectors: Vectors, outcome: Outcome) -> bool:
     """Stop for all deltas whose threshold is exceeded; whether that is all of them.
 
-    A threshold grows as delta falls: the deltas come in falling order.
+    A threshold grows as delta falls: the deltas come in falling order. What all of them have in
+    common, the allowance, is worked out where it may matter.
     """
     at = outcome.done[0]
-    arm, value = statistic(model, history.pulls, history.means, vectors)
-    while at < outcome.levels.size:
-        if not value > threshold_at(outcome.kind, outcome.levels[at], history.pulls):
-            break
-        write_outcome(history, arm, value, at, outcome)
-        at += 1
+    finding = find(model, history.pulls, history.means, vectors)
+    left = finding.statistic
+    if left > outcome.levels[at]:
+        left -= allowance_at(
+            outcome.allowance, model, history.pulls, history.sums, finding, vectors
+        )
+        while at < outcome.levels.size and left > outcome.levels[at]:
+            write_outcome(history, finding.arm, finding.statistic, at, outcome)
+            at += 1
     outcome.done[0] = at
     return bool(at == outcome.levels.size)
 
@@ -180,7 +177,7 @@ class SamplingRun(Run):
         self.outcome = outcome
         self.history: History = self._arguments[4]
         self._checking = (
-            make_model(instance.structure, family, ORACLES),
+            make_stopping_model(instance.structure, family, outcome.allowance),
             make_vectors(family, instance.n_arms),
             outcome,
         )
@@ -203,7 +200,7 @@ class PythonSamplingRun:
         self._decisions = make_decisions(policy, structure, family, seed, repetition)
         self._family = family.record_for(instance.n_arms)
         self._rewards = make_rewards(instance.means, seed, repetition)
-        self._model = make_model(structure, family.as_told, ORACLES)
+        self._model = make_stopping_model(structure, family.as_told, outcome.allowance)
         self._vectors = make_vectors(family.as_told, instance.n_arms)
         self.outcome, self.history = outcome, self._decisions.history
 

@@ -19,19 +19,24 @@ from armature.stopping import Threshold, checked_threshold
 
 @dataclass(frozen=True)
 class Identifying:
-    """Runs until the best arm is known, for some probabilities of error; `kind`: of threshold."""
+    """Runs until the best arm is known, for some probabilities of error.
+
+    It travels between processes, and so has the threshold's name, not where its kernel is.
+    """
 
     deltas: tuple[float, ...]
-    kind: int
+    threshold: Threshold
 
     def compile(self, job: Job) -> None:
         """Have everything compiled that a job needs."""
-        compile_rules([job.policy], job.instance, self.deltas, self.kind)
+        allowance = checked_threshold(self.threshold, job.instance.family)
+        compile_rules([job.policy], job.instance, self.deltas, allowance)
 
     def play(self, job: Job, first: int, past: int) -> Found:
         """What is recorded of some repetitions."""
         runs = SamplingRuns.empty(past - first, len(self.deltas), job.instance.n_arms)
-        sampling = Sampling(job.instance, self.deltas, self.kind, job.horizon, job.seed)
+        allowance = checked_threshold(self.threshold, job.instance.family)
+        sampling = Sampling(job.instance, self.deltas, allowance, job.horizon, job.seed)
         stop = threading.Event()
         for r in range(first, past):
             sampling.run(job.policy, r, Shifted(runs, first), stop, lambda *_: None)
@@ -61,7 +66,8 @@ def jobs_of(
 ) -> list[Job]:
     """A job for each policy, of which nothing goes to a folder."""
     more = settings(deltas, threshold)
-    work = Identifying(deltas, checked_threshold(threshold, instance.family))
+    checked_threshold(threshold, instance.family)
+    work = Identifying(deltas, threshold)
     return [
         Job(
             instance,

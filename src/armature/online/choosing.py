@@ -35,6 +35,9 @@ class Chooser:
     is KL-UCB on the others: the regret against the best arm that is allowed grows as ln t. (The
     policy alone would not do: one that weighs evidence goes on to explore as long as there is none
     about the arm that it thinks best.)
+
+    Once every arm is waiting for its first reward and none has come, nothing is known that a policy
+    could choose by: the arm with the fewest pulls is next, until there is a reward.
     """
 
     def __init__(self, decisions: Decisions, floor: float, seed: int) -> None:
@@ -55,9 +58,9 @@ class Chooser:
     def next_with_probability(self, history: History, allowed: Open) -> tuple[int, float | None]:
         """The arm to pull, and its probability; None where the policy leaves it to chance."""
         if self.floor == 0.0:
-            before = self.decisions.random_state()
+            before = self.decisions.random_mark()
             arm = self.chosen(history, allowed)
-            return arm, 1.0 if self.decisions.random_state() == before else None
+            return arm, 1.0 if self.decisions.random_mark() == before else None
         likely, by_chance = self.draw_free(history, allowed)
         arm = self.next(history, allowed)
         n = history.pulls.size if allowed is None else int(allowed.sum())
@@ -67,6 +70,10 @@ class Chooser:
     def chosen(self, history: History, allowed: Open) -> int:
         """The same without a floor."""
         decisions = self.decisions
+        if decisions.history.clock[0] == 0 and history is not decisions.history:
+            pulls = history.pulls if allowed is None else np.where(allowed, history.pulls, math.inf)
+            if pulls.min() > 0.0:
+                return int(pulls.argmin())
         if allowed is None:
             return decisions.next(history)
         unseen = decisions.unseen(history)
@@ -90,10 +97,10 @@ class Chooser:
     def draw_free(self, history: History, allowed: Open) -> tuple[int, bool]:
         """What the policy would choose now, and whether that is left to chance; nothing changes."""
         decisions = self.decisions
-        moment, before = decisions.moment(), decisions.random_state()
+        moment, before = decisions.moment(), decisions.random_mark()
         try:
             arm = self.chosen(untouched(history), allowed)
-            return arm, decisions.random_state() != before
+            return arm, decisions.random_mark() != before
         finally:
             decisions.return_to(moment)
 

@@ -15,7 +15,7 @@ from armature.families import Family
 from armature.limits import check_mean
 from armature.online.arms import Arms
 from armature.online.goal import Goal
-from armature.online.rewards import checked_reward
+from armature.online.rewards import Rewards
 
 SUMMARY = ("counts", "sums", "squares")
 SLACK = 1e-9  # of sums: rounding
@@ -45,7 +45,8 @@ def take_in_past(decisions: Decisions, arms: Arms, goal: Goal, family: Family, p
         write_summary(decisions, summary._replace(sums=goal.sums(summary.counts, summary.sums)))
         return
     rows = [(arms.live_place(name), reward) for name, reward in _rows(past)]
-    rewards = [checked_reward(reward, family, place) for place, reward in rows]
+    limits = Rewards(family)
+    rewards = [limits.checked(reward, place) for place, reward in rows]
     for (place, _), reward in zip(rows, rewards, strict=True):
         decisions.take_in(place, goal.value(reward))
 

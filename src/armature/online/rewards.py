@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from armature.errors import ArmatureError
-from armature.families import Family
-from armature.limits import check_mean
+from armature.families import Family, Interval
+from armature.limits import LARGEST, check_mean
 
 
 def checked_number(reward: Any) -> float:
     """A reward as a finite number, whatever its family."""
+    if type(reward) is float and math.isfinite(reward):
+        return reward
     try:
         if isinstance(reward, (str, bytes)) or np.ndim(reward) > 0:
             raise TypeError
@@ -27,17 +29,29 @@ def checked_number(reward: Any) -> float:
     return value
 
 
-def checked_reward(reward: Any, family: Family, arm: int) -> float:
-    """A reward that an arm can have."""
-    value, family = checked_number(reward), family.for_arm(arm)
-    if value not in family.support:
-        raise ArmatureError(
-            f"the reward {value:g} can't come from {family}: its rewards lie in {family.support}."
-        )
-    if value not in family.domain:
-        raise ArmatureError(
-            f"the reward {value:g} can't be taken in: it has probability 0, and as a mean it "
-            f"would lie outside of {family.domain}, the means of {family}."
-        )
-    check_mean(value, family.domain, "the reward")
-    return value
+class Rewards:
+    """Which rewards the arms of a family can have; what is known of an arm is looked up once."""
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._arms: dict[int, tuple[Interval, Interval, Family]] = {}
+
+    def checked(self, reward: Any, arm: int) -> float:
+        """A reward that an arm can have."""
+        value = checked_number(reward)
+        if arm not in self._arms:
+            family = self._family.for_arm(arm)
+            self._arms[arm] = (family.support, family.domain, family)
+        support, domain, family = self._arms[arm]
+        if value not in support:
+            raise ArmatureError(
+                f"the reward {value:g} can't come from {family}: its rewards lie in {support}."
+            )
+        if value not in domain:
+            raise ArmatureError(
+                f"the reward {value:g} can't be taken in: it has probability 0, and as a mean it "
+                f"would lie outside of {domain}, the means of {family}."
+            )
+        if not domain.closed or abs(value) > LARGEST:
+            check_mean(value, domain, "the reward")
+        return value

@@ -28,7 +28,7 @@ def plot_belief(shown: Picture, path: StrPath | None = None) -> Drawn:
     arms = shown.arms
     drawing = new_picture(max(6.0, min(14.0, 2.5 + 0.5 * len(arms))), 6.0)
     top, bottom = drawing.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    _draw_arms(top, arms)
+    draw_arms(top, arms)
     _draw_pulls(bottom, shown)
     every = max(1, -(-len(arms) // LABELS))
     places = list(range(0, len(arms), every))
@@ -47,7 +47,8 @@ def plot_belief(shown: Picture, path: StrPath | None = None) -> Drawn:
     return drawing
 
 
-def _draw_arms(axis: Any, arms: Arms) -> None:
+def draw_arms(axis: Any, arms: Arms) -> None:
+    """Means with their intervals, the fit, and the nearest alternative."""
     x, seen = np.arange(len(arms)), arms.pulls > 0.0
     line = "-" if arms.connected else ""
     axis.set_ylabel("mean reward")

@@ -8,8 +8,12 @@ from importlib import resources
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from armature.picture import charts
+from armature.picture.arms_chart import arms_chart, small_chart
+from armature.picture.gauge_chart import gauge_chart, verdict_chart
+from armature.picture.pulls_chart import pulls_chart
 from armature.picture.svg import aligned, number, short, tag
+from armature.picture.time_charts import gain_chart, traffic_chart
+from armature.picture.wording import readable, share, verdict_words
 
 
 def environment(package: str = "armature.picture") -> Environment:
@@ -23,14 +27,17 @@ def environment(package: str = "armature.picture") -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {"number": number, "short": short, "count": count, "moment": moment}
+    found.filters |= {"readable": readable, "share": share}
     found.globals |= {
         "aligned": aligned,
-        "arms_chart": charts.arms_chart,
-        "small_chart": charts.small_chart,
-        "pulls_chart": charts.pulls_chart,
-        "traffic_chart": charts.traffic_chart,
-        "gain_chart": charts.gain_chart,
-        "gauge_chart": charts.gauge_chart,
+        "arms_chart": arms_chart,
+        "small_chart": small_chart,
+        "pulls_chart": pulls_chart,
+        "traffic_chart": traffic_chart,
+        "gain_chart": gain_chart,
+        "gauge_chart": gauge_chart,
+        "verdict_chart": verdict_chart,
+        "verdict_words": verdict_words,
     }
     return found
 

@@ -17,6 +17,7 @@ from armature.policies.ossb import OSSB
 from armature.policies.osub import OSUB
 from armature.policies.projected_thompson import ProjectedThompson
 from armature.policies.records import History
+from armature.policies.solid import SOLID
 from armature.policies.sparse_ucb import SparseUCB
 from armature.policies.spk import SPk
 from armature.policies.splambda import SPLambda
@@ -37,6 +38,7 @@ __all__ = [
     "MINTS",
     "OSSB",
     "OSUB",
+    "SOLID",
     "UCB",
     "Belief",
     "Challenger",

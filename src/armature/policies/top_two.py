@@ -1,4 +1,4 @@
-"""TopTwo: the leader against its nearest alternative, each arm by the information that it gives."""
+"""TopTwo: the leader against its nearest alternative, each by the information that it gives."""
 
 from __future__ import annotations
 
@@ -11,74 +11,132 @@ import numpy as np
 from armature._compile import kernel
 from armature.arrays import Floats
 from armature.families import Family
-from armature.families.kernels import of_arm, weighted_divergence
-from armature.learners.tracking import track
+from armature.families.kernels import divergence, of_arm, weighted_divergence
 from armature.policies._explanation import Belief
 from armature.policies._policy import CompiledPolicy
 from armature.policies.records import History, argmax, least_pulled
 from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures.model import Model, nearest_alternative, projection
+from armature.structures.model import (
+    Model,
+    challenger_costs,
+    is_joint,
+    nearest_alternative,
+    nearest_challenger,
+    projection,
+)
+
+PATIENCE = 1.0
 
 
 class TopTwoState(NamedTuple):
-    """How far the pulls are ahead of the proportions; room for vectors."""
+    """How many pulls the leaders are owed; room for vectors."""
 
-    ahead: Floats  # pulls less proportions, over the rounds that are tracked
+    owed: Floats  # (1,): their shares so far less their pulls, over the rounds that are shared out
     projected: Floats
     lam: Floats
-    h: Floats  # the proportions of this round
+    costs: Floats
 
 
 @kernel
-def write_proportions(state: TopTwoState, model: Model, N: Floats) -> bool:
-    """h_k in proportion to N_k d(pr_k, lam_k); False where these do not say anything."""
+def overdue(
+    state: TopTwoState, model: Model, history: History, j: int, misfit: float, G: float
+) -> int:
+    """The arm that has waited longest against leader j, or j; G is the least that any costs.
+
+    Arms of which G is enough to see that they are not due are not asked for.
+    """
+    N = history.pulls
+    least = math.log(N[j]) - PATIENCE if N[j] > 0.0 else -math.inf
+    asked = False
+    chosen = j
+    for i in range(N.size):
+        since = math.log(max(N[i], 1.0))
+        if i == j or G + since >= least:
+            continue
+        if is_joint(model):
+            if not asked:
+                challenger_costs(model, history.means, N, j, misfit, state.costs, state.lam)
+                asked = True
+            cost = state.costs[i]
+        else:
+            cost = nearest_challenger(model, history.means, N, j, i, state.lam)
+        wait = max(cost - misfit, 0.0) + since
+        if wait < least:
+            least = wait
+            chosen = i
+    return chosen
+
+
+@kernel
+def share_of(state: TopTwoState, model: Model, N: Floats, j: int) -> float:
+    """The leader's part of the information against lam; below 0 where there is none to share."""
     total = 0.0
+    own = 0.0
     for k in range(N.size):
-        own = of_arm(model.family, k)
-        state.h[k] = weighted_divergence(own, N[k], state.projected[k], state.lam[k])
-        total += state.h[k]
-    if not 0.0 < total < math.inf:
-        return False
-    for k in range(N.size):
-        state.h[k] /= total
-    return True
+        part = weighted_divergence(of_arm(model.family, k), N[k], state.projected[k], state.lam[k])
+        total += part
+        if k == j:
+            own = part
+    return own / total if 0.0 < total < math.inf else -1.0
+
+
+@kernel
+def most_telling(state: TopTwoState, model: Model, j: int) -> int:
+    """Of the arms other than j, the one whose pull tells most against lam."""
+    chosen = -1
+    most = -1.0
+    for k in range(state.lam.size):
+        if k != j:
+            told = divergence(of_arm(model.family, k), state.projected[k], state.lam[k])
+            if told > most:
+                most = told
+                chosen = k
+    return chosen
 
 
 @kernel
 def choose(state: TopTwoState, model: Model, history: History, stream: Stream) -> int:
-    """What is furthest behind its share of the information against the nearest alternative."""
+    """Who is overdue; else the leader if it is owed a pull, and if not what tells most."""
     N = history.pulls
-    K = N.size
-    least = least_pulled(history)
     misfit = projection(model, history.means, N, state.projected)
     if misfit == math.inf:
-        return least
+        return least_pulled(history)
     j = argmax(state.projected)
-    cost = nearest_alternative(model, state.projected, N, j, state.lam)
-    few = (math.sqrt(float(history.clock[0])) - 0.5 * K) * math.exp(-cost)
-    if N[least] < few or cost == math.inf or not write_proportions(state, model, N):
-        return least
-    return track(state.ahead, state.h)
+    cost = nearest_alternative(model, history.means, N, j, state.lam)
+    if cost == math.inf:
+        return least_pulled(history)
+    share = share_of(state, model, N, j)
+    rival = most_telling(state, model, j)
+    waiting = overdue(state, model, history, j, misfit, max(cost - misfit, 0.0))
+    if waiting != j:
+        return waiting
+    if share < 0.0 or rival < 0:
+        return least_pulled(history)
+    state.owed[0] += share
+    if state.owed[0] >= 0.5:
+        state.owed[0] -= 1.0
+        return j
+    return rival
 
 
 @dataclass(frozen=True)
 class TopTwo(CompiledPolicy):
-    """The leader against its nearest challenger in M: the arms by what they tell the two apart.
+    """The leader and what tells it best from its nearest challenger in M, by their information.
 
     Pull each arm once. Then let pr be the projection of the means onto M, j its best arm (the
-    leader), and lam the nearest mean vector of M with another best arm, for the weights N. An arm
-    is due in proportion to h_k = N_k d(pr_k, lam_k), its part of the information that is there
-    against lam, and the pulls follow these proportions by C-tracking. Where nothing is known
-    against any arm (two lead, or no other can be best), the arm with the fewest pulls; and also
-    where that has less than (sqrt(t) - K/2) exp(-G) pulls after t rounds, for the evidence
-    G = sum_k N_k d(pr_k, lam_k). So a leader that is no good does not stay for long because the
-    alternatives to it say nothing of the arm that is (one good arm of many, `Sparse`).
+    leader), and lam the mean vector of M with another best arm that is nearest to the means, for
+    the weights N. A pull of arm k tells d(pr_k, lam_k) against lam, and N_k d(pr_k, lam_k) has been
+    told by it. The leader gets as many of the rounds as is its part of what all arms have told; in
+    the others, the arm is pulled that tells most. Without structure lam moves two arms alone, the
+    leader and its challenger, and these are pulled by their parts of the information. This balance,
+    and not a share of 1/2 for the leader, is what the optimal shares have.
 
-    Without structure, lam moves two arms alone: the leader and its challenger, of which each is
-    pulled by its share of the information. This balance, and not a share of 1/2 for the leader, is
-    what the optimal shares have: there w_k is the average of w_k d(mu_k, lam_k) / sum over the
-    alternatives that bind.
+    That would stay with a leader that is no good where the alternatives to it say nothing of the
+    arm that is (one good arm of many, `Sparse`). So before all this, let it cost G_i more than pr
+    that arm i beats j: where G_i + ln N_i + 1 < ln N_j for an arm i, pull the one with the least
+    G_i + ln N_i. Evidence against all arms ends this. Where two arms lead, or no other can be
+    best, pull the arm with the fewest pulls.
 
     It has no parameters.
 
@@ -86,27 +144,32 @@ class TopTwo(CompiledPolicy):
     ---------
     None is proved here for structures. Without, choosing by the information in this way is
     asymptotically optimal for Gaussian rewards (You, Qin, Wang and Yang, 2023, for a random choice
-    with these probabilities). One projection and one nearest alternative a round.
+    with these probabilities). One projection and one nearest alternative a round; and the costs of
+    arms that may be overdue, as long as there are some.
 
     >>> import armature as am
     >>> bandit = am.Bandit(am.TopTwo(), am.Unconstrained(3))
     >>> bandit.tell([0, 1, 2], [0.0, 1.0, 3.0])
     >>> [bandit.ask() for _ in range(2)]  # arm 1 is nearer to the leader than arm 0
-    [1, 2]
+    [2, 1]
 
     References
     ----------
-    You, Qin, Wang and Yang (2023), "Information-Directed Selection for Top-Two Algorithms".
+    You, Qin, Wang and Yang (2023), "Information-Directed Selection for Top-Two Algorithms"; who is
+    overdue as in Honda and Takemura (2015), "Non-asymptotic Analysis of a New Bandit Algorithm for
+    Semi-bounded Rewards".
     """
 
     identifies: ClassVar[bool] = True
-    oracles: ClassVar = ("project", "nearest")
-    saved: ClassVar = ("ahead",)
+    oracles: ClassVar = ("project", "nearest", "challenger_min", "challenger_costs")
+    saved: ClassVar = ("owed",)
     choose: ClassVar = choose
 
     def init(self, structure: Structure, family: Family) -> TopTwoState:
         K = structure.n_arms
-        return TopTwoState(ahead=np.zeros(K), projected=np.zeros(K), lam=np.zeros(K), h=np.zeros(K))
+        return TopTwoState(
+            owed=np.zeros(1), projected=np.zeros(K), lam=np.zeros(K), costs=np.zeros(K)
+        )
 
     def explain(self, belief: Belief) -> str:
         return (

@@ -64,7 +64,7 @@ class Doorman:
                 code = message["status"]
             await send(message)
 
-        length, chunked = _length(scope)
+        length, chunked = body_length(scope)
         try:
             if length > self.most:
                 await refusal(413, self._sentence)(scope, receive, sending)
@@ -73,7 +73,7 @@ class Doorman:
             else:
                 await self.app(scope, receive, sending)
         finally:
-            _counter(getattr(scope.get("route"), "path", "other"), code).inc()
+            count(getattr(scope.get("route"), "path", "other"), code)
 
     @property
     def _sentence(self) -> str:
@@ -97,7 +97,7 @@ class Doorman:
         await self.app(scope, _replayed(b"".join(chunks), receive), send)
 
 
-def _length(scope: Scope) -> tuple[int, bool]:
+def body_length(scope: Scope) -> tuple[int, bool]:
     """How long a body is said to be, and whether it comes in pieces of which nobody knows."""
     length, chunked = 0, False
     for name, value in scope["headers"]:
@@ -106,6 +106,11 @@ def _length(scope: Scope) -> tuple[int, bool]:
         elif name == b"transfer-encoding":
             chunked = True
     return length, chunked
+
+
+def count(path: str, code: int) -> None:
+    """Count a request to an endpoint, and how it was answered."""
+    _counter(path, code).inc()
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from armature.errors import ArmatureError
 from armature.service.work import Refused
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 log = logging.getLogger("armature.service")
 
 
@@ -25,7 +26,7 @@ class Answer(Response):
 
     def render(self, content: Any) -> bytes:
         """The body."""
-        return json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
+        return _ENCODER.encode(content).encode("ascii")
 
 
 def refusal(code: int, detail: str) -> Answer:

@@ -22,6 +22,7 @@ from armature.service.keys import Guard
 from armature.service.limits import Limits
 from armature.service.migrate import migrate
 from armature.service.page import add_pages
+from armature.service.shortcut import Service
 from armature.service.viewing import Viewer
 
 
@@ -56,7 +57,7 @@ def make_app(
             await asyncio.to_thread(backend.writer.stop)
             engine.dispose()
 
-    app = FastAPI(
+    app = Service(
         title="Armature",
         version=__version__,
         description="Structured bandits over HTTP.",
@@ -66,9 +67,11 @@ def make_app(
         redirect_slashes=False,
     )
     app.state.guard = Guard(engine, open_without_keys)
+    app.state.notice = ""  # what the list of experiments says above them
     app.add_middleware(Doorman, most=limits.body)
     add_handlers(app)
     app.include_router(router)
+    app.set_up_shortcut(router.routes, limits)
     _add_operations(app)
     add_pages(app)
     return app

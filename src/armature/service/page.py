@@ -103,7 +103,8 @@ async def list_page(request: Request) -> Response:
     await admit_viewer(request, "read")
     found = await asyncio.to_thread(request.app.state.backend.experiments)
     views = await _viewer(request).glance([row["name"] for row in found])
-    return await _page(request, "list.html", experiments=found, views=views)
+    notice = request.app.state.notice
+    return await _page(request, "list.html", experiments=found, views=views, notice=notice)
 
 
 @pages.get("/experiments/{name}")

@@ -58,7 +58,7 @@ def _parsed(request: Request, text: bytes, model: type[BaseModel]) -> BaseModel:
     if kind != "application/json":
         raise Refused(422, "the body must be JSON: send the header Content-Type: application/json.")
     try:
-        content = json.loads(text, parse_constant=_refuse)
+        content = _DECODER.decode(text.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"the body is not JSON that can be read: {error}.") from None
     try:
@@ -69,3 +69,6 @@ def _parsed(request: Request, text: bytes, model: type[BaseModel]) -> BaseModel:
 
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is none of JSON's values")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)

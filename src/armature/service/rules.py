@@ -68,6 +68,7 @@ class Reward:
         return [_reward(work, work.decisions.get(key), value) for key, value in self.items]
 
 
+RETIRED = "its arm has been retired: the reward is kept, and no longer counts."
 UNKNOWN = Result(404, "unknown", "there is no such decision.")
 
 
@@ -90,10 +91,11 @@ def _reward(work: Work, decision: Decision | None, value: float) -> Result:
     if not on_time:
         work.append(Kind.late, decision.id, decision.arm, value)
         return Result(202, "late", "its window has closed: the reward is kept, and not applied.")
-    work.engine.tell(decision.arm, value)
+    work.tell(decision.arm, value)
     work.append(Kind.told, decision.id, decision.arm, value)
     work.close(decision, State.told)
-    return Result(200, "applied")
+    retired = work.engine.is_retired(decision.arm)
+    return Result(200, "applied", RETIRED if retired else None)
 
 
 def _repeated(decision: Decision, value: float) -> Result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 
 import uvicorn
 from sqlalchemy.exc import SQLAlchemyError
@@ -15,8 +16,17 @@ from armature.service.keys import is_loopback, read_keys
 from armature.service.migrate import migrate
 
 
-def serve(storage: str, host: str, port: int, allow: Allowed = ()) -> None:
-    """Serve until interrupted. Without any key, on the loopback address alone."""
+def serve(
+    storage: str,
+    host: str,
+    port: int,
+    allow: Allowed = (),
+    starting: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve until interrupted. Without any key, on the loopback address alone.
+
+    `starting` is called when nothing speaks against it any more.
+    """
     engine = open_database(storage)
     try:
         migrate(engine)
@@ -29,6 +39,7 @@ def serve(storage: str, host: str, port: int, allow: Allowed = ()) -> None:
             f"without any key everybody who reaches {host} could use this server: make a key with "
             "`armature keys create NAME --scope admin`, or serve on 127.0.0.1."
         )
+    starting()
     app = make_app(engine, allow=allow, open_without_keys=is_loopback(host))
     gc.collect()
     gc.freeze()  # what was imported stays: looking through it again would be a pause in decisions

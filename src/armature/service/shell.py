@@ -79,8 +79,10 @@ def serve(
         with extra():
             from armature.service.serve import serve as run
 
-        complaints().print(f"serving on http://{visible(host)}:{port}", soft_wrap=True)
-        run(storage, host, port, tuple(allow or ()))
+        def starting() -> None:
+            complaints().print(f"serving on http://{visible(host)}:{port}", soft_wrap=True)
+
+        run(storage, host, port, tuple(allow or ()), starting)
 
 
 @experiments.command("list")

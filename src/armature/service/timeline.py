@@ -21,6 +21,23 @@ from armature.service.schema import Kind, event
 MOST = 64  # stretches; where there would be more, pairs of them become one
 CHOICES = (Kind.asked.value, Kind.kept.value)
 
+_COUNTS = (
+    sa.select(
+        event.c.kind,
+        event.c.arm,
+        sa.func.count(),
+        sa.func.count(event.c.value),
+        sa.func.sum(event.c.value),
+        sa.func.max(event.c.at),
+    )
+    .where(
+        event.c.experiment_id == sa.bindparam("experiment"),
+        event.c.seq > sa.bindparam("after"),
+        event.c.seq <= sa.bindparam("until"),
+    )
+    .group_by(event.c.kind, event.c.arm)
+)
+
 
 @dataclass
 class Stretch:
@@ -51,33 +68,17 @@ class Timeline:
         last = connection.execute(newest).scalar() or 0
         while (last - 1) // self.width >= MOST:
             self._halve()
-        place = ((event.c.seq - 1) // self.width).label("place")
-        query = (
-            sa.select(
-                place,
-                event.c.kind,
-                event.c.arm,
-                sa.func.count().label("count"),
-                sa.func.count(event.c.value).label("values"),
-                sa.func.sum(event.c.value).label("sum"),
-                sa.func.max(event.c.at).label("at"),
-            )
-            .where(
-                event.c.experiment_id == experiment_id,
-                event.c.seq > self.seq,
-                event.c.seq <= last,
-            )
-            .group_by(place, event.c.kind, event.c.arm)
-        )
-        for row in connection.execute(query):
-            self._count(row)
-        self.seq = last
+        for place in range(self.seq // self.width, (last - 1) // self.width + 1):
+            until = min((place + 1) * self.width, last)
+            keys = {"experiment": experiment_id, "after": self.seq, "until": until}
+            for row in connection.execute(_COUNTS, keys):
+                self._count(self.stretches[place], row)
+            self.seq = until
 
-    def _count(self, row: Any) -> None:
-        place, kind, arm, count, values, total, at = row
+    def _count(self, stretch: Stretch, row: Any) -> None:
+        kind, arm, count, values, total, at = row
         self.kinds[kind] += count
         self.last_at = max(self.last_at, at)
-        stretch = self.stretches[int(place)]
         if kind in CHOICES:
             stretch.decisions[arm] += count
         elif kind in (Kind.told, Kind.expired) and values:

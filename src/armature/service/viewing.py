@@ -1,7 +1,8 @@
 """What the page shows, worked out once for everybody who looks.
 
-A picture is kept for as long as nothing happens. The lower bound, which may take long, is worked
-out beside it: a page waits for it for a moment, and else shows the one before.
+A picture is kept for as long as nothing happens. What may take long is worked out beside it, and a
+page waits for it for a moment: for the lower bound and the verdict, of which it then shows those
+before; and for the counts of a long log, which at first come with the next look.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import math
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,10 +29,12 @@ from armature.service.backend import Backend
 from armature.service.engine import Engine
 from armature.service.schema import Kind
 from armature.service.timeline import Timeline
+from armature.verdict import Verdict
 
 FRESH = 1.0  # seconds for which a picture is not looked at again
 GROWTH = 1.02  # the bound is worked out again when there are so many times the rewards
 PATIENCE = 1.5  # seconds for which a page waits for a bound
+MOMENT = 0.5  # seconds for which it waits until the log is counted
 GLANCE, FEW = 0.7, 12  # seconds for which a list waits for its pictures, and how many it has
 
 
@@ -61,19 +65,21 @@ class View:
     picture: Picture
     pending: list[int]  # in the order of the picture's arms
     floor: float
-    stream: Stream
+    stream: Stream | None  # None as long as the log is being counted
     bound_words: str | None  # why there is no bound
+    verdict: Verdict | None  # whether the leader is surely the best arm, if that is known
     delta: float  # of the evidence: how probably a true structure is ever refuted
 
 
 @dataclass
 class _Bound:
-    """The newest bound of an experiment."""
+    """The newest bound of an experiment, and the verdict on its leader."""
 
     rounds: int = 0
     leader: Any = None
     value: LowerBound | None = None
     words: str | None = None
+    verdict: Verdict | None = None
 
 
 @dataclass
@@ -84,6 +90,7 @@ class _Kept:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     bound: _Bound = field(default_factory=_Bound)
     bounding: asyncio.Task[None] | None = None
+    counting: asyncio.Task[None] | None = None
     view: View | None = None
     looked_at: float = -FRESH
 
@@ -130,22 +137,30 @@ class Viewer:
     async def close(self) -> None:
         """Wait for what is being worked out."""
         await asyncio.gather(*self._glances, return_exceptions=True)
-        tasks = [kept.bounding for kept in self._kept.values() if kept.bounding is not None]
-        await asyncio.gather(*tasks, return_exceptions=True)
+        tasks = [task for kept in self._kept.values() for task in (kept.bounding, kept.counting)]
+        await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
 
     async def _look(self, name: str, key: int, kept: _Kept) -> View:
         copy = await self._backend.look(name)
         row = await self._backend.find(name)
-        engine, belief = await asyncio.to_thread(self._read, copy, key, kept)
+        engine, belief = await asyncio.to_thread(_read, copy)
         await self._see_to_bound(engine, belief, kept)
-        duplicates = self._backend.duplicates[key]
+        counted = await self._count(key, kept)
+        duplicates = self._backend.duplicates[key] if counted else None
         return await asyncio.to_thread(view_of, row, engine, belief, kept, duplicates)
 
-    def _read(self, copy: reading.Copy, key: int, kept: _Kept) -> tuple[Engine, Explanation]:
-        engine = copy.engine()
+    async def _count(self, key: int, kept: _Kept) -> bool:
+        """Bring the timeline up to date; whether that is done in a moment."""
+        if kept.counting is None or kept.counting.done():
+            kept.counting = asyncio.create_task(asyncio.to_thread(self._catch_up, key, kept))
+        done, _ = await asyncio.wait([kept.counting], timeout=MOMENT)
+        if done:
+            kept.counting.result()  # an error is one of this page
+        return bool(done)
+
+    def _catch_up(self, key: int, kept: _Kept) -> None:
         with self._backend.engine.connect() as connection:
             kept.timeline.catch_up(connection, key)
-        return engine, engine.bandit.explain()
 
     async def _see_to_bound(self, engine: Engine, belief: Explanation, kept: _Kept) -> None:
         rounds = int(belief.pulls.sum())
@@ -154,7 +169,7 @@ class Viewer:
         due = rounds > GROWTH * old.rounds or belief.leader != old.leader
         if due and not busy:
             kept.bounding = asyncio.create_task(self._work_out(engine, belief, kept))
-        if kept.bounding is not None and old.value is None:
+        if kept.bounding is not None and old.value is None and old.verdict is None:
             await asyncio.wait([kept.bounding], timeout=PATIENCE)
 
     async def _work_out(self, engine: Engine, belief: Explanation, kept: _Kept) -> None:
@@ -162,14 +177,21 @@ class Viewer:
             kept.bound = await asyncio.to_thread(_bound_of, engine, belief)
 
 
+def _read(copy: reading.Copy) -> tuple[Engine, Explanation]:
+    engine = copy.engine()
+    return engine, engine.bandit.explain()
+
+
 def _bound_of(engine: Engine, belief: Explanation) -> _Bound:
     bound = _Bound(int(belief.pulls.sum()), belief.leader)
     bandit = engine.bandit
-    if bandit.goal == "min":
-        bound.words = "The lower bound is about rewards, and these are costs."
-        return bound
     if not np.any(belief.pulls):
         bound.words = "The lower bound depends on the means: there are no rewards yet."
+        return bound
+    with suppress(ArmatureError):
+        bound.verdict = belief.verdict
+    if bandit.goal == "min":
+        bound.words = "The lower bound is about rewards, and these are costs."
         return bound
     try:
         bound.value = lower_bound(Instance(bandit.structure, belief.projected, bandit.family))
@@ -178,29 +200,20 @@ def _bound_of(engine: Engine, belief: Explanation) -> _Bound:
     return bound
 
 
-def view_of(row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicates: int) -> View:
-    """All of it together."""
-    bandit, timeline, bound = engine.bandit, kept.timeline, kept.bound
+def view_of(
+    row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicates: int | None
+) -> View:
+    """All of it together; without the timeline if duplicates is None."""
+    bandit, bound = engine.bandit, kept.bound
+    timeline = None if duplicates is None else kept.timeline
     numbers = [engine.numbers[label] for label in belief.arms]
-    value = bound.value if bound.leader == belief.leader else None
+    same = bound.leader == belief.leader
+    value = bound.value if same else None
     if value is not None and value.pulls.size != len(numbers):  # an arm has come or gone
         value = None
-    shown = picture_of(
-        belief, bandit.structure, goal=bandit.goal, bound=value, past=timeline.past(numbers)
-    )
+    past = None if timeline is None else timeline.past(numbers)
+    shown = picture_of(belief, bandit.structure, goal=bandit.goal, bound=value, past=past)
     pending = bandit.pending
-    kinds = timeline.kinds
-    stream = Stream(
-        outstanding=int(pending.sum()),
-        told=kinds[Kind.told.value],
-        late=kinds[Kind.late.value],
-        expired=kinds[Kind.expired.value],
-        cancelled=kinds[Kind.cancelled.value],
-        duplicates=duplicates,
-        divergences=engine.divergences,
-        events=timeline.seq,
-        last_at=timeline.last_at,
-    )
     words = None if value is not None else bound.words or "The lower bound is being worked out."
     return View(
         name=row.name,
@@ -211,7 +224,24 @@ def view_of(row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicat
         picture=shown,
         pending=[int(pending[k]) for k in shown.arms.places],
         floor=engine.floor,
-        stream=stream,
+        stream=None if timeline is None else stream_of(timeline, engine, duplicates or 0),
         bound_words=words,
+        verdict=bound.verdict if same else None,
         delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
+    )
+
+
+def stream_of(timeline: Timeline, engine: Engine, duplicates: int) -> Stream:
+    """What became of the rewards."""
+    kinds = timeline.kinds
+    return Stream(
+        outstanding=int(engine.bandit.pending.sum()),
+        told=kinds[Kind.told.value],
+        late=kinds[Kind.late.value],
+        expired=kinds[Kind.expired.value],
+        cancelled=kinds[Kind.cancelled.value],
+        duplicates=duplicates,
+        divergences=engine.divergences,
+        events=timeline.seq,
+        last_at=timeline.last_at,
     )

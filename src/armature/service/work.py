@@ -87,6 +87,7 @@ class Work:
     def __post_init__(self) -> None:
         self.first_seq = self.engine.seq
         self.counts: Counter[Kind] = Counter()
+        self.learned = 0  # rewards that the bandit has counted
         self.new_events: list[Row] = []
         self.new_decisions: list[Row] = []
         self.new_rewards: list[Row] = []
@@ -157,13 +158,18 @@ class Work:
         decision.status = status.value
         self.closed.append((decision.status, decision.id))
 
+    def tell(self, arm: int, value: float) -> None:
+        """Let the bandit learn from a reward; of an arm that was retired it counts none."""
+        self.engine.tell(arm, value)
+        self.learned += not self.engine.is_retired(arm)
+
     def expire(self, decision: Decision) -> None:
         """A window has closed: the default reward, or as if there had been no pull."""
         default = self.spec.default
         if default is None:
             self.engine.cancel(decision.arm)
         else:
-            self.engine.tell(decision.arm, default)
+            self.tell(decision.arm, default)
         self.append(Kind.expired, decision.id, decision.arm, default)
         self.close(decision, State.expired)
 

@@ -12,6 +12,7 @@ because a durable commit costs the same for one event and for a thousand.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import queue
 import threading
@@ -27,7 +28,7 @@ from sqlalchemy.engine import Connection, Engine
 from armature.descriptions import Allowed
 from armature.errors import ArmatureError
 from armature.service import metrics, replay
-from armature.service.database import adding, clock, lock, run_many
+from armature.service.database import add_rows, lock, run_many
 from armature.service.lookups import look_up
 from armature.service.replay import Loaded
 from armature.service.schema import Kind, assignment, decision, event, reward
@@ -44,8 +45,7 @@ _ADVANCE = (
 )
 _CLOSE = "UPDATE decision SET status = ? WHERE id = ?"
 _ASSIGN = (
-    f"{adding(assignment)} ON CONFLICT (experiment_id, unit) "
-    "DO UPDATE SET arm = excluded.arm, until = excluded.until"
+    "ON CONFLICT (experiment_id, unit) DO UPDATE SET arm = excluded.arm, until = excluded.until"
 )
 
 
@@ -182,10 +182,8 @@ class Writer:
     def _lock(self, connection: Connection, jobs: Sequence[Job]) -> dict[int, Work]:
         """Lock the experiments, and bring their bandits up to date with the logs."""
         keys = sorted({job.experiment_id for job in jobs})
-        rows = lock(connection, keys)
-        now = clock(connection)
         works = {}
-        for key, status, last_seq in rows:
+        for key, status, last_seq, now in lock(connection, keys):
             try:
                 loaded = self._up_to_date(connection, key, last_seq)
                 works[key] = Work(key, status, now, loaded.spec, loaded.engine)
@@ -235,24 +233,21 @@ def _reason(error: Exception) -> str:
 
 def _write(connection: Connection, works: Sequence[Work]) -> None:
     """All rows of all experiments, a statement for each table."""
-    for statement, rows in (
-        (adding(event), [row for work in works for row in work.new_events]),
-        (adding(decision), [row for work in works for row in work.new_decisions]),
-        (adding(reward), [row for work in works for row in work.new_rewards]),
-        (_CLOSE, [row for work in works for row in work.closed]),
-        (_ASSIGN, [row for work in works for row in work.assigned.values()]),
-        (_ADVANCE, [_advance(work) for work in works]),
-    ):
-        run_many(connection, statement, rows)
+    add_rows(connection, event, [row for work in works for row in work.new_events])
+    add_rows(connection, decision, [row for work in works for row in work.new_decisions])
+    add_rows(connection, reward, [row for work in works for row in work.new_rewards])
+    run_many(connection, _CLOSE, [row for work in works for row in work.closed])
+    kept = [row for work in works for row in work.assigned.values()]
+    add_rows(connection, assignment, kept, _ASSIGN)
+    run_many(connection, _ADVANCE, [_advance(work) for work in works])
     for work in works:
         if replay.is_due(work.first_seq, work.engine.seq):
             replay.save(connection, work.experiment_id, work.engine)
 
 
 def _advance(work: Work) -> Row:
-    defaults = work.counts[Kind.expired] if work.spec.default is not None else 0
-    told = work.counts[Kind.told] + defaults
-    return work.engine.seq, work.status, len(work.new_decisions), told, work.experiment_id
+    made = len(work.new_decisions)
+    return work.engine.seq, work.status, made, work.learned, work.experiment_id
 
 
 def _fail(jobs: Sequence[Job], error: Exception) -> None:
@@ -280,4 +275,9 @@ def _count(works: Sequence[Work], jobs: int, seconds: float) -> None:
     metrics.COMMIT.observe(seconds)
     for work in works:
         for kind, count in work.counts.items():
-            metrics.EVENTS.labels(kind.value).inc(count)
+            _counter(kind).inc(count)
+
+
+@functools.cache
+def _counter(kind: Kind) -> Any:
+    return metrics.EVENTS.labels(kind.value)

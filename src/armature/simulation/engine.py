@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from queue import SimpleQueue
 
 import numpy as np
 
@@ -20,14 +17,13 @@ from armature.policies.records import History
 from armature.simulation.play import Record, Run, make_record, note
 from armature.simulation.results import PolicyRuns, Results
 from armature.simulation.rewards import make_rewards, next_reward
+from armature.simulation.threads import Progress, run_on_threads
 from armature.simulation.versions import run_key
 from armature.streams import key_of
 
 CHECKPOINTS = 200
 ENGINES = ("threads", "ray")
 CHUNK_SECONDS = 0.1  # how long compiled code runs before Python has a say
-
-Progress = Callable[[str, int, int], None]  # (policy, repetition, rounds that were just played)
 
 
 def checkpoints_up_to(horizon: int) -> Ints:
@@ -214,21 +210,4 @@ def run_tasks(
         )
         runs[policy.name].write(repetition, record, seconds)
 
-    done: SimpleQueue[Future[None]] = SimpleQueue()
-    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        futures: dict[Future[None], tuple[Policy, int]] = {
-            pool.submit(work, *task): task for task in tasks
-        }
-        for future in futures:
-            future.add_done_callback(done.put)
-        try:
-            for _ in tasks:
-                future = done.get()
-                future.result()
-                if finished is not None:
-                    finished(*futures[future])
-        except BaseException:
-            stop.set()
-            for future in futures:
-                future.cancel()
-            raise
+    run_on_threads(work, tasks, workers, stop, finished)

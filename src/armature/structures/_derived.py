@@ -20,7 +20,8 @@ from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import total_divergence, unit_gaussian, write_ends
-from armature.structures._convex import fail, minimise, nearest_of, nearest_scratch_size
+from armature.structures._convex import minimise, nearest_of
+from armature.structures._convex_room import fail, nearest_scratch_size
 from armature.structures._farthest import farthest
 from armature.structures._pooling import pair_cost
 from armature.structures._quadratic import Limits, Rows, State, make_state, state_size

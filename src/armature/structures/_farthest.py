@@ -12,7 +12,8 @@ import math
 
 from armature._compile import kernel
 from armature.arrays import Floats
-from armature.structures._convex import Scratch, aim_far, fail, make_scratch, repeat_precisely
+from armature.structures._convex_room import Scratch, fail, make_scratch
+from armature.structures._convex_start import aim_far, repeat_precisely
 from armature.structures._proof import is_infeasible
 from armature.structures._quadratic import (
     INFEASIBLE,

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.families.kernels import write_ends
-from armature.structures._convex import fail, minimise, nearest_of, nearest_scratch_size
+from armature.structures._convex import minimise, nearest_of
+from armature.structures._convex_room import fail, nearest_scratch_size
 from armature.structures._features import frame_of, twins
 from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
 from armature.structures.records import Problem, Work

@@ -469,7 +469,7 @@ class Structure:
                     "(Unconstrained, Unimodal, Categorised, Sparse)."
                 )
             family.check_arms(self.n_arms)
-            if not self._meets(tuple(family.for_arm(k).domain for k in range(self.n_arms))):
+            if not self._meets(tuple(family.for_arm(k).domain for k in range(family.n_arms or 1))):
                 raise ArmatureError(
                     f"{type(self).__name__} does not go with {type(family).__name__} rewards: none "
                     f"of its mean vectors has all means in {family.domain}."
@@ -477,14 +477,14 @@ class Structure:
         return family.record_for(self.n_arms)
 
     def _meets(self, ends: tuple[Interval, ...]) -> bool:
-        """Whether a piece has points between the ends of all arms' domains."""
+        """Whether a piece has points between the ends of the arms' domains: all's, or each's."""
         if all(math.isinf(end.low) and math.isinf(end.high) for end in ends):
             return True
         if self.has_constants and all(end == ends[0] for end in ends):
             return True
         known: dict[tuple[Interval, ...], bool] = self.__dict__.setdefault("_met", {})
         if ends not in known:
-            low, high = (np.array([getattr(end, side) for end in ends]) for side in ("low", "high"))
+            low, high = np.broadcast_to([end[:2] for end in ends], (self.n_arms, 2)).T
             box = Piece.of_box(low, high)
             known[ends] = any(not (piece & box).is_empty for piece in self.pieces())
         return known[ends]

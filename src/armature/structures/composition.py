@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from armature.errors import ArmatureError
 from armature.structures._checks import checked_list, checked_order
@@ -30,24 +30,44 @@ def _checked_parts(parts: Sequence[Structure], word: str) -> tuple[Structure, ..
     return tuple(parts)
 
 
-def _set_parts(whole: Intersection | Union, parts: tuple[Structure, ...]) -> None:
-    """The parts, and what they ask for of a new arm: each what it needs, if all can have one."""
-    facts: dict[str, None] | None = {}
-    for part in parts:
-        known = None if facts is None or part.arm_facts is None else part.arm_facts
-        facts = None if known is None else {**(facts or {}), **dict.fromkeys(known)}
-    values = {
-        "parts": parts,
-        "n_arms": parts[0].n_arms,
-        "arm_facts": None if facts is None else tuple(facts),
-        "arms_in_order": any(part.arms_in_order for part in parts),
-    }
-    for name, value in values.items():
-        object.__setattr__(whole, name, value)
+class _Composition(Structure):
+    """What is made of parts, and changed by changing each of them."""
+
+    parts: tuple[Structure, ...]
+
+    def __init__(self, parts: Sequence[Structure]) -> None:
+        raise NotImplementedError
+
+    def _set_parts(self, parts: tuple[Structure, ...]) -> None:
+        """The parts; what they ask for of a new arm is what each needs, if all can have one."""
+        facts: dict[str, None] | None = {}
+        for part in parts:
+            known = None if facts is None or part.arm_facts is None else part.arm_facts
+            facts = None if known is None else {**(facts or {}), **dict.fromkeys(known)}
+        values = {
+            "parts": parts,
+            "n_arms": parts[0].n_arms,
+            "arm_facts": None if facts is None else tuple(facts),
+            "arms_in_order": any(part.arms_in_order for part in parts),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        return type(self)([part.relabelled(order) for part in self.parts])
+
+    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Self:
+        return type(self)([part.with_arm(at, facts) for part in self.parts])
+
+    def without_arm(self, arm: int) -> Self:
+        return type(self)([part.without_arm(arm) for part in self.parts])
+
+    def mirrored(self, about: float) -> Self:
+        return type(self)([part.mirrored(about) for part in self.parts])
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class Intersection(Structure):
+class Intersection(_Composition):
     """All of its parts hold: `a & b`.
 
     Its pieces are those of the parts, intersected; empty ones are left out.
@@ -90,7 +110,7 @@ class Intersection(Structure):
         )
 
     def __init__(self, parts: Sequence[Structure]) -> None:
-        _set_parts(self, _checked_parts(parts, "an intersection"))
+        self._set_parts(_checked_parts(parts, "an intersection"))
         if not self._pieces:
             names = " & ".join(type(part).__name__ for part in self.parts)
             raise ArmatureError(
@@ -108,21 +128,9 @@ class Intersection(Structure):
     def pieces(self) -> Iterable[Piece]:
         return self._pieces
 
-    def relabelled(self, order: Sequence[int]) -> Intersection:
-        return Intersection([part.relabelled(order) for part in self.parts])
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Intersection:
-        return Intersection([part.with_arm(at, facts) for part in self.parts])
-
-    def without_arm(self, arm: int) -> Intersection:
-        return Intersection([part.without_arm(arm) for part in self.parts])
-
-    def mirrored(self, about: float) -> Intersection:
-        return Intersection([part.mirrored(about) for part in self.parts])
-
 
 @dataclass(frozen=True, init=False, eq=False)
-class Union(Structure):
+class Union(_Composition):
     """At least one of its parts holds: `a | b`.
 
     Its pieces are those of the parts: which of them holds is left to the data.
@@ -162,23 +170,11 @@ class Union(Structure):
         )
 
     def __init__(self, parts: Sequence[Structure]) -> None:
-        _set_parts(self, _checked_parts(parts, "a union"))
+        self._set_parts(_checked_parts(parts, "a union"))
 
     def pieces(self) -> Iterable[Piece]:
         for part in self.parts:
             yield from part.pieces()
-
-    def relabelled(self, order: Sequence[int]) -> Union:
-        return Union([part.relabelled(order) for part in self.parts])
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Union:
-        return Union([part.with_arm(at, facts) for part in self.parts])
-
-    def without_arm(self, arm: int) -> Union:
-        return Union([part.without_arm(arm) for part in self.parts])
-
-    def mirrored(self, about: float) -> Union:
-        return Union([part.mirrored(about) for part in self.parts])
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -18,7 +18,7 @@ from armature.families import Family, Gaussian, Interval
 from armature.families.kernels import total_divergence
 from armature.structures import _linear_newton as newton
 from armature.structures._checks import checked_array, checked_n_arms, checked_order
-from armature.structures._convex import fail
+from armature.structures._convex_room import fail
 from armature.structures._features import frame_of, twins
 from armature.structures._least_squares import (
     back_substitute,

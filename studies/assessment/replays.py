@@ -1,0 +1,139 @@
+"""Whether replay is unbiased, how often its intervals hold, whether queues are like new runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+import armature as am
+from armature.arrays import Floats, Ints
+from armature.assessment.replaying import QUEUES, REJECTION, SHADOW, make_feed, play_feed
+from armature.assessment.weights import mean_interval, weigh
+
+MEANS = np.array([0.3, 0.5, 0.45, 0.2])
+SHOWN = np.array([0.4, 0.3, 0.2, 0.1])  # the probabilities of the log
+POLICIES: dict[str, am.Policy] = {
+    "UCB": am.UCB(),
+    "ThompsonSampling": am.ThompsonSampling(),
+    "Challenger": am.Challenger(),
+}
+NONE: Ints = np.zeros(0, dtype=np.int64)
+
+
+class Bias(NamedTuple):
+    """The error of a replay's value, over many logs."""
+
+    method: str
+    policy: str
+    logs: int
+    truth: float
+    error: float  # mean of (estimate - truth of the same log)
+    standard_error: float
+    covered: float  # how often the interval has the truth
+
+    @property
+    def z(self) -> float:
+        """The error in standard errors."""
+        return self.error / self.standard_error if self.standard_error > 0.0 else 0.0
+
+
+def draw_log(rows: int, rng: np.random.Generator) -> tuple[Ints, Floats, Floats]:
+    """Arms, probabilities and rewards of a log of Bernoulli rewards."""
+    arms = rng.choice(MEANS.size, rows, p=SHOWN).astype(np.int64)
+    rewards = (rng.random(rows) < MEANS[arms]).astype(np.float64)
+    return arms, SHOWN[arms], rewards
+
+
+def weighted(policy: str, rows: int, logs: int, seed: int = 0, delta: float = 0.05) -> list[Bias]:
+    """IPS and SNIPS, against the mean reward of the choices that they value."""
+    rng = np.random.default_rng(seed)
+    errors, covered, truths = np.zeros((2, logs)), np.zeros(2), np.zeros(logs)
+    structure, family = am.Unimodal(MEANS.size), am.Bernoulli()
+    starts = np.zeros(MEANS.size + 1, dtype=np.int64)
+    for i in range(logs):
+        arms, shown, rewards = draw_log(rows, rng)
+        feed = make_feed(SHADOW, rewards, arms, starts, NONE, family, rows)
+        play_feed(POLICIES[policy], structure, family, feed, seed, i)
+        truth = float(MEANS[feed.choices].mean())
+        found = weigh((feed.choices == arms).astype(float), shown, rewards, delta, i)
+        ends = ((found.ips_low, found.ips_high), (found.snips_low, found.snips_high))
+        errors[:, i] = found.ips - truth, found.snips - truth
+        covered += [low <= truth <= high for low, high in ends]
+        truths[i] = truth
+    return [
+        Bias(method, policy, logs, float(truths.mean()), float(errors[m].mean()),
+             float(errors[m].std(ddof=1) / np.sqrt(logs)), float(covered[m]) / logs)
+        for m, method in enumerate(("ips", "snips"))
+    ]  # fmt: skip
+
+
+def rejected(
+    policy: str, rows: int, rounds: int, logs: int, seed: int = 0, delta: float = 0.05
+) -> Bias:
+    """Rejection, over its first rounds, against the mean reward of new runs of the policy.
+
+    The interval is for what the run's own choices were worth.
+    """
+    rng = np.random.default_rng(seed)
+    structure, family = am.Unimodal(MEANS.size), am.Bernoulli()
+    starts = np.zeros(MEANS.size + 1, dtype=np.int64)
+    values, covered = np.zeros(logs), 0
+    for i in range(logs):
+        arms, shown, rewards = draw_log(rows, rng)
+        accepted = (rng.random(rows) * shown <= SHOWN.min()).astype(np.int64)
+        feed = make_feed(REJECTION, rewards, arms, starts, accepted, family, rounds)
+        play_feed(POLICIES[policy], structure, family, feed, seed, i)
+        if int(feed.place[1]) < rounds:
+            raise RuntimeError("the log is too short for this comparison")
+        values[i] = feed.gains.mean()
+        low, high = mean_interval(feed.gains, delta, i)
+        covered += low <= float(MEANS[feed.choices].mean()) <= high
+    fresh = fresh_values(policy, rounds, logs, seed + 1)
+    gap = values.mean() - fresh.mean()
+    error = np.sqrt(values.var(ddof=1) / logs + fresh.var(ddof=1) / logs)
+    return Bias("rejection", policy, logs, float(fresh.mean()), float(gap), float(error),
+                covered / logs)  # fmt: skip
+
+
+def fresh_values(policy: str, rounds: int, runs: int, seed: int) -> Floats:
+    """The mean worth of a round's choice, in new simulations."""
+    instance = am.Instance(am.Unimodal(MEANS.size), MEANS, am.Bernoulli())
+    results = am.simulate(instance, [POLICIES[policy]], rounds, runs, seed)
+    return np.asarray(MEANS.max() - results.regret(policy)[:, -1] / rounds)
+
+
+class Likeness(NamedTuple):
+    """Regret of queue replays beside that of new runs: two samples compared."""
+
+    policy: str
+    logs: int
+    queues: float
+    fresh: float
+    distance: float  # Kolmogorov and Smirnov's
+    p_value: float
+
+
+def queued(policy: str, rows: int, rounds: int, logs: int, seed: int = 0) -> Likeness:
+    """Queues over logs, against as many new runs, at a horizon that all queues reach."""
+    from scipy.stats import ks_2samp
+
+    rng = np.random.default_rng(seed)
+    structure, family = am.Unimodal(MEANS.size), am.Bernoulli()
+    values = np.zeros(logs)
+    for i in range(logs):
+        arms = rng.choice(MEANS.size, rows).astype(np.int64)
+        rewards = (rng.random(rows) < MEANS[arms]).astype(np.float64)
+        order = np.argsort(arms, kind="stable")
+        starts = np.concatenate([[0], np.cumsum(np.bincount(arms, minlength=MEANS.size))])
+        feed = make_feed(
+            QUEUES, rewards[order], NONE, starts.astype(np.int64), NONE, family, rounds
+        )
+        play_feed(POLICIES[policy], structure, family, feed, seed, i)
+        if int(feed.place[1]) < rounds:
+            raise RuntimeError("the log is too short for this comparison")
+        values[i] = MEANS[feed.choices].mean()
+    fresh = fresh_values(policy, rounds, logs, seed + 1)
+    found = ks_2samp(values, fresh)
+    return Likeness(policy, logs, float(values.mean()), float(fresh.mean()),
+                    float(found.statistic), float(found.pvalue))  # fmt: skip
