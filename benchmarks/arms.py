@@ -67,13 +67,17 @@ def bernoulli(K: int) -> am.Instance:
 
 
 def unimodal(K: int) -> am.Instance:
-    """One peak in the middle."""
-    return am.Instance(am.Unimodal(K), 1.0 - np.abs(np.arange(K) - K // 2) / K)
+    """A peak in the middle, with a long slope on either side."""
+    means = 0.5 - 0.5 * np.abs(np.arange(K) - K // 2) / K
+    means[K // 2] = 1.0
+    return am.Instance(am.Unimodal(K), means)
 
 
 def categorised(K: int) -> am.Instance:
-    """Five categories, of which the last has the best means."""
-    return am.Instance(am.Categorised([5 * k // K for k in range(K)]), np.arange(K) / K)
+    """Five categories, of which the last has the best means, and the best arm."""
+    means = 0.5 * np.arange(K) / K
+    means[-1] = 1.0
+    return am.Instance(am.Categorised([5 * k // K for k in range(K)]), means)
 
 
 def sparse(K: int) -> am.Instance:
