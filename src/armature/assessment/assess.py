@@ -62,7 +62,7 @@ def assess(
     >>> found.chosen.refuted, found.certainty.verdict.arm, found.certainty.verdict.sure
     (False, 2, False)
     >>> round(found.chosen.worth.unconstrained / found.chosen.worth.value, 1)
-    1.5
+    1.4
 
     Parameters
     ----------
