@@ -171,9 +171,10 @@ def test_what_would_have_been_noticed_in_closed_form() -> None:
     found = am.assess(log, am.Box(2, high=0.5), am.Gaussian(2.0), policies=[]).chosen
     assert found.noticeable is not None
     assert found.evidence is not None
-    needed = distance_needed(found.evidence)
+    needed = distance_needed(found.evidence, convex=True)
     reach = math.sqrt(2.0 * (found.evidence.learning + math.log(100.0))) + stats.norm.ppf(POWER)
     assert needed == pytest.approx(0.5 * reach**2)
+    assert distance_needed(found.evidence, convex=False) > needed
     np.testing.assert_allclose(
         found.noticeable.up, np.sqrt(2.0 * needed * 4.0 / np.array([100.0, 400.0])), rtol=1e-6
     )

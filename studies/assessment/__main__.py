@@ -61,7 +61,7 @@ def replay_rows(logs: int) -> Iterable[tuple[Any, ...]]:
 def queue_rows(logs: int) -> Iterable[tuple[Any, ...]]:
     """Queues beside new runs."""
     for policy in POLICIES:
-        yield tuple(queued(policy, 1000, 150, logs))
+        yield tuple(queued(policy, 1000, 150, 2 * logs))
 
 
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[int], Iterable[tuple[Any, ...]]]]] = {

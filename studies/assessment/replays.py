@@ -56,7 +56,7 @@ def weighted(policy: str, rows: int, logs: int, seed: int = 0, delta: float = 0.
         feed = make_feed(SHADOW, rewards, arms, starts, NONE, family, rows)
         play_feed(POLICIES[policy], structure, family, feed, seed, i)
         truth = float(MEANS[feed.choices].mean())
-        found = weigh((feed.choices == arms).astype(float), shown, rewards, delta, i)
+        found = weigh((feed.choices == arms).astype(float), shown, rewards, delta, 0)
         ends = ((found.ips_low, found.ips_high), (found.snips_low, found.snips_high))
         errors[:, i] = found.ips - truth, found.snips - truth
         covered += [low <= truth <= high for low, high in ends]
@@ -87,7 +87,7 @@ def rejected(
         if int(feed.place[1]) < rounds:
             raise RuntimeError("the log is too short for this comparison")
         values[i] = feed.gains.mean()
-        low, high = mean_interval(feed.gains, delta, i)
+        low, high = mean_interval(feed.gains, delta, 0)
         covered += low <= float(MEANS[feed.choices].mean()) <= high
     fresh = fresh_values(policy, rounds, logs, seed + 1)
     gap = values.mean() - fresh.mean()

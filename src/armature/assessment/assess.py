@@ -56,6 +56,14 @@ def assess(
     lose on problems that could have given this log; how long it takes to know the best arm; and
     whether rewards changed over the log, which all of this assumes that they did not.
 
+    >>> from armature.families import Bernoulli
+    >>> log = {"counts": [400] * 5, "sums": [30, 52, 80, 60, 31]}
+    >>> found = assess(log, Unimodal(5), Bernoulli(), policies=[])
+    >>> found.chosen.refuted, found.certainty.verdict.arm, found.certainty.verdict.sure
+    (False, 2, False)
+    >>> round(found.chosen.worth.unconstrained / found.chosen.worth.value, 1)
+    1.4
+
     Parameters
     ----------
     log
@@ -95,14 +103,6 @@ def assess(
     -------
     Assessment
         `print` shows it; `save(folder)` writes a page and the data.
-
-    >>> from armature.families import Bernoulli
-    >>> log = {"counts": [400] * 5, "sums": [30, 52, 80, 60, 31]}
-    >>> found = assess(log, Unimodal(5), Bernoulli(), policies=[])
-    >>> found.chosen.refuted, found.certainty.verdict.arm, found.certainty.verdict.sure
-    (False, 2, False)
-    >>> round(found.chosen.worth.unconstrained / found.chosen.worth.value, 1)
-    1.5
     """
     family = Gaussian(sigma=None) if family is None else family
     check_kind(structure, Structure, "structure", "Unimodal(5)")

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.ticker import FixedLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, StrMethodFormatter
 
 from armature.assessment.charts import reach
 from armature.assessment.pictures import picture_of_arms
@@ -37,7 +37,9 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None 
     axes[0].set_xticklabels(
         names, rotation=40 if slanted else 0, ha="right" if slanted else "center"
     )
-    axes[0].set_title(literal(f"{assessment.title}\n{_said(assessment)}"), loc="left", fontsize=11)
+    axes[0].set_title("")
+    heading = "\n".join(map(literal, (assessment.title, _said(assessment))))
+    axes[0].set_title(heading, loc="left", fontsize=11)
     axes[0].legend(frameon=False, fontsize=9)
     for axis, trial in zip(axes[1:], trials, strict=True):
         _draw_trial(axis, trial, assessment.unit)
@@ -72,4 +74,6 @@ def _draw_trial(axis: Any, trial: Trial, unit: str) -> None:
     axis.set_yticks(range(len(names)), [literal(name) for name in names])
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.set_xlim(0.0, end)
+    axis.xaxis.set_major_locator(MaxNLocator(5))
+    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}" if end > 20.0 else "{x:g}"))
     axis.set_xlabel(literal(f"regret in {trial.horizon:,} rounds ({unit})"))

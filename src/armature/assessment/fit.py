@@ -7,8 +7,10 @@ for one that is true, that has probability delta at most, whoever chose the arms
 sum_k N_k d(true_k, lam_k), and that M is convex and rewards Gaussian. In the direction from M to
 them the misfit is at least half the square of a normal number with mean sqrt(2 C) and variance 1.
 The structure falls where the misfit reaches R = learning cost + ln(1 / delta), so that it falls
-with probability at least `power` if sqrt(2 C) >= sqrt(2 R) + z(power). For unions of convex sets
-and other families this is an approximation, which `studies/assessment.py` measures.
+with probability at least `power` if sqrt(2 C) >= sqrt(2 R) + z(power). A union of convex sets falls
+only if each of them does; it is treated as if two were equally near, with (1 + power) / 2 in
+place of `power`. For such unions and for other families this is an approximation, which
+`python -m studies.assessment power` measures.
 
 So the least change of one arm's mean that would have been noticed is the one that takes the fitted
 means to that distance from M.
@@ -166,11 +168,12 @@ def name_of(structure: Structure) -> str:
 # What would have been noticed.
 
 
-def distance_needed(found: Evidence, power: float = POWER) -> float:
+def distance_needed(found: Evidence, convex: bool, power: float = POWER) -> float:
     """The distance C from M, as a cost, at which it falls with that probability."""
     from scipy.special import ndtri
 
-    reach = math.sqrt(2.0 * max(found.learning + found.threshold, 0.0)) + float(ndtri(power))
+    each = power if convex else 0.5 * (1.0 + power)
+    reach = math.sqrt(2.0 * max(found.learning + found.threshold, 0.0)) + float(ndtri(each))
     return 0.5 * reach * reach
 
 
@@ -186,7 +189,7 @@ def noticeable(
     K = pulls.size
     if K > MOST_ARMS or not np.isfinite(fitted).all() or not found.learning < math.inf:
         return None
-    needed = distance_needed(found, power)
+    needed = distance_needed(found, structure.is_convex, power)
     ends = [family.for_arm(k).domain for k in range(K)]
     sides = {}
     for name, sign in (("up", 1.0), ("down", -1.0)):

@@ -60,6 +60,13 @@ def replay(
 ) -> Replay:
     """What policies would have collected on a log, and how far the data reach.
 
+    >>> from armature.policies import UCB
+    >>> from armature.structures import Unconstrained
+    >>> log = [("a", 0.1), ("b", 0.9)] * 50
+    >>> found = replay(log, UCB(), Unconstrained(2), Gaussian(0.1), repetitions=2)
+    >>> found["UCB"].rounds, found["UCB"].exhausted
+    (51, 'b')
+
     Parameters
     ----------
     log, arms, columns
@@ -85,13 +92,6 @@ def replay(
     -------
     Replay
         `print` shows it.
-
-    >>> from armature.policies import UCB
-    >>> from armature.structures import Unconstrained
-    >>> log = [("a", 0.1), ("b", 0.9)] * 50
-    >>> found = replay(log, UCB(), Unconstrained(2), Gaussian(0.1), repetitions=2)
-    >>> found["UCB"].rounds, found["UCB"].exhausted
-    (51, 'b')
     """
     from armature.assessment.assess import checked_columns
 
