@@ -121,7 +121,7 @@ class Replay:
                     f"{one.policy} got {one.rounds:,} rounds far: then it chose {one.exhausted}, "
                     "of which the log has no more rewards."
                 )
-            elif self.horizon is not None and one.rounds < min(self.horizon, self.rows):
+            elif self.method == "rejection" and one.rounds < (self.horizon or self.rows):
                 sentences.append(f"{one.policy} got {one.rounds:,} rounds far: the log ended.")
         if self.method == "queues" and self.policies:
             n = self.policies[0].compared
