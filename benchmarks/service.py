@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -74,51 +75,85 @@ def serve(storage: str) -> Any:
     return server("-m", "armature", "serve", "--port", "PORT", "--storage", storage)
 
 
+@dataclass
+class Row:
+    """What is sent where, and what was measured."""
+
+    servers: list[tuple[int, Any]]  # their ports and processes
+    path: str
+    body: bytes
+    decisions: int  # in one request
+    measured: list[Measured] = field(default_factory=list)
+    used: list[float] = field(default_factory=list)  # seconds of processor time for a request
+
+    def load(self, seconds: float, rate: float = 0.0) -> Measured:
+        """Load the servers."""
+        ports = [port for port, _ in self.servers]
+        return load(ports, self.path, self.body, CLIENTS, seconds, rate)
+
+    def measure(self) -> None:
+        """Load them as much as they take."""
+        before = sum(_processor(process) for _, process in self.servers)
+        self.measured.append(self.load(SECONDS))
+        after = sum(_processor(process) for _, process in self.servers)
+        self.used.append((after - before) / len(self.measured[-1].latencies))
+
+    @property
+    def rate(self) -> float:
+        """Requests a second."""
+        return statistics.median(measured.rate for measured in self.measured)
+
+
 def rates() -> None:
     """Requests a second and latencies."""
     with ExitStack() as stack:
-        nothing, _ = stack.enter_context(server("-c", NOTHING, "PORT"))
+        nothing = stack.enter_context(server("-c", NOTHING, "PORT"))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        sqlite, _ = stack.enter_context(serve(sqlite_in(Path(folder))))
+        sqlite = stack.enter_context(serve(sqlite_in(Path(folder))))
         postgres = Postgres(durable=True)
         stack.callback(postgres.stop)
         shared = postgres.database()
-        ports = [stack.enter_context(serve(shared))[0] for _ in range(2)]
-        for port in (sqlite, ports[0]):
+        both = [stack.enter_context(serve(shared)) for _ in range(2)]
+        for port, _ in (sqlite, both[0]):
             with Client(f"http://127.0.0.1:{port}", timeout=300.0) as client:
                 client.create("prices", SPEC)
                 for decision in client.decide_many("prices", 100):
                     client.reward(decision.id, 0.0)
-        path = "/v1/experiments/prices/decisions"
-        rows: dict[str, tuple[list[int], str, bytes, int]] = {
-            "nothing": ([nothing], "/nothing", b"{}", 1),
-            "SQLite, one decision": ([sqlite], path, b"{}", 1),
-            "SQLite, batches of 100": ([sqlite], path, b'{"n": 100}', 100),
-            "PostgreSQL, one decision": (ports[:1], path, b"{}", 1),
-            "PostgreSQL, batches of 100": (ports[:1], path, b'{"n": 100}', 100),
-            "PostgreSQL, two processes, one decision": (ports, path, b"{}", 1),
-            "PostgreSQL, two processes, batches of 100": (ports, path, b'{"n": 100}', 100),
+        path, batch = "/v1/experiments/prices/decisions", b'{"n": 100}'
+        rows = {
+            "nothing": Row([nothing], "/nothing", b"{}", 1),
+            "SQLite, one decision": Row([sqlite], path, b"{}", 1),
+            "SQLite, batches of 100": Row([sqlite], path, batch, 100),
+            "PostgreSQL, one decision": Row(both[:1], path, b"{}", 1),
+            "PostgreSQL, batches of 100": Row(both[:1], path, batch, 100),
+            "PostgreSQL, two processes, one decision": Row(both, path, b"{}", 1),
+            "PostgreSQL, two processes, batches of 100": Row(both, path, batch, 100),
         }
-        for where, what, body, _ in rows.values():  # everything once, so that it is loaded
-            load(where, what, body, CLIENTS, 0.5)
-        measured: dict[str, list[Measured]] = {name: [] for name in rows}
+        for row in rows.values():  # everything once, so that it is loaded
+            row.load(0.5)
         for _ in range(ROUNDS):
-            for name, (where, what, body, _) in rows.items():
-                measured[name].append(load(where, what, body, CLIENTS, SECONDS))
-        print(f"{CLIENTS} clients; load average {os.getloadavg()[0]:.1f}\n")
-        print("| | requests/s | of nothing | decisions/s | half load: median | 99 % |")
-        print("|---|---|---|---|---|---|")
-        base = statistics.median(m.rate for m in measured["nothing"])
-        for name, (where, what, body, n) in rows.items():
-            assert not any(m.failures for m in measured[name]), name
-            rate = statistics.median(m.rate for m in measured[name])
-            half = load(where, what, body, CLIENTS, SECONDS, rate / 2)
-            decisions = f"{rate * n:,.0f}" if name != "nothing" else ""
-            print(
-                f"| {name} | {rate:,.0f} | {rate / base:.0%} | {decisions} | "
-                f"{1e3 * half.quantile(0.5):.1f} ms | {1e3 * half.quantile(0.99):.1f} ms |",
-                flush=True,
-            )
+            for row in rows.values():
+                row.measure()
+        _print_rates(rows)
+
+
+def _print_rates(rows: dict[str, Row]) -> None:
+    print(f"{CLIENTS} clients; load average {os.getloadavg()[0]:.1f}\n")
+    print(
+        "| | requests/s | of nothing | decisions/s | processor time per request | "
+        "half load: median | 99 % |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    for name, row in rows.items():
+        assert not any(measured.failures for measured in row.measured), name
+        half = row.load(SECONDS, row.rate / 2)
+        decisions = f"{row.rate * row.decisions:,.0f}" if name != "nothing" else ""
+        print(
+            f"| {name} | {row.rate:,.0f} | {row.rate / rows['nothing'].rate:.0%} | {decisions} | "
+            f"{1e6 * statistics.median(row.used):,.0f} µs | "
+            f"{1e3 * half.quantile(0.5):.1f} ms | {1e3 * half.quantile(0.99):.1f} ms |",
+            flush=True,
+        )
 
 
 def _memory(process: Any) -> float:

@@ -6,6 +6,9 @@ import asyncio
 import multiprocessing
 import shutil
 import sqlite3
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,7 @@ from serving import PRICES, Postgres, query, serving, sqlite_in
 import armature as am
 from armature.client import Client, ServiceError
 from armature.service import backend, replay
-from armature.service.database import open_database, writing
+from armature.service.database import clock, lock, open_database, writing
 from armature.service.migrate import migrate, revision_of
 from armature.service.rules import Decide, Expire, Reward
 from armature.service.schema import REVISION
@@ -304,6 +307,32 @@ def test_a_reward_that_races_with_its_windows_end(
     assert sorted(row.decision_id for row in ends) == sorted(ids)
     assert [row.kind for row in events].count("late") == 3
     _assert_rebuilt(storage)
+
+
+def test_the_clock_is_read_under_the_lock(storage: str) -> None:
+    """Who waits for the lock while a window closes comes too late, whenever it was sent."""
+    engine = open_database(storage)
+    migrate(engine)
+    service = backend.Backend(engine)
+    service._create("prices", PRICES)
+    asking = threading.Event()
+
+    def wait_for_the_lock() -> float:
+        with writing(engine) as connection:
+            asking.set()
+            ((_, _, _, now),) = lock(connection, [1])
+            return float(now)
+
+    with ThreadPoolExecutor(1) as threads:
+        with writing(engine) as connection:
+            lock(connection, [1])
+            found = threads.submit(wait_for_the_lock)
+            if engine.dialect.name == "postgresql":  # on SQLite it waits for the transaction itself
+                assert asking.wait(60.0)
+            time.sleep(0.5)
+            held_until = clock(connection)
+        assert found.result() >= held_until
+    engine.dispose()
 
 
 def test_a_transaction_that_failed_leaves_no_trace(
