@@ -116,7 +116,7 @@ def on_ray(what: Experiment) -> Turn:
 def throughput(workers: int, seconds: float, turns: int) -> tuple[float, float, float]:
     """Rounds per processor second on threads, the spread of blocks, seconds to collect one."""
     pilot = experiment(HORIZON, 2 * workers, seed=1)
-    each = on_threads(pilot, workers).seconds / (2 * workers)
+    each = on_threads(pilot, workers).processor / workers / (2 * workers)
     what = experiment(HORIZON, max(2, round(seconds / each)), seed=2)
     rounds = 2 * HORIZON * what.repetitions
     Watched.times.clear()
