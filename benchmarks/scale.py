@@ -15,6 +15,7 @@ of a sweep of 10^13 rounds on 100 and on 10,000 cores.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import subprocess
 import sys
@@ -48,12 +49,42 @@ def experiment(horizon: int, repetitions: int, seed: int = 0) -> Experiment:
     return Experiment("scale", INSTANCE, policies, horizon, repetitions, seed, {})
 
 
-def on_threads(what: Experiment, workers: int) -> float:
-    """Seconds for an experiment into a folder."""
+class Turn(NamedTuple):
+    """An experiment into a folder: seconds, processor seconds, seconds of collecting, blocks."""
+
+    seconds: float
+    processor: float
+    collecting: float
+    blocks: int
+
+
+def processor_seconds() -> float:
+    """Of this program and of all that it has started: Ray's processes are among them."""
+    total = time.process_time()
+    ticks = os.sysconf("SC_CLK_TCK")
+    parents = {}
+    spent = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            words = path.read_text().rpartition(")")[2].split()
+            number = int(path.parent.name)
+            parents[number], spent[number] = (
+                int(words[1]),
+                (int(words[11]) + int(words[12])) / ticks,
+            )
+    ours = {os.getpid()}
+    while more := {n for n, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return total + sum(spent[n] for n in ours - {os.getpid()})
+
+
+def on_threads(what: Experiment, workers: int) -> Turn:
+    """An experiment by threads."""
     with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
+        start, used = time.perf_counter(), processor_seconds()
         run_experiment(what, Path(folder), workers, QUIET, quiet=True, picture=False)
-        return time.perf_counter() - start
+        end = time.perf_counter()
+        return Turn(end - start, processor_seconds() - used, 0.0, 0)
 
 
 class Watched(cluster_experiments.Dashboard):
@@ -68,49 +99,45 @@ class Watched(cluster_experiments.Dashboard):
             self.times.setdefault(block.job.policy.name, []).append(seconds / block.rounds)
 
 
-class Turn(NamedTuple):
-    """An experiment on Ray: seconds in all, those of collecting, how many blocks."""
-
-    seconds: float
-    collecting: float
-    blocks: int
-
-
 def on_ray(what: Experiment) -> Turn:
     """The same by the cluster that this program is connected to."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        start = time.perf_counter()
+        start, used = time.perf_counter(), processor_seconds()
         places = places_of([(what, folder)], QUIET)
         play_on_ray(places, folder, None, None, QUIET, quiet=True)
         played = time.perf_counter()
         run_experiment(what, folder, 1, QUIET, quiet=True, picture=False)
         end = time.perf_counter()
-        return Turn(end - start, end - played, len(list((folder / "parts").glob("*.part"))))
+        blocks = len(list((folder / "parts").glob("*.part")))
+        return Turn(end - start, processor_seconds() - used, end - played, blocks)
 
 
 def throughput(workers: int, seconds: float, turns: int) -> tuple[float, float, float]:
-    """Rounds per second and core on threads, the spread of blocks, seconds to collect one."""
+    """Rounds per processor second on threads, the spread of blocks, seconds to collect one."""
     pilot = experiment(HORIZON, 2 * workers, seed=1)
-    each = on_threads(pilot, workers) / (2 * workers)
+    each = on_threads(pilot, workers).processor / workers / (2 * workers)
     what = experiment(HORIZON, max(2, round(seconds / each)), seed=2)
     rounds = 2 * HORIZON * what.repetitions
     Watched.times.clear()
     both = [(on_threads(what, workers), on_ray(what)) for _ in range(turns)]
-    threads, ray = min(t for t, _ in both), min(turn.seconds for _, turn in both)
+    threads, ray = (min(turn.seconds for turn in turns) for turns in zip(*both, strict=True))
     blocks = both[0][1].blocks
-    print(f"{workers} cores, {rounds:.3g} rounds, {blocks} blocks, the best of {turns} turns")
+    print(f"{workers} cores, {rounds:.3g} rounds, {blocks} blocks, the best of {len(both)} turns")
     print(f"  threads  {rounds / threads:12,.0f} rounds/s  {threads:6.1f} s")
     print(
         f"  Ray      {rounds / ray:12,.0f} rounds/s  {ray:6.1f} s  {threads / ray:.3f} of threads"
     )
-    print("  turn by turn: " + ", ".join(f"{t / turn.seconds:.3f}" for t, turn in both))
+    print("  turn by turn: " + ", ".join(f"{t.seconds / r.seconds:.3f}" for t, r in both))
+    least = [min(turn.processor for turn in turns) for turns in zip(*both, strict=True)]
+    print(f"  processor seconds: {least[0]:.1f} and, with all of Ray's processes, {least[1]:.1f}: "
+          f"{least[0] / least[1]:.3f}")  # fmt: skip
     logs = [np.log(times) - np.mean(np.log(times)) for times in Watched.times.values()]
     spread = float(np.concatenate(logs).std())
     collect = min(turn.collecting / turn.blocks for _, turn in both)
     print(f"  like blocks differ by {spread:.1%} (standard deviation of the logarithm of times)")
     print(f"  collecting a block: {1e3 * collect:.1f} ms")
-    return rounds / threads / workers, spread, collect
+    return rounds / least[0], spread, collect
 
 
 def cost_of_a_block(workers: int, blocks: int = 500) -> float:

@@ -13,6 +13,16 @@ import armature as am
 from armature.descriptions import POLICIES as NAMED
 from armature.limits import MOST_PAIRED
 from armature.policies import challenger, imed, klucb, ucb
+from armature.policies._groups import (
+    GROUPS,
+    NOBODY,
+    best_at,
+    enter,
+    enter_all,
+    leave,
+    make_groups,
+    place_for,
+)
 from armature.policies._search import MANY
 from armature.policies._tournament import (
     build,
@@ -39,6 +49,30 @@ def test_the_tournament(n: int) -> None:
         first, level = int(rng.integers(n + 1)), round(rng.normal(), 1)
         found = [k for k in range(first, n) if values[k] >= level]
         assert next_at_least(tree, first, level) == (found[0] if found else -1)
+
+
+def test_the_groups() -> None:
+    """The best arm of each, as from a list."""
+    rng = np.random.default_rng(0)
+    K, groups = 60, make_groups(60)
+    pulls, means = rng.integers(1, 4, K).astype(float), np.round(rng.normal(size=K), 1)  # with ties
+    enter_all(groups, pulls, means, True)
+    for _ in range(400):
+        k = int(rng.integers(K))
+        assert leave(groups, k) == place_for(pulls[k], k, True)
+        pulls[k] = [pulls[k] + 1.0, 1.0, GROUPS + 1.0, 0.0][
+            int(rng.choice(4, p=[0.6, 0.2, 0.1, 0.1]))
+        ]
+        means[k] = round(rng.normal(), 1)
+        place = enter(groups, k, pulls[k], means[k], True)
+        assert best_at(groups, place) != NOBODY
+        for n in range(1, 8):
+            there = [i for i in range(K) if pulls[i] == n]
+            best = min(there, key=lambda i: (-means[i], i)) if there else NOBODY
+            assert best_at(groups, n - 1) == best
+        alone = [i for i in range(K) if best_at(groups, GROUPS + i) == i]
+        assert alone == [i for i in range(K) if pulls[i] > GROUPS or pulls[i] == 0.0]
+        assert groups.used[1] == len(alone)
 
 
 MODULES: dict[type, Any] = {

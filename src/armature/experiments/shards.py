@@ -10,6 +10,7 @@ that other code has made, and makes the results if nothing is missing.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Whole:
     jobs: Mapping[str, Job]  # by its key
     repetitions: Mapping[str, int]
 
-    @property
+    @functools.cached_property
     def problems(self) -> set[str]:
         """What the jobs are about, whichever code does them."""
         return {
@@ -150,11 +151,10 @@ def take_over(source: Path, parts: Path, whole: Whole, console: Console) -> int:
 def say_of_other_code(parts: Path, whole: Whole, console: Console) -> None:
     """Say which parts are of the same runs, but made by other code: they are not used."""
     refused: Counter[tuple[str, str]] = Counter()
-    problems = whole.problems
     for path in sorted(parts.glob("*.part")):
         if path.name.partition("-")[0] not in whole.jobs:
             title = read_title(path)
-            if title.get("problem") in problems:
+            if title.get("problem") in whole.problems:
                 refused[title.get("policy", ""), title.get("armature", "")] += 1
     for (policy, version), count in refused.items():
         sayer(console)(
