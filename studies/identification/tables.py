@@ -52,6 +52,19 @@ def rules_table(results: dict[str, Identification], delta: float) -> str:
     return markdown_table(["problem", *(f"`{name}`" for name in names)], rows)
 
 
+def parts_table(results: dict[str, Identification], policy: str, delta: float) -> str:
+    """A policy's ratio as a product: evidence when it stops, and rounds for so much evidence."""
+    rows = []
+    for name, found in results.items():
+        d = found.deltas.index(delta)
+        row = found.summary().loc[(policy, delta)]
+        evidence = float(found.runs[policy].statistics[:, d].mean() / np.log(1.0 / delta))
+        cells = [row["ratio"], evidence, row["ratio"] / evidence]
+        rows.append([name, *(f"{value:.2f}" for value in cells)])
+    titles = ["problem", "ratio", "evidence / ln(1 / delta)", "rounds / (T* evidence)"]
+    return markdown_table(titles, rows)
+
+
 def error_table(found: Found) -> str:
     """How often a wrong arm was named, with both thresholds, and how many rounds it took."""
     deltas = next(iter(found.practical.values()))[0].deltas
@@ -93,6 +106,7 @@ def write_tables(found: Found, out: Path) -> None:
     sections = {
         f"All rules at delta = {delta:g}": rules_table(found.panels, delta),
         f"`{best}` on the panels, by delta": ratio_table(found.panels, best),
+        f"`{best}` at delta = {delta:g}, taken apart": parts_table(found.panels, best, delta),
         f"`{best}` on random instances, by delta": ratio_table(found.random, best),
         "Errors": error_table(found),
         "What the structure saves": saving_table(found, best),
