@@ -392,18 +392,22 @@ def test_a_verdict_by_hand() -> None:
     assert found.threshold == pytest.approx(math.log((1.0 + 0.5 * math.log(40.0)) / 0.05))
     assert not found.sure
 
-    def least(share: float) -> int:
+    def rounds(share: float) -> int:
         for m in range(1, 1000):
             a, b = 10.0 + m * share, 30.0 + m * (1.0 - share)
             if a * b / (a + b) / 2.0 > math.log((1.0 + 0.5 * math.log(40.0 + m)) / 0.05):
                 return m
         raise AssertionError
 
-    assert found.needed == least(0.25)
-    assert found.needed_at_best == least(0.5)
+    assert found.needed == rounds(0.25)
+    assert found.needed_at_best == rounds(0.5)
     assert found.shares == pytest.approx([0.5, 0.5], abs=1e-6)
     assert bandit.verdict(0.3).sure
     assert bandit.verdict(0.3).needed == 0.0
+    least = found.least_delta
+    assert least == pytest.approx(bandit.verdict(0.3).least_delta)
+    assert not bandit.verdict(0.999 * least).sure
+    assert bandit.verdict(1.001 * least).sure
 
 
 def test_what_the_theory_still_needs() -> None:
