@@ -122,7 +122,14 @@ def test_the_theory_holds_at_all_times() -> None:
 # Stopping.
 
 
-def stop_by_hand(policy: am.Policy, instance: am.Instance, delta: float, seed: int, r: int):
+def stop_by_hand(
+    policy: am.Policy,
+    instance: am.Instance,
+    delta: float,
+    seed: int,
+    r: int,
+    threshold: str = "practical",
+):
     """Ask and tell, and look at the verdict after every round."""
     bandit = am.Bandit(policy, instance.structure, instance.family, seed)
     family = instance.family.record_for(instance.n_arms)
@@ -130,7 +137,7 @@ def stop_by_hand(policy: am.Policy, instance: am.Instance, delta: float, seed: i
     while True:
         arm = bandit.ask()
         bandit.tell(arm, next_reward(family, rewards, arm))
-        found = bandit.verdict(delta)
+        found = bandit.verdict(delta, threshold)
         if found.sure:
             return bandit.pulls.sum(), found.arm, found.statistic, bandit.pulls
 
@@ -154,6 +161,18 @@ def test_it_stops_at_the_first_round_in_which_it_is_sure(
     assert found.arms(policy)[0, 0] == arm
     assert found.pulls(policy)[0, 0].tolist() == pulls.tolist()
     assert found.runs[policy.name].statistics[0, 0] == pytest.approx(statistic, rel=1e-9)
+
+
+def test_it_stops_by_the_theory_too() -> None:
+    """With arms that are nearly equal, so that the data do not fit the structure."""
+    instance = am.Instance(am.Unimodal(6), [1.0, 1.2, 1.4, 4.0, 1.5, 1.0])
+    rule = am.UniformSampling()
+    found = am.identify(instance, [rule], delta=0.1, repetitions=3, seed=5, threshold="theory")
+    for r in range(3):
+        rounds, arm, statistic, _ = stop_by_hand(rule, instance, 0.1, 5, r, "theory")
+        assert found.rounds(rule)[r, 0] == rounds
+        assert found.arms(rule)[r, 0] == arm
+        assert found.runs[rule.name].statistics[r, 0] == pytest.approx(statistic, rel=1e-9)
 
 
 def same(one: am.Identification, other: am.Identification, policy: am.Policy) -> bool:
@@ -373,18 +392,22 @@ def test_a_verdict_by_hand() -> None:
     assert found.threshold == pytest.approx(math.log((1.0 + 0.5 * math.log(40.0)) / 0.05))
     assert not found.sure
 
-    def least(share: float) -> int:
+    def rounds(share: float) -> int:
         for m in range(1, 1000):
             a, b = 10.0 + m * share, 30.0 + m * (1.0 - share)
             if a * b / (a + b) / 2.0 > math.log((1.0 + 0.5 * math.log(40.0 + m)) / 0.05):
                 return m
         raise AssertionError
 
-    assert found.needed == least(0.25)
-    assert found.needed_at_best == least(0.5)
+    assert found.needed == rounds(0.25)
+    assert found.needed_at_best == rounds(0.5)
     assert found.shares == pytest.approx([0.5, 0.5], abs=1e-6)
     assert bandit.verdict(0.3).sure
     assert bandit.verdict(0.3).needed == 0.0
+    least = found.least_delta
+    assert least == pytest.approx(bandit.verdict(0.3).least_delta)
+    assert not bandit.verdict(0.999 * least).sure
+    assert bandit.verdict(1.001 * least).sure
 
 
 def test_what_the_theory_still_needs() -> None:

@@ -13,7 +13,7 @@ import armature as am
 from studies.identification import run as study
 from studies.identification.lucb import LUCB
 from studies.identification.size import Size
-from studies.identification.tables import error_table, ratio_table, saving_table
+from studies.identification.tables import error_table, parts_table, ratio_table, saving_table
 from studies.identification.told import rounds_if_told
 
 SMALL = Size(panels=2, per_group=1, repetitions=2, errors=4, piece=2, max_rounds=200)
@@ -53,6 +53,9 @@ def test_it_goes_on_and_writes_tables(tmp_path: Path, monkeypatch: pytest.Monkey
     assert f"| unimodal-2 | {own:.0f} |" in saving_table(first, "TopTwo")
     ratio = own / (am.characteristic_time(first.panels["unimodal-2"].instance).value * np.log(100))
     assert f"{ratio:.2f}" in ratio_table(first.panels, "TopTwo")
+    evidence = first.panels["unimodal-2"].runs["TopTwo"].statistics[:, 1].mean() / np.log(100)
+    parts = parts_table(first.panels, "TopTwo", 0.01)
+    assert f"| {ratio:.2f} | {evidence:.2f} | {ratio / evidence:.2f} |" in parts
     pieces = first.theory["unimodal-2"]
     assert len(pieces) == 2
     rounds = np.concatenate([piece.rounds("TopTwo")[:, 0] for piece in pieces])

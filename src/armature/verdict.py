@@ -61,6 +61,11 @@ class Verdict:
     shares: Floats | None
     arms: tuple[Hashable, ...]
 
+    @property
+    def least_delta(self) -> float:
+        """How sure: the probability of error above which it would be sure with these data, or 1."""
+        return min(self.delta * math.exp(min(self.threshold - self.statistic, 700.0)), 1.0)
+
     def __str__(self) -> str:
         numbers = f"evidence {self.statistic:.3g}, enough above {self.threshold:.3g}"
         if self.sure:
@@ -83,6 +88,7 @@ class Verdict:
             "statistic": self.statistic,
             "threshold": self.threshold,
             "delta": self.delta,
+            "least_delta": self.least_delta,
             "needed": self.needed,
             "needed_at_best": self.needed_at_best,
             "shares": None if self.shares is None else self.shares.tolist(),

@@ -26,6 +26,7 @@ from armature.experiments.figure import PANELS
 from armature.experiments.folder import claim_folder
 from armature.stopping import Threshold
 from studies.challenger.cases import random_cases
+from studies.identification.known_shares import KnownShares
 from studies.identification.lucb import LUCB
 from studies.identification.size import Size
 from studies.identification.tables import Found, write_tables
@@ -109,6 +110,10 @@ def run_study(
     rivals = [LUCB(SAVING_DELTA), UniformSampling()]
     found = Found(
         panels={n: run("panels", n, i, RULES, DELTAS, size.panels) for n, i in panels.items()},
+        known={
+            n: run("known", n, i, [KnownShares.of(i)], DELTAS, size.panels)
+            for n, i in panels.items()
+        },
         free={
             n: run("free", n, without_structure(i), rivals, [SAVING_DELTA], size.panels)
             for n, i in panels.items()

@@ -12,12 +12,15 @@ from armature.experiments.markdown import markdown_table
 from armature.files import write_text
 from armature.plotting import BLACK, new_picture, save, style_of
 
+TICKS = (1.0, 1.3, 2.0, 3.0, 5.0, 10.0, 20.0)
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
     """All results of the study, by problem."""
 
     panels: dict[str, Identification]
+    known: dict[str, Identification]  # a rule that knows the shares
     free: dict[str, Identification]  # the panels without structure
     random: dict[str, Identification]
     practical: dict[str, list[Identification]]  # for counting errors, in pieces
@@ -50,6 +53,19 @@ def rules_table(results: dict[str, Identification], delta: float) -> str:
             cells.append(f"{row['ratio']:.2f} ± {error:.2f}{late}")
         rows.append([problem, *cells])
     return markdown_table(["problem", *(f"`{name}`" for name in names)], rows)
+
+
+def parts_table(results: dict[str, Identification], policy: str, delta: float) -> str:
+    """A policy's ratio as a product: evidence when it stops, and rounds for so much evidence."""
+    rows = []
+    for name, found in results.items():
+        d = found.deltas.index(delta)
+        row = found.summary().loc[(policy, delta)]
+        evidence = float(found.runs[policy].statistics[:, d].mean() / np.log(1.0 / delta))
+        cells = [row["ratio"], evidence, row["ratio"] / evidence]
+        rows.append([name, *(f"{value:.2f}" for value in cells)])
+    titles = ["problem", "ratio", "evidence / ln(1 / delta)", "rounds / (T* evidence)"]
+    return markdown_table(titles, rows)
 
 
 def error_table(found: Found) -> str:
@@ -93,6 +109,8 @@ def write_tables(found: Found, out: Path) -> None:
     sections = {
         f"All rules at delta = {delta:g}": rules_table(found.panels, delta),
         f"`{best}` on the panels, by delta": ratio_table(found.panels, best),
+        "A rule that knows the optimal shares, by delta": ratio_table(found.known, "KnownShares"),
+        f"`{best}` at delta = {delta:g}, taken apart": parts_table(found.panels, best, delta),
         f"`{best}` on random instances, by delta": ratio_table(found.random, best),
         "Errors": error_table(found),
         "What the structure saves": saving_table(found, best),
@@ -116,7 +134,10 @@ def plot_ratios(results: dict[str, Identification], path: Path) -> None:
         axis.axhline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
         axis.set_xscale("log")
         axis.invert_xaxis()
-        axis.set_ylim(0.0, 4.0)
+        axis.set_yscale("log")
+        axis.set_ylim(0.9, 25.0)
+        axis.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+        axis.minorticks_off()
         axis.set_title(name)
         axis.set_xlabel("delta")
     axes[0].set_ylabel("rounds / (T* ln(1 / delta))")
