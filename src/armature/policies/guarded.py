@@ -208,7 +208,7 @@ class Guarded(CompiledPolicy):
 
     policy: Policy = USUAL
     delta: float = DELTA
-    audit: float = 0.5
+    audit: float = 0.3
     doubt: float = 0.1
 
     def __post_init__(self) -> None:
