@@ -53,6 +53,7 @@ class Twins:
             am.Bandit(policy, self.instance.structure, seed=seed, horizon=asks, floor=0.01)
             for _ in range(2)
         )
+        self.allow = [type(policy).__module__]
         self.waiting: list[Any] = []
         self.asking, self.telling, self.asked, self.told = 0.0, 0.0, 0, 0
 
@@ -91,7 +92,7 @@ class Twins:
         text = self.moved.to_json()
         if text != self.steady.to_json():
             raise AssertionError(f"the two differ after {self.asked} asks")
-        self.moved = am.Bandit.from_json(text)
+        self.moved = am.Bandit.from_json(text, allow=self.allow)
         return len(text)
 
 

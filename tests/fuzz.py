@@ -97,7 +97,7 @@ def bounds(seed: int, number: int) -> Findings:
     structure, families = setting(seed, number // PROBLEMS)
     rng = np.random.default_rng([seed, number, 2])
     family = families[int(rng.integers(len(families)))]
-    target = rng.uniform(0.05, 0.95, structure.n_arms)
+    target = family.clipped(rng.uniform(0.05, 0.95, structure.n_arms))
     means = np.asarray(structure.project(target, np.ones(structure.n_arms), family).means)
     ranked = np.sort(means)
     if not ranked[-1] > ranked[-2] + 1e-3 or not structure.contains(means):

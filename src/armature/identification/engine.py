@@ -62,6 +62,8 @@ def identify(
         "practical" is ln((m + ln(t) / 2) / delta) where m challengers are about as near as the
         nearest; "theory" is larger and proved: see there.
 
+    Examples
+    --------
     >>> from armature.policies import TopTwo
     >>> from armature.structures import Unimodal
     >>> instance = Instance(Unimodal(3), [0.0, 1.0, 0.5])
