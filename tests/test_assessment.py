@@ -160,6 +160,9 @@ def test_structures_are_ranked() -> None:
     refuted = [one.refuted for one in found.candidates]
     assert refuted == sorted(refuted)
     assert ranked(found.candidates[::-1]) == list(found.candidates)
+    same = am.assess(PRICES, am.Unimodal(5), am.Bernoulli(), policies=[],
+                     candidates=[am.Unimodal(5)])  # fmt: skip
+    assert [one.name for one in same.candidates] == ["Unimodal"]
     both = am.assess(PRICES, am.Unimodal(5) & am.Lipschitz(5, 0.1), am.Bernoulli(), policies=[],
                      candidates=[am.Unimodal(5) | am.Monotone(5)])  # fmt: skip
     assert {one.name for one in both.candidates} == {"Unimodal & Lipschitz", "Unimodal | Monotone"}

@@ -264,6 +264,17 @@ def test_a_spec_that_is_wrong(tmp_path: Path) -> None:
         assert words in result.output, (text, result.output)
 
 
+def test_columns_can_be_named_by_options(tmp_path: Path) -> None:
+    frame = rows().rename(columns={"arm": "price", "reward": "margin", "probability": "p"})
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    (tmp_path / "spec.toml").write_text(SPEC + '[log]\narm = "nothing"\nreward = "margin"\n')
+    arguments = ["assess", str(tmp_path / "log.csv"), "--spec", str(tmp_path / "spec.toml")]
+    options = ["--arm", "price", "--probability", "p", "--quiet", "--json"]
+    result = CliRunner().invoke(app, [*arguments, *options])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["log"]["rounds"] == 60
+
+
 def test_the_service_log_can_be_read(tmp_path: Path) -> None:
     """The columns that `armature experiments export` writes."""
     from armature.service.export import COLUMNS

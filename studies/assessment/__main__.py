@@ -10,7 +10,7 @@ import typer
 import armature as am
 from armature.terminal import output, print_table, speak_utf8
 from studies.assessment.intervals import FAMILIES, adaptive_coverage, changes, coverage
-from studies.assessment.replays import POLICIES, queued, rejected, weighted
+from studies.assessment.replays import POLICIES, queue_intervals, queued, rejected, weighted
 from studies.assessment.structures import STRUCTURES, false_alarms, power
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -56,6 +56,8 @@ def replay_rows(logs: int) -> Iterable[tuple[Any, ...]]:
         yield from ((*bias, bias.z) for bias in weighted(policy, 1000, logs))
         bias = rejected(policy, 3000, 150, logs)
         yield (*bias, bias.z)
+    bias = queue_intervals("UCB", max(logs // 3, 1))
+    yield (*bias, bias.z)
 
 
 def queue_rows(logs: int) -> Iterable[tuple[Any, ...]]:

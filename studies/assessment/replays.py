@@ -137,3 +137,22 @@ def queued(policy: str, rows: int, rounds: int, logs: int, seed: int = 0) -> Lik
     found = ks_2samp(values, fresh)
     return Likeness(policy, logs, float(values.mean()), float(fresh.mean()),
                     float(found.statistic), float(found.pvalue))  # fmt: skip
+
+
+def queue_intervals(policy: str, logs: int, seed: int = 3) -> Bias:
+    """`replay` in queues, 100 rounds of 800 rows, against the mean worth of new runs."""
+    truth = float(fresh_values(policy, 100, 4000, 99).mean())
+    rng = np.random.default_rng(seed)
+    errors, held = np.zeros(logs), 0
+    structure, family = am.Unimodal(MEANS.size), am.Bernoulli()
+    for i in range(logs):
+        arms = rng.integers(0, MEANS.size, 800)
+        rewards = (rng.random(800) < MEANS[arms]).astype(np.float64)
+        pairs = list(zip(arms.tolist(), rewards.tolist(), strict=True))
+        found = am.replay(
+            pairs, POLICIES[policy], structure, family, horizon=100, repetitions=40, seed=i
+        )[policy]
+        errors[i] = found.value - truth
+        held += found.low <= truth <= found.high
+    error = float(errors.std(ddof=1) / np.sqrt(logs))
+    return Bias("queues", policy, logs, truth, float(errors.mean()), error, held / logs)

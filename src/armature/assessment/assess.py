@@ -27,6 +27,7 @@ from armature.structures import Concave, Monotone, Structure, Unconstrained, Uni
 
 HORIZON = 10_000
 DRAWS = 40
+MOST_DENSE = 50  # arms, up to which a dense convex program is quick
 
 
 def assess(
@@ -174,6 +175,7 @@ def _judged(
                 f"the candidate {type(other).__name__} has {other.n_arms} arms, where "
                 f"{type(structure).__name__} has {structure.n_arms}."
             )
+    others = [other for other in others if other != structure]
     return chosen, [judge(log, other, known, horizon, level) for other in others]
 
 
@@ -182,7 +184,8 @@ def usual_candidates(structure: Structure, known: Informed) -> list[Structure]:
     n = structure.n_arms
     ideas: list[Structure] = [Unconstrained(n)]
     if structure.arms_in_order:
-        ideas += [Unimodal(n), Monotone(n), Concave(n)]
+        ideas += [Unimodal(n), Monotone(n)]
+        ideas += [Concave(n)] if n <= MOST_DENSE else []
     others = [idea for idea in ideas if type(idea) is not type(structure)]
     return [idea for idea in others if _goes_with(idea, known.family)]
 

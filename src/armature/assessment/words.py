@@ -104,7 +104,15 @@ def about_worth(assessment: Assessment) -> str:
     """What the structure saves."""
     worth = assessment.chosen.worth
     if worth is None:
-        return f"{assessment.chosen.name} is refuted: what it would save is not to be had."
+        text = f"{assessment.chosen.name} is refuted: what it would save is not to be had."
+        free = next((one for one in assessment.candidates if one.assumes_nothing), None)
+        if free is None or free.worth is None or free.worth.value is None:
+            return text
+        return (
+            f"{text} Without it, exploration costs at least {number(free.worth.value)} ln T: about "
+            f"{number(free.worth.cost())} {assessment.unit} in {free.worth.horizon:,} rounds, "
+            f"{number(free.worth.rounds())} of them with another arm than the best."
+        )
     if worth.value is None or worth.unconstrained is None:
         return f"There is no lower bound at the fitted means: {worth.reason}"
     T, unit = worth.horizon, assessment.unit
