@@ -27,6 +27,7 @@ from armature.service import replay
 from armature.service.database import open_database
 
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # for what the forking process imports
+PATIENCE = 600.0  # seconds until a server that does not come back is a failure
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["warm_server"])
 
@@ -59,7 +60,7 @@ class Server:
 
     def wait(self) -> None:
         """Wait until it takes requests."""
-        deadline = time.monotonic() + 120.0
+        deadline = time.monotonic() + PATIENCE
         while not self.answers():
             assert self._process.is_alive(), "the server did not start"
             assert time.monotonic() < deadline, "the server did not answer"
@@ -102,7 +103,7 @@ class Customer(threading.Thread):
 
     def _do(self, action: Any) -> Any:
         """Send a request until some server answers it."""
-        deadline = time.monotonic() + 120.0
+        deadline = time.monotonic() + PATIENCE
         for attempt in range(1_000_000):
             try:
                 return action(self._random.choice(self._clients))
@@ -204,7 +205,7 @@ def kill_under_load(
         server.wait()
     stop.set()
     for customer in crowd:
-        customer.join(180.0)
+        customer.join(PATIENCE)
         assert not customer.is_alive(), "a client got no answer"
     for server in running:
         server.kill()

@@ -42,7 +42,7 @@ def test_they_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Monke
     stories = [dataclasses.replace(demo.prices(), name=name) for name in ("first", "second")]
     monkeypatch.setattr(demo, "STORIES", [lambda story=story: story for story in stories])
     monkeypatch.setattr(demo, "STEP", 0.01)
-    monkeypatch.setattr(demo, "compile_elsewhere", lambda number, stopping: None)
+    monkeypatch.setattr(demo, "compile_elsewhere", lambda *arguments: None)
     said: list[str] = []
     stopping, going_on = threading.Event(), threading.Event()
 
@@ -71,13 +71,13 @@ def test_they_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Monke
 def test_compiling_ends_when_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
     stopping = threading.Event()
     monkeypatch.setattr(sys, "executable", shutil.which("sleep"))  # sleep -c ... ends by itself
-    demo.compile_elsewhere(0, stopping)
+    demo.compile_elsewhere(0, False, stopping)
     stopping.set()
     started = subprocess.Popen
     monkeypatch.setattr(
         demo.subprocess, "Popen", lambda command, **options: started(["sleep", "600"], **options)
     )
-    demo.compile_elsewhere(0, stopping)  # else this takes ten minutes
+    demo.compile_elsewhere(0, False, stopping)  # else this takes ten minutes
 
 
 @pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.__name__)

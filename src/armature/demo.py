@@ -26,6 +26,7 @@ from armature.service.app import make_app
 from armature.service.database import open_database
 from armature.service.limits import Limits
 from armature.service.spec import parse_spec
+from armature.service.viewing import Viewer
 
 PORT = 8000
 STEP = 0.25  # seconds between two groups of visitors
@@ -140,26 +141,27 @@ class Crowd:
             self._coming[delay + 1].append((decision.id, value))
 
 
-def compile_for(number: int) -> None:
-    """Compile what an experiment and its page need, or find it compiled."""
+def compile_for(number: int, bounds: bool) -> None:
+    """Compile what an experiment needs, and its page; with bounds and verdicts, or without."""
     story = STORIES[number]()
     bandit = parse_spec(story.spec, (), Limits()).make_bandit()
     bandit.warm_up()
     rng = np.random.default_rng(number)
     for arm in bandit.ask(3 * len(bandit.arms)):
         bandit.tell(arm, story.reward(arm, rng))
-    str(bandit.explain())
-    bandit.picture()
+    belief = bandit.explain()
+    if bounds:
+        str(belief.verdict)
+        bandit.picture()
 
 
-def compile_elsewhere(number: int, stopping: threading.Event) -> None:
+def compile_elsewhere(number: int, bounds: bool, stopping: threading.Event) -> None:
     """The same in another process: the server goes on meanwhile, and can be stopped."""
-    command = f"from armature.demo import compile_for; compile_for({number})"
+    command = f"from armature.demo import compile_for; compile_for({number}, {bounds})"
     process = subprocess.Popen([sys.executable, "-c", command], stderr=subprocess.DEVNULL)
     while process.poll() is None:
         if stopping.wait(0.05):
             process.terminate()
-    process.wait()
 
 
 class Street:
@@ -179,12 +181,14 @@ class Street:
             for number, story in enumerate(STORIES):
                 told = story()
                 say(COMPILING.format(name=told.name))
-                compile_elsewhere(number, self._stopping)
+                compile_elsewhere(number, False, self._stopping)
                 if self._stopping.is_set():
                     return
                 client.create(told.name, told.spec)
                 self._ready.put(told)
         say("")
+        for number in range(len(STORIES)):
+            compile_elsewhere(number, True, self._stopping)
 
     def visit(self) -> None:
         """Send visitors until the server stops."""
@@ -235,8 +239,14 @@ def _attend(
     if look:
         webbrowser.open(address)
     street = Street(address, stopping)
-    making = (lambda: street.open(say), stopping)
-    threading.Thread(target=_guarded, args=making, daemon=True).start()
+    viewer: Viewer = app.state.viewer
+    viewer.with_bounds = False  # as long as they have to be compiled
+
+    def make() -> None:
+        street.open(say)
+        viewer.with_bounds = True
+
+    threading.Thread(target=_guarded, args=(make, stopping), daemon=True).start()
     _guarded(street.visit, stopping)
 
 

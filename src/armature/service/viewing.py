@@ -102,6 +102,7 @@ class Viewer:
         self._backend = backend
         self._kept: dict[int, _Kept] = {}
         self._glances: set[asyncio.Task[View]] = set()
+        self.with_bounds = True  # and with verdicts
 
     async def view(self, name: str) -> View:
         """An experiment as it is now, or was within the last second."""
@@ -167,7 +168,7 @@ class Viewer:
         old = kept.bound
         busy = kept.bounding is not None and not kept.bounding.done()
         due = rounds > GROWTH * old.rounds or belief.leader != old.leader
-        if due and not busy:
+        if due and not busy and self.with_bounds:
             kept.bounding = asyncio.create_task(self._work_out(engine, belief, kept))
         if kept.bounding is not None and old.value is None and old.verdict is None:
             await asyncio.wait([kept.bounding], timeout=PATIENCE)
