@@ -26,7 +26,6 @@ import numpy as np
 
 import armature as am
 from armature.arrays import Floats
-from armature.policies._start import spanning_arms
 from armature.policies.records import History
 from armature.simulation.play import Run
 
@@ -139,7 +138,8 @@ def measure(policy: am.Policy, instance: am.Instance) -> Found:
     assert isinstance(policy, am.CompiledPolicy)
     never = np.array([1 << 60])
     run, late = (Run(policy, instance, 0, 0, never) for _ in range(2))
-    first = K if policy.starts_with_each_arm else len(spanning_arms(instance.structure))
+    flat = instance.structure.directions  # where some arms tell all others, these come first
+    first = K if policy.starts_with_each_arm or flat is None else flat.shape[1]
     for one in (run, late):
         one.advance(first)
     kept = numbers(run._packed) / K

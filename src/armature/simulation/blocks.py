@@ -24,6 +24,7 @@ from armature.policies import Policy
 from armature.simulation.play import checkpoints_of_pulls
 
 MOST_SECONDS = 40.0  # of work in a block: sizes are powers of 2, so it is from half of that on
+HAND_OVER = 0.004  # seconds for handing over a block and taking it in; see benchmarks/scale.py
 LEAST_SECONDS = 1.0  # where there is too little work for all workers to have blocks of full size
 BLOCKS_PER_WORKER = 4  # then, so that none waits long for the last
 MOST_BYTES = 1 << 25  # of numbers in a block
@@ -110,11 +111,13 @@ def block_size(seconds: float, n_bytes: int, most_seconds: float = MOST_SECONDS)
 def seconds_for(total: float, workers: int) -> float:
     """How much work a block may be if there is so much of it in all, for so many workers.
 
-    >>> seconds_for(1e6, 100), seconds_for(400.0, 10), seconds_for(1.0, 10)
-    (40.0, 10.0, 1.0)
+    No less than the program that hands blocks over takes for one to each of the workers.
+
+    >>> seconds_for(1e6, 100), seconds_for(400.0, 10), seconds_for(1.0, 10), seconds_for(1e3, 5000)
+    (40.0, 10.0, 1.0, 20.0)
     """
     fair = total / (BLOCKS_PER_WORKER * max(workers, 1))
-    return min(MOST_SECONDS, max(LEAST_SECONDS, fair))
+    return min(MOST_SECONDS, max(LEAST_SECONDS, HAND_OVER * workers, fair))
 
 
 def cut(repetitions: Iterable[int], size: int) -> list[Range]:
