@@ -94,6 +94,8 @@ def _allowed(allow: list[str] | None) -> tuple[str, ...]:
     """The modules that may be imported, those of the current folder too."""
     here = os.getcwd()
     if allow and here not in sys.path and "" not in sys.path:
+        import pandas  # noqa: F401 -- before its optional parts could be a file of the folder
+
         sys.path.append(here)  # at the end: what is installed is not hidden by a file's name
     return tuple(allow or ())
 
@@ -540,7 +542,7 @@ def demo(
         bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Watch three simulated experiments live, on a page in your browser.
+    """Watch three simulated experiments live, on a page.
 
     Prices with one peak, creatives in themes, doses with diminishing returns. Nothing is kept when
     it is interrupted.
