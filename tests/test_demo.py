@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -58,11 +59,13 @@ def test_they_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Monke
             thread.start()
         while not client.experiments() or client.experiments()[0]["rounds"] < 5:
             assert all(thread.is_alive() for thread in threads)
+            time.sleep(0.02)
         assert [row["name"] for row in client.experiments()] == ["first"]
         going_on.set()
         threads[0].join()
         while client.experiments()[1]["rounds"] < 5:
             assert threads[1].is_alive()
+            time.sleep(0.02)
         stopping.set()
         threads[1].join()
     assert ["first" in said[0], "second" in said[1], said[2]] == [True, True, ""]
@@ -114,6 +117,7 @@ def test_the_program(tmp_path: Path) -> None:
         with Client(f"http://127.0.0.1:{port}", retries=20) as client:
             while not any(row["rounds"] for row in client.experiments()):
                 assert process.poll() is None
+                time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
         assert f"http://127.0.0.1:{port}" in said

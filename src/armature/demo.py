@@ -246,8 +246,10 @@ def _attend(
         street.open(say)
         viewer.with_bounds = True
 
-    threading.Thread(target=_guarded, args=(make, stopping), daemon=True).start()
+    making = threading.Thread(target=_guarded, args=(make, stopping), daemon=True)
+    making.start()
     _guarded(street.visit, stopping)
+    making.join(5.0)  # it ends what it has begun to compile
 
 
 def _guarded(work: Callable[[], None], stopping: threading.Event) -> None:
