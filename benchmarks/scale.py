@@ -140,7 +140,7 @@ def throughput(workers: int, seconds: float, turns: int) -> tuple[float, float, 
     return rounds / least[0], spread, collect
 
 
-def cost_of_a_block(workers: int, blocks: int = 500) -> float:
+def cost_of_a_block(workers: int, blocks: int = 200) -> float:
     """Processor seconds of this program for each of many blocks, each of another job.
 
     Almost nothing is played in them.
