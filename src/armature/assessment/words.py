@@ -239,7 +239,7 @@ def _choice(assessment: Assessment, best: str) -> str:
     guarded = f"Guarded(policy={best})"
     if guarded not in first.names:
         guarded = next((n for n in first.names if n.startswith("Guarded") and best in n), "")
-    if not guarded or assessment.chosen.refuted or len(assessment.trials) < 2:
+    if guarded in ("", best) or assessment.chosen.refuted or len(assessment.trials) < 2:
         return text + "."
     other = assessment.trials[1]
     return (
