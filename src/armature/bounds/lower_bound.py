@@ -260,7 +260,8 @@ def run_allocate(
     warm: bool = False,
 ) -> int:
     """`allocate` for an instance; the structure need not be the instance's own."""
-    model = make_model(structure, instance.family, ("nearest", "alt_min"))
+    oracles = ("nearest", "alt_min", *(("challenger_min",) if warm else ()))
+    model = make_model(structure, instance.family, oracles)
     task = Task(
         mu=instance.means.copy(),
         gaps=np.ascontiguousarray(gaps),
