@@ -33,7 +33,7 @@ from armature.policies import Policy
 from armature.simulation.blocks import cut
 from armature.simulation.engine import checked_policies
 from armature.simulation.parts import Parts
-from armature.simulation.results import Origin
+from armature.simulation.runs import Origin
 from armature.simulation.versions import package_version
 from armature.simulation.waiting import WaitingBlocks
 from armature.stopping import Threshold, checked_threshold

@@ -49,6 +49,7 @@ WITHOUT_INFLUENCE = (
     "simulation/waiting.py",
     "simulation/results.py",
     "simulation/results_file.py",
+    "simulation/runs.py",
     "simulation/versions.py",
     "testing",
     "verdict.py",
