@@ -224,6 +224,20 @@ def _check_engine(engine: Engine, address: str | None, shard: str | None = None)
         raise ArmatureError("--shard needs no engine: leave one of --shard and --engine ray out.")
 
 
+def _check_shares(
+    shard: str | None, merge: bool, sources: list[Path] | None, out: Path | None
+) -> None:
+    from armature.errors import ArmatureError
+
+    if shard is not None and merge:
+        raise ArmatureError("--shard runs a share and --merge collects all: leave one of them out.")
+    if sources and not merge:
+        raise ArmatureError("--source is a folder that --merge takes shares from: add --merge.")
+    if out is None and (shard is not None or merge):
+        flag = "--merge" if merge else "--shard"
+        raise ArmatureError(f"{flag} needs --out: a folder for what shares find.")
+
+
 def _run_shard(
     experiments: list[Experiment], shard: str, out: Path | None, workers: int | None, quiet: bool
 ) -> str:
@@ -286,6 +300,17 @@ def identify(
     ] = None,
     engine: ENGINE = Engine.threads,
     address: ADDRESS = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(help="Run one of several equal shares, such as 2/8; `--merge` collects them."),
+    ] = None,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Run nothing: put the shares together.")
+    ] = False,
+    source: Annotated[
+        list[Path] | None,
+        typer.Option(help="With --merge, a folder of a share that went elsewhere; or several."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     allow: ALLOW = None,
@@ -303,6 +328,7 @@ def identify(
         from armature.experiments.identify import (
             Asked,
             OnRay,
+            folder_of,
             load_identifications,
             run_identification,
         )
@@ -315,12 +341,29 @@ def identify(
         experiments = load_identifications(spec, _allowed(allow), policy or ())
         if repetitions is not None:
             experiments = [replace(one, repetitions=repetitions) for one in experiments]
-        _check_engine(engine, address)
-        on_ray = OnRay(address) if engine is Engine.ray else None
+        _check_engine(engine, address, shard)
+        _check_shares(shard, merge, source, out)
+        if shard is not None and out is not None:
+            from armature.experiments.identify_shards import run_identification_shard
+            from armature.simulation.blocks import Shard
+
+            share = Shard.parse(shard)
+            count = run_identification_shard(
+                experiments, asked, share, out, workers, complaints(), quiet
+            )
+            said = f"shard {share} is finished; the same command with --merge in place of --shard "
+            said += f"makes the results when all are. Its {count} runs are in {visible(str(out))}"
+            output().print(said, soft_wrap=True)
+            return
         found = []
+        if merge and out is not None:
+            from armature.experiments.identify_shards import merge_identification
+
+            found = merge_identification(experiments, asked, source or [], out, complaints())
+        on_ray = OnRay(address) if engine is Engine.ray else None
         with connected(engine.value, address, workers):
-            for n, experiment in enumerate(experiments):
-                folder = out if out is None or len(experiments) == 1 else out / f"point-{n + 1}"
+            for n, experiment in enumerate([] if merge else experiments):
+                folder = None if out is None else folder_of(out, n, len(experiments))
                 found.append(
                     run_identification(
                         experiment, asked, folder, workers, complaints(), quiet, on_ray
