@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from armature.errors import ArmatureError
 from armature.terminal import complaints, failing, output, speak_utf8, visible
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -26,6 +27,9 @@ def study(
     quick: Annotated[
         bool, typer.Option("--quick", help="A few short runs, to try it, into out-guard-quick.")
     ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A part: the known problems, or those drawn.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
     ] = None,
@@ -41,19 +45,20 @@ def study(
     """
     from armature.simulation.engine import checked_engine
     from armature.simulation.ray_engine import connected
-    from studies.guard.run import run_study
+    from studies.guard.run import PARTS, run_study
     from studies.guard.size import FULL, QUICK, SHORT
 
     name, size = "out-guard", FULL
     if short or quick:
         name, size = ("out-guard-quick", QUICK) if quick else ("out-guard-short", SHORT)
     folder = out or Path(name)
-    with (
-        failing(f"what is finished is kept in {folder}"),
-        connected(checked_engine(engine), address, workers),
-    ):
-        run_study(folder, size, workers, complaints(), engine)
-    for what, file in (("tables", "tables.md"), ("picture", "cover.png")):
+    with failing(f"what is finished is kept in {folder}"):
+        unknown = set(only or ()) - set(PARTS)
+        if unknown:
+            raise ArmatureError(f"there is no part {sorted(unknown)}: one of {', '.join(PARTS)}.")
+        with connected(checked_engine(engine), address, workers):
+            run_study(folder, size, workers, complaints(), only or PARTS, engine)
+    for what, file in (("tables", "tables.md"), ("numbers", "cases.csv")):
         output().print(f"the {what}: {visible(str(folder / file))}", soft_wrap=True)
 
 

@@ -1,11 +1,12 @@
 """Problems drawn at random, that had no part in choosing anything about the guard.
 
-Of every kind of structure there are three, which are wrong: a structure of that kind is drawn, and
-a family, and uniform means are projected onto the structure. Then it is broken, in one of three ways
-that is drawn as well: an arm is *raised* above all others, two means are *exchanged*, or *noise* is
-added to all of them. How much, is log-uniform from a tenth of the range of means to all of it: so
-they are from subtle to gross. What still fits, or is outside of the family, or whose best arm leads
-by less than a twentieth of the range, is drawn again, all of it. Nothing else is left out.
+Of every kind of structure there are three that are wrong: a structure of that kind is drawn, and a
+family, and uniform means are projected onto the structure. Then they are broken, in one of three
+ways that is drawn as well: an arm is *raised* above all others, two means are *exchanged*, or
+*noise* is added to all of them. How much is log-uniform, from a tenth of the range of means to all
+of it: so they are from subtle to gross. What still fits, or has means that the family can't have,
+or a best arm that leads by less than a twentieth of the range, is drawn again, all of it. Nothing
+else is left out.
 
 Beside them there are two problems of every kind that are not broken.
 """
