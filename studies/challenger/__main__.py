@@ -31,7 +31,9 @@ def study(
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="A part: panels, groups, long, shares, search, ablations or mints."),
+        typer.Option(
+            help="A part: panels, groups, close, long, shares, search, ablations or mints."
+        ),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
