@@ -86,7 +86,7 @@ def tail_chance(cases: Sequence[Results], seed: int = 0) -> float:
     above = 0
     for _ in range(400):
         again = rng.integers(mine.size, size=mine.size)
-        above += np.quantile(mine[again], 0.99) > np.quantile(theirs[again], 0.99)
+        above += int(np.quantile(mine[again], 0.99) > np.quantile(theirs[again], 0.99))
     return above / 400.0
 
 
