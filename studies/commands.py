@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from armature.errors import ArmatureError
 from armature.terminal import failing, output, visible
 
 Out = Annotated[
@@ -46,6 +47,14 @@ def running(folder: Path, engine: str, address: str | None, workers: int | None)
         connected(checked_engine(engine), address, workers),
     ):
         yield
+
+
+def checked_parts(only: Sequence[str] | None, parts: Sequence[str]) -> Sequence[str]:
+    """The parts of a study that were asked for, or all."""
+    unknown = set(only or ()) - set(parts)
+    if unknown:
+        raise ArmatureError(f"there is no part {sorted(unknown)}: one of {', '.join(parts)}.")
+    return only or parts
 
 
 def say_where(folder: Path, **files: str) -> None:

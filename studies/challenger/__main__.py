@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from armature.errors import ArmatureError
 from armature.terminal import complaints, speak_utf8
 from studies.commands import (
     Address,
@@ -15,6 +14,7 @@ from studies.commands import (
     Quick,
     Short,
     Workers,
+    checked_parts,
     folder_of,
     make_app,
     running,
@@ -31,7 +31,9 @@ def study(
     quick: Quick = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="A part: panels, groups, long, shares, search, ablations or mints."),
+        typer.Option(
+            help="A part: panels, groups, close, long, shares, search, ablations or mints."
+        ),
     ] = None,
     workers: Workers = None,
     engine: Engine = "threads",
@@ -48,10 +50,7 @@ def study(
     size = QUICK if quick else SHORT if short else FULL
     folder = folder_of("study", out, short, quick)
     with running(folder, engine, address, workers):
-        unknown = set(only or ()) - set(PARTS)
-        if unknown:
-            raise ArmatureError(f"there is no part {sorted(unknown)}: one of {', '.join(PARTS)}.")
-        run_study(folder, size, workers, complaints(), only or PARTS, engine)
+        run_study(folder, size, workers, complaints(), checked_parts(only, PARTS), engine)
     say_where(folder, tables="tables.md", numbers="cases.csv")
 
 

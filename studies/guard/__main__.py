@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from armature.terminal import complaints, speak_utf8
 from studies.commands import (
     Address,
@@ -10,6 +14,7 @@ from studies.commands import (
     Quick,
     Short,
     Workers,
+    checked_parts,
     folder_of,
     make_app,
     running,
@@ -24,6 +29,9 @@ def study(
     out: Out = None,
     short: Short = False,
     quick: Quick = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A part: the known problems, or those drawn.")
+    ] = None,
     workers: Workers = None,
     engine: Engine = "threads",
     address: Address = None,
@@ -33,14 +41,14 @@ def study(
     Finished runs are kept in out-guard, unless --out says where: interrupted, it goes on where it
     was when it is run again.
     """
-    from studies.guard.run import run_study
+    from studies.guard.run import PARTS, run_study
     from studies.guard.size import FULL, QUICK, SHORT
 
     size = QUICK if quick else SHORT if short else FULL
     folder = folder_of("guard", out, short, quick)
     with running(folder, engine, address, workers):
-        run_study(folder, size, workers, complaints(), engine)
-    say_where(folder, tables="tables.md", picture="cover.png")
+        run_study(folder, size, workers, complaints(), checked_parts(only, PARTS), engine)
+    say_where(folder, tables="tables.md", numbers="cases.csv")
 
 
 if __name__ == "__main__":
