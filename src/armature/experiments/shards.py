@@ -182,8 +182,7 @@ def missing_of(places: Sequence[Place]) -> Iterator[tuple[str, Range]]:
 
 def title_of(experiment: Experiment, policy: str) -> str:
     """A policy, at which point of a sweep."""
-    point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
-    return f"{policy} at {point}" if point else policy
+    return f"{policy} at {experiment.point_text}" if experiment.point else policy
 
 
 def _some(missing: Sequence[tuple[str, Range]], most: int = 5) -> str:

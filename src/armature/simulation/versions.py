@@ -29,6 +29,7 @@ WITHOUT_INFLUENCE = (
     "bandit.py",
     "authoring.py",
     "cli.py",
+    "commands",
     "descriptions.py",
     "errors.py",
     "experiments",
