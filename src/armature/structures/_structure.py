@@ -375,6 +375,11 @@ class Structure:
         """Whether M is known to be everything."""
         return self.pairwise and not overrides(self)
 
+    @property
+    def few_above(self) -> tuple[int, float] | None:
+        """How many arms may be above which level, where that is all that is known; else None."""
+        return None
+
     @functools.cached_property
     def reads_by_top(self) -> bool:
         """Whether "k beats j" asks that k can be the best arm."""

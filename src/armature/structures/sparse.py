@@ -27,7 +27,7 @@ from armature.structures._pooling import pooled_mean
 from armature.structures._scratch import measure
 from armature.structures._sorting import select_largest
 from armature.structures._sparse_best import best_min
-from armature.structures._structure import Structure
+from armature.structures._structure import Structure, overrides
 from armature.structures.piece import Piece
 from armature.structures.records import Cell, Oracle, Problem, Shape, Work
 from armature.structures.vectors import copy, fill
@@ -444,6 +444,10 @@ class Sparse(Structure):
 
     def _meets(self, ends: tuple[Interval, ...]) -> bool:
         return True  # the level is a mean: `checked_family` has seen to it
+
+    @property
+    def few_above(self) -> tuple[int, float] | None:
+        return None if overrides(self) else (self.support, self.level)
 
     def checked_cell(self, cell: Cell, family: Family) -> None:
         if not self.cells_depend_on(family):
