@@ -9,9 +9,9 @@ least the level, it is
     G_k = the same + w - N_k d(m_k, level)                                else,
 
 or, if that is less, what it costs that j leaves its place to the arm with the next largest gain,
-which is the same for all k: then whoever was looked into least is due first. Of the arms that are not kept, with equally many pulls, the one with the highest mean has the least
-G_k: so whoever is due is found by a search (`_search`), as without a structure. (Without one all
-arms are kept.)
+which is the same for all k: then whoever was looked into least is due first. Of the arms that are
+not kept, with equally many pulls, the one with the highest mean has the least G_k: so whoever is
+due is found by a search (`_search`), as without a structure. (Without one all arms are kept.)
 
 The look at all arms adds up the costs of all of them, and so is off by rounding. Where what decides
 is within that of a tie, it is what decides (`by_a_look_at_all`): decisions are the same. That is so

@@ -332,10 +332,17 @@ class Challenger(CompiledPolicy):
             return self.choose, self.update
         from armature.policies import _challenger_above_level as above  # which import this module
         from armature.policies import _challenger_of_many as many
+        from armature.policies import _challenger_on_top as on_top
 
         if self._above_level(structure, family) is not None:
             return above.choose_above, note_reward
+        if self._categories(structure, family) is not None:
+            return on_top.choose_on_top, on_top.note_reward
         return many.choose_of_many, many.note_reward
+
+    def _categories(self, structure: Structure, family: Family) -> Ints | None:
+        """The category of each arm, where these say what challengers cost."""
+        return structure.one_on_top if family.gaussian and family.alike else None
 
     def init(self, structure: Structure, family: Family) -> Any:
         state = self._plain_state(structure)
@@ -343,13 +350,18 @@ class Challenger(CompiledPolicy):
             return state
         from armature.policies import _challenger_above_level as above
         from armature.policies import _challenger_of_many as many
+        from armature.policies import _challenger_on_top as on_top
 
         few = self._above_level(structure, family)
         if few is not None:
             return above.make_state(state, structure.n_arms, *few)
         pairwise = structure.is_pairwise and family.alike
         closely = family.gaussian and structure.challenges_convexly
-        return many.make_state(state, structure.n_arms, pairwise, closely)
+        of_many = many.make_state(state, structure.n_arms, pairwise, closely)
+        categories = self._categories(structure, family)
+        if categories is None:
+            return of_many
+        return on_top.make_state(state, of_many, categories)
 
     def _plain_state(self, structure: Structure) -> ChallengerState:
         K = structure.n_arms

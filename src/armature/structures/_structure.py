@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armature._compile import Kernel
-from armature.arrays import Floats
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord, Gaussian, Interval
 from armature.families.kernels import divide_by_variances, unit_gaussian
@@ -378,6 +378,11 @@ class Structure:
     @property
     def few_above(self) -> tuple[int, float] | None:
         """How many arms may be above which level, where that is all that is known; else None."""
+        return None
+
+    @property
+    def one_on_top(self) -> Ints | None:
+        """The category of each arm, where all that is known is that one of them is on top."""
         return None
 
     @functools.cached_property
