@@ -19,6 +19,7 @@ from armature.families import Family, FamilyRecord
 from armature.families.kernels import divide_by_variances, unit_gaussian, with_variance
 from armature.structures._derived import COMPARING
 from armature.structures._pooling import pair_cost as pair_cost
+from armature.structures._pooling import pooled_mean as pooled_mean
 from armature.structures._structure import Structure, overrides
 from armature.structures.records import ENTRIES, Problem, Shape, Work
 

@@ -33,6 +33,7 @@ from armature.structures._sparse_fit import (
     write_with,
     write_without,
 )
+from armature.structures._structure import overrides
 from armature.structures.piece import Piece
 from armature.structures.records import Cell, Oracle, Problem, Shape, Work
 from armature.structures.vectors import copy, fill
@@ -233,6 +234,10 @@ class Sparse(Counted):
 
     def _meets(self, ends: tuple[Interval, ...]) -> bool:
         return True  # the level is a mean: `checked_family` has seen to it
+
+    @property
+    def few_above(self) -> tuple[int, float] | None:
+        return None if overrides(self) else (self.support, self.level)
 
     def checked_cell(self, cell: Cell, family: Family) -> None:
         if not self.cells_depend_on(family):
