@@ -74,7 +74,7 @@ def run_study(
                 "drawn-wrong", drawn_cases(WRONG_OF_EACH, True), ON_DRAWN_WRONG, size.drawn
             ),
             drawn_true=run(
-                "drawn-true", drawn_cases(TRUE_OF_EACH, False), ON_DRAWN_TRUE, size.drawn
+                "drawn-true", drawn_cases(TRUE_OF_EACH, False), ON_DRAWN_TRUE, size.drawn // 2
             ),
         )
     write_tables(study, GUARDED, out)
