@@ -1,14 +1,16 @@
 """Many arms: what a round costs with 10, 1000 and 100,000 of them, beside a bare compiled loop.
 
-    python -m benchmarks.arms [POLICY ... | STRUCTURE ...]
+    python benchmarks/arms.py [--minutes 8] [POLICY ... | STRUCTURE ...]
 
-Prints microseconds of processor time per round, and how many numbers a run keeps for each arm;
-everything is compiled before.
+Measures microseconds of processor time per round, and how many numbers a run keeps for each arm, of
+every policy on every structure for which it accepts 100,000 arms; everything is compiled before. It
+writes the table of docs/scale.md, or prints some rows of it, if policies or structures are named.
 
 *Early* rounds are those after the first ones, with which a run begins (one pull of each arm, where
-the policy so wants), up to round 20 K, or for some seconds: all arms are unknown. *Late* rounds are
-those of a run in which arms have as many rewards as tell them from the best one, at their means,
-and the best one has 10^7: few arms change.
+the policy so wants), up to round 20 K: all arms are unknown. *Late* rounds are those of a run in
+which arms have as many rewards as tell them from the best one, at their means, and the best one has
+10^7: few arms change. Of either, as many are played as fit into a second of processor time (at
+least one, after two that are not counted), or into less, so that all is done in so many minutes.
 
 The bare loop is UCB on unconstrained arms in fifteen lines of Numba, which looks at all arms in
 every round.
@@ -16,21 +18,23 @@ every round.
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from claims import ROOT, fill_in, table
 
 import armature as am
 from armature.arrays import Floats
+from armature.descriptions import POLICIES
 from armature.policies.records import History
 from armature.simulation.play import Run
 
 ARMS = (10, 1000, 100_000)
-SECONDS = 2.0
+SECONDS = 1.0  # for the rounds of a cell, at the most
 ROUNDS = 20  # per arm, at the most
 
 
@@ -95,12 +99,10 @@ def linear(K: int) -> am.Instance:
 INSTANCES: tuple[Callable[[int], am.Instance], ...] = (
     unconstrained, bernoulli, unimodal, categorised, sparse, linear,
 )  # fmt: skip
-POLICIES: tuple[am.Policy, ...] = (
-    am.UCB(), am.KLUCB(), am.IMED(), am.Challenger(), am.Guarded(), am.ThompsonSampling(),
-    am.ProjectedThompson(), am.MINTS(), am.StructuredUCB(), am.OSUB(), am.CATSE(), am.SparseUCB(),
-    am.LinUCB(),
-)  # fmt: skip
-UNCONSTRAINED = ("UCB", "KLUCB", "IMED")  # they ask nothing of a structure: one is enough
+FIRST = ("UCB", "KLUCB", "IMED", "Challenger", "Guarded", "ThompsonSampling")  # in the table
+NO_STRUCTURE = ("unconstrained", "bernoulli")
+# These ask nothing of a structure: one is enough.
+UNCONSTRAINED = ("UCB", "KLUCB", "IMED", "ThompsonSampling", "UniformSampling")
 
 
 def numbers(value: Any) -> int:
@@ -110,16 +112,16 @@ def numbers(value: Any) -> int:
     return sum(map(numbers, value)) if isinstance(value, tuple) else 0
 
 
-def time_rounds(advance: Callable[[int], object], most: int) -> float:
+def time_rounds(advance: Callable[[int], object], most: int, seconds: float) -> float:
     """Microseconds per round, over at most so many rounds or seconds."""
     played, took, rounds = 0, 0.0, 1
-    while played < most and took < SECONDS:
+    while played == 0 or (played < most and took < seconds):
         rounds = min(rounds, most - played)
         start = time.thread_time()
         advance(rounds)
         now = time.thread_time() - start
         played, took = played + rounds, took + now
-        rounds = max(1, min(4 * rounds, int(0.1 * rounds * SECONDS / max(now, 1e-9))))
+        rounds = max(1, min(4 * rounds, int(0.1 * rounds * seconds / max(now, 1e-9))))
     return 1e6 * took / played
 
 
@@ -131,11 +133,9 @@ class Found(NamedTuple):
     kept: float
 
 
-def measure(policy: am.Policy, instance: am.Instance) -> Found:
+def measure(policy: am.CompiledPolicy, instance: am.Instance, seconds: float) -> Found:
     """All three."""
     K = instance.n_arms
-    policy = policy.with_horizon(ROUNDS * K)
-    assert isinstance(policy, am.CompiledPolicy)
     never = np.array([1 << 60])
     run, late = (Run(policy, instance, 0, 0, never) for _ in range(2))
     flat = instance.structure.directions  # where some arms tell all others, these come first
@@ -144,10 +144,10 @@ def measure(policy: am.Policy, instance: am.Instance) -> Found:
         one.advance(first)
     kept = numbers(run._packed) / K
     run.advance(2)
-    early = time_rounds(run.advance, max(ROUNDS * K, 10_000) - K)
+    early = time_rounds(run.advance, max(ROUNDS * K, 10_000) - K, seconds)
     fill(late._arguments[4], instance)
-    late.advance(100)
-    return Found(early, time_rounds(late.advance, 200_000), kept)
+    late.advance(2)
+    return Found(early, time_rounds(late.advance, 200_000, seconds), kept)
 
 
 def fill(history: History, instance: am.Instance) -> None:
@@ -166,34 +166,89 @@ def time_bare(K: int) -> float:
     means = unconstrained(K).means
     noise = np.random.default_rng(1).normal(size=max(1 << 16, K))
     bare_ucb(means[:2], noise, 1)
-    return time_rounds(lambda rounds: bare_ucb(means, noise, rounds), min(ROUNDS * K, 100_000))
+    most = min(ROUNDS * K, 100_000)
+    return time_rounds(lambda rounds: bare_ucb(means, noise, rounds), most, SECONDS)
 
 
-def main(names: list[str]) -> None:
-    """Print the table."""
-    columns = [f"{when}, K = {K:,}" for when in ("early", "late") for K in ARMS]
-    print("| policy | structure | " + " | ".join(columns) + " | per arm |")
-    print("|---|---|" + "---:|" * (len(columns) + 1))
-    bare = " | ".join(f"{time_bare(K):.3g}" for K in ARMS)
-    print(f"| bare loop, UCB | unconstrained | {bare} | | | | |", flush=True)
-    for policy in POLICIES:
-        for make in INSTANCES[: 2 if policy.name in UNCONSTRAINED else None]:
-            if names and not {policy.name, make.__name__} & set(names):
+class Row(NamedTuple):
+    """A policy and instances with few and with many arms."""
+
+    policy: am.CompiledPolicy
+    make: Callable[[int], am.Instance]
+
+    def told(self, K: int) -> am.CompiledPolicy:
+        """The policy, told of the horizon if it asks for that."""
+        policy = self.policy.with_horizon(ROUNDS * K)
+        assert isinstance(policy, am.CompiledPolicy)
+        return policy
+
+
+def rows_of(names: list[str]) -> tuple[list[Row], str]:
+    """All rows of the table, or those with some names; and who refuses so many arms, in words."""
+    policies = [cls() for cls in POLICIES.values() if issubclass(cls, am.CompiledPolicy)]
+    policies.sort(key=lambda p: (FIRST.index(title(p)) if title(p) in FIRST else 99, title(p)))
+    both = [(make.__name__, make, make(ARMS[0]), make(ARMS[-1])) for make in INSTANCES]
+    rows, refusing = [], []
+    for policy in policies:
+        refused, fitting = [], 0
+        for name, make, few, many in both:
+            if name not in NO_STRUCTURE and title(policy) in UNCONSTRAINED:
                 continue
-            small = make(ARMS[0])
-            if not policy.supports(small.structure, small.family):
+            if not policy.supports(few.structure, few.family):
                 continue
-            measure(policy, small)  # compiles
-            found = []
-            for K in ARMS:
-                instance = make(K)
-                known = policy.supports(instance.structure, instance.family)
-                found.append(measure(policy, instance) if known else None)
-            cells = ["refused" if f is None else f"{f.early:.3g}" for f in found]
-            cells += ["refused" if f is None else f"{f.late:.3g}" for f in found]
-            kept = "" if found[-1] is None else f"{found[-1].kept:.0f}"
-            print(f"| {policy.name} | {make.__name__} | {' | '.join(cells)} | {kept} |", flush=True)
+            fitting += 1
+            if not policy.supports(many.structure, many.family):
+                refused.append(name)
+            elif not names or {title(policy), name} & set(names):
+                rows.append(Row(policy, make))
+        if refused:
+            where = "" if len(refused) == fitting else f" ({', '.join(refused)})"
+            refusing.append(f"`{title(policy)}`{where}")
+    return rows, ", ".join(refusing)
+
+
+def title(policy: am.Policy) -> str:
+    """What a policy is called in the table: all have their default options."""
+    return type(policy).__name__
+
+
+def measure_all(rows: list[Row], minutes: float) -> Iterator[list[str]]:
+    """The cells of each row."""
+    yield ["bare loop, UCB", "unconstrained", *(f"{time_bare(K):.3g}" for K in ARMS), *[""] * 4]
+    for row in rows:  # compiles
+        for K in ARMS[:2]:
+            measure(row.told(K), row.make(K), 0.0)
+    end = time.perf_counter() + 60.0 * minutes
+    for n, row in enumerate(rows):
+        found = []
+        for K in ARMS:
+            left = (end - time.perf_counter()) / (len(rows) - n)
+            seconds = min(SECONDS, 0.2 * max(left, 0.0))  # the rest is for beginning
+            found.append(measure(row.told(K), row.make(K), seconds))
+        times = [f.early for f in found] + [f.late for f in found]
+        kept = f"{found[-1].kept:.0f}"
+        name = row.make.__name__.replace("bernoulli", "unconstrained, Bernoulli")
+        yield [f"`{title(row.policy)}`", name, *(f"{us:.3g}" for us in times), kept]
+
+
+def main() -> None:
+    """Write the table, or print some of it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="policies or structures; all unless given")
+    parser.add_argument("--minutes", type=float, default=8.0, help="for all, but for compiling")
+    options = parser.parse_args()
+    rows, refusing = rows_of(options.names)
+    heads = [f"{when}{K:,}" for when in ("early, K = ", "late, K = ") for K in ARMS]
+    cells = []
+    for line in measure_all(rows, options.minutes):
+        print(" | ".join(line), flush=True)
+        cells.append(line)
+    said = table(["policy", "structure", *heads, "per arm"], cells)
+    said += f"\n\nRefused with {ARMS[-1]:,} arms: {refusing}."
+    if not options.names:
+        path = ROOT / "docs" / "scale.md"
+        path.write_text(fill_in(path.read_text(), {"arms": said}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -23,7 +23,8 @@ def main(folder: Path) -> None:
     }
     path = ROOT / "docs" / "safety.md"
     path.write_text(fill_in(path.read_text(), sections))
-    shutil.copyfile(folder / "cover.png", ROOT / "docs" / "figures" / "guard-cover.png")
+    if (folder / "cover.png").is_file():
+        shutil.copyfile(folder / "cover.png", ROOT / "docs" / "figures" / "guard-cover.png")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,3 +35,37 @@ def postgres() -> Iterator[Any]:
     server = Postgres()
     yield server
     server.stop()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty storage of the service, of each kind."""
+    from serving import sqlite_in
+
+    if request.param == "sqlite":
+        return sqlite_in(tmp_path)
+    found: str = request.getfixturevalue("postgres").database()
+    return found
+
+
+@pytest.fixture
+def file_storage(tmp_path: Path) -> str:
+    """An empty storage that is a file, where the kind does not matter."""
+    from serving import sqlite_in
+
+    return sqlite_in(tmp_path)
+
+
+@pytest.fixture
+def http(file_storage: str) -> Iterator[Any]:
+    """A server with one experiment and one decision, "1-2-..."."""
+    import httpx
+    from serving import PRICES, serving
+
+    from armature.client import Client
+
+    with serving(file_storage) as url, httpx.Client(base_url=url) as http:
+        with Client(url) as client:
+            client.create("prices", PRICES)
+            client.decide("prices")
+        yield http

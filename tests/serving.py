@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx
 import sqlalchemy as sa
 import uvicorn
 
@@ -109,3 +110,18 @@ def query(storage: str, text: str, **parameters: Any) -> list[Any]:
 def sqlite_in(folder: Path) -> str:
     """The storage of a new file."""
     return f"sqlite:///{folder / 'armature.db'}"
+
+
+def fingerprint(storage: str) -> list[Any]:
+    """All that is stored."""
+    return [
+        query(storage, f"SELECT * FROM {table}")
+        for table in ("experiment", "event", "decision", "reward", "assignment", "api_key")
+    ]
+
+
+def sentence(response: httpx.Response) -> str:
+    """What an answer says of what is wrong."""
+    detail = response.json()["detail"]
+    assert isinstance(detail, str)
+    return detail

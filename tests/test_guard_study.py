@@ -13,7 +13,8 @@ from armature.experiments.figure import PANELS
 from studies.challenger.cases import GROUPS
 from studies.guard.__main__ import app
 from studies.guard.cases import GROSS, ONE, SUBTLE, panel_cases, true_cases, wrong_cases
-from studies.guard.tables import Study, cover, geometric, premiums
+from studies.guard.drawn import BREAKS, EXCHANGED, KINDS, NOISE, RAISED, broken, drawn_cases
+from studies.guard.tables import cover, error_of, geometric, premiums
 
 
 def test_the_suite_of_wrong_structures() -> None:
@@ -40,17 +41,54 @@ def test_true_problems_fit() -> None:
     assert all(case.instance.fits for case in cases)
 
 
-def results_of(regret: dict[str, float]) -> am.Results:
-    """Results of one run with given final regrets."""
+def test_drawn_problems() -> None:
+    """Over all kinds and families, from subtle to gross; always the same, and no two alike."""
+    wrong, true = drawn_cases(3, True), drawn_cases(2, False)
+    assert len(wrong) >= 30
+    assert not any(case.instance.fits for case in wrong)
+    assert all(case.instance.fits for case in true)
+    assert {case.group for case in wrong} == set(BREAKS)
+    assert {case.group for case in true} == set(KINDS)
+    kinds = {type(case.instance.structure) for case in wrong}
+    assert kinds >= {type(case.instance.structure) for case in wrong_cases()} | {am.Union}
+    families = {type(case.instance.family) for case in wrong}
+    assert families == {am.Gaussian, am.Bernoulli, am.Bounded, am.Poisson, am.Exponential}
+    again = drawn_cases(3, True)
+    assert all(
+        (a.instance.means == b.instance.means).all() for a, b in zip(wrong, again, strict=True)
+    )
+    other = drawn_cases(1, True, seed=1)
+    assert {case.name for case in other} != {case.name for case in wrong[::3]}
+    for case in [*wrong, *true]:
+        best, second = np.sort(case.instance.means)[[-1, -2]]
+        assert best > second
+        assert am.Guarded().supports(case.instance.structure, case.instance.family)
+
+
+def test_what_breaks_a_structure() -> None:
+    means, rng = np.array([0.1, 0.5, 0.9, 0.3]), np.random.default_rng(0)
+    raised = broken(means, RAISED, 0.2, rng)
+    arm = int(np.flatnonzero(raised != means)[0])
+    assert raised[arm] == pytest.approx(np.delete(means, arm).max() + 0.2)
+    exchanged = broken(means, EXCHANGED, 0.2, rng)
+    assert sorted(exchanged) == sorted(means)
+    assert np.count_nonzero(exchanged != means) == 2
+    noisy = np.array([broken(means, NOISE, 0.2, rng) - means for _ in range(2000)])
+    assert noisy.std() == pytest.approx(0.2, rel=0.05)
+    assert means.tolist() == [0.1, 0.5, 0.9, 0.3]
+
+
+def results_of(regret: dict[str, float | list[float]]) -> am.Results:
+    """Results of one run, or of some, with given final regrets."""
     from armature.simulation.results import PolicyRuns
 
     instance = am.Instance(am.Unconstrained(2), [0.0, 1.0])
-    runs = {
-        name: PolicyRuns(
-            np.array([[0.0, value]]), np.zeros((1, 2, 2)), np.zeros((1, 2)), np.zeros(1)
-        )
-        for name, value in regret.items()
-    }
+    runs = {}
+    for name, value in regret.items():
+        last = np.atleast_1d(value)
+        n = last.size
+        regrets = np.column_stack([np.zeros(n), last])
+        runs[name] = PolicyRuns(regrets, np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros(n))
     return am.Results(instance, (), 100, 0, np.array([10, 100]), runs)
 
 
@@ -59,9 +97,12 @@ def test_its_numbers() -> None:
     case = wrong_cases()[0]
     wrong = results_of({"Challenger": 40.0, "KLUCB": 10.0, "G": 12.0})
     first, second = (results_of({"Challenger": 10.0, "G": g}) for g in (20.0, 5.0))
-    study = Study([(case, wrong)], [], [(case, first), (case, second)])
-    assert cover(study, "G") == pytest.approx([1.2])
-    assert premiums(study, "G") == pytest.approx({case.group: 1.0})
+    assert cover([(case, wrong)], "G") == pytest.approx([1.2])
+    assert premiums([(case, first), (case, second)], "G") == pytest.approx({case.group: 1.0})
+    varied = results_of({"KLUCB": [10.0] * 4, "G": [5.0, 15.0, 5.0, 15.0]})
+    assert error_of(varied, "G") == pytest.approx(1.96 * np.sqrt(100.0 / 3.0) / 2.0 / 10.0)
+    together = results_of({"KLUCB": [1.0, 2.0, 4.0], "G": [2.0, 4.0, 8.0]})
+    assert error_of(together, "G") == pytest.approx(0.0, abs=1e-12)
     assert geometric([2.0, 8.0]) == pytest.approx(4.0)
 
 
@@ -71,7 +112,7 @@ def test_a_quick_study_goes_on_where_it_was(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     text = (out / "tables.md").read_text(encoding="utf-8")
-    assert text.count("<!-- end -->") == 4
+    assert text.count("<!-- end -->") == 7
     assert (out / "cover.png").stat().st_size > 10_000
     files = sorted(out.rglob("*.parquet"))
     assert len(files) >= 8

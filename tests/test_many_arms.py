@@ -214,6 +214,29 @@ def test_runs_of_challenger_on_structures(number: int) -> None:
         assert np.array_equal(one[1], other[1])
 
 
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("seed", range(6))
+def test_challenger_with_few_arms_above_a_level(seed: int) -> None:
+    """Random problems, from few arms to many, in which places change hands and are left."""
+    rng = np.random.default_rng(seed)
+    K, support, level = (12, 60, 300)[seed % 3], int(rng.integers(2, 6)), rng.choice([0.0, -1.0])
+    means = np.full(K, level)
+    means[rng.choice(K, support, replace=False)] += rng.uniform(0.05, 1.5, support)
+    sigma = 1.0 if seed < 3 else 0.4
+    instance = am.Instance(am.Sparse(K, support, level), means, am.Gaussian(sigma))
+    policy = am.Challenger(price=float(seed % 2))
+    one, other = (final_pulls(p, instance, 25 * K) for p in (policy, looking_at_all(policy)))
+    assert np.array_equal(one[0], other[0])
+    assert np.array_equal(one[1], other[1])
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("support", [1, 2, 5])
+def test_challenger_above_a_level_with_ties(support: int) -> None:
+    """Rewards are 0 or 1, though the policy thinks them Gaussian: ties are everywhere."""
+    live(am.Challenger(), am.Sparse(40, support, 0.4), am.Gaussian(), 400)
+
+
 def numbers(value: Any) -> int:
     """How many numbers are in the arrays of a record."""
     if isinstance(value, np.ndarray):

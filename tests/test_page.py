@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import PRICES, Postgres, query, serving, sqlite_in
+from serving import PRICES, query, serving, sqlite_in
 
 from armature.client import Client
 from armature.service import timeline
@@ -21,14 +21,6 @@ from armature.service.migrate import migrate
 from armature.service.timeline import Timeline
 
 HTML = {"Accept": "text/html"}
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return sqlite_in(tmp_path)
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return postgres.database()
 
 
 @pytest.fixture

@@ -45,7 +45,6 @@ def test_curves_by_hand() -> None:
     assert ucb.low.tolist() == pytest.approx([1.0, 5.0, 20.0])
     assert ucb.high.tolist() == pytest.approx([1.0, 25.0, 60.0])
     assert curves.bounds == pytest.approx({LOWER: 14.0, WITHOUT: 19.357142857})
-    assert curves.below() == ("UCB",)  # 40 < 14 ln 100
     assert curves.top == pytest.approx(1.2 * 19.357142857 * np.log(100))
     assert [curve.name for curve in curves.leaving] == ["bad"]
     alone = regret_curves(PRICES, ROUNDS, {"UCB": REGRET["UCB"][:1]})
@@ -58,7 +57,7 @@ def test_curves_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("armature.curves.bound_or_none", lambda instance: None)
     curves = regret_curves(PRICES, ROUNDS, REGRET)
     assert curves.bounds == {}
-    assert curves.below() == curves.leaving == ()
+    assert curves.leaving == ()
     assert ASYMPTOTIC not in texts(draw_problem(curves))
 
 

@@ -6,25 +6,16 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from serving import PRICES, Postgres, query, serving, sqlite_in
+from serving import PRICES, query, serving, sqlite_in
 
 from armature.client import AsyncClient, Client, ServiceError, UnreachableError
 from armature.service import replay
 from armature.service.database import open_database
 from armature.service.rules import RETIRED
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return sqlite_in(tmp_path)
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return postgres.database()
 
 
 @pytest.fixture

@@ -29,14 +29,6 @@ from armature.service.schema import REVISION
 from armature.service.writer import Job, Writer
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return sqlite_in(tmp_path)
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return postgres.database()
-
-
 @pytest.mark.parametrize("servers", [1, 2])
 def test_servers_are_killed_under_load(storage: str, servers: int) -> None:
     notes = kill_under_load(storage, kills=5, servers=servers, customers=4, seed=servers)

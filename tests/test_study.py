@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import armature as am
 from armature.descriptions import POLICIES
 from armature.simulation.results import PolicyRuns
+from studies.challenger import close as closing
 from studies.challenger import run as running
 from studies.challenger import search as searching
 from studies.challenger.__main__ import app
@@ -108,6 +109,36 @@ def test_a_group_is_held_against_one_policy_by_hand() -> None:
     assert error == pytest.approx(1.96 * np.std([1, 1, -1, 3], ddof=1) / 2 / 2.5)
 
 
+def test_close_groups_by_hand() -> None:
+    """The same numbers, and each instance against its own best; tails drawn again."""
+    cases = [
+        results_of({"Challenger": [2.0, 2.0], "SPk": [0.5, 0.5], "IMED": [1.0, 1.0]}, {}),
+        results_of({"Challenger": [3.0, 7.0], "SPk": [9.0, 9.0], "IMED": [4.0, 4.0]}, {}),
+    ]
+    found = closing.against_the_best(cases, ["SPk", "IMED"])
+    assert (found.rival, found.above) == ("IMED", pytest.approx(1.0 / 2.5))
+    assert found.error == pytest.approx(1.96 * np.std([1, 1, -1, 3], ddof=1) / 2 / 2.5)
+    assert closing.ratio_to_best(cases, ["SPk", "IMED"]) == pytest.approx(
+        math.sqrt(4.0 * 5.0 / 4.0)
+    )
+    assert 0.0 < closing.tail_chance(cases) < 0.5  # above SPk's only if the second is not drawn
+    worse = [results_of({"Challenger": [3.0, 4.0], "SPk": [1.0, 2.0]}, {})]
+    assert closing.tail_chance(worse) == 1.0
+    assert "**no**" in closing.close_table({"g": worse})
+    assert "**no**" not in closing.close_table({"g": cases})
+
+
+def test_who_takes_part_where_it_is_close() -> None:
+    cases = closing.close_cases(2)
+    assert [case.group for case in cases[::2]] == list(closing.CLOSE)
+    assert set(closing.CLOSE) <= set(GROUPS)
+    for case in cases:
+        assert case.policies[0].name == "Challenger"
+        assert "SPk" in {policy.name for policy in case.policies}
+    every = {policy.name for case in cases for policy in case.policies}
+    assert every == {*closing.RIVALS, *closing.ON_SPARSE}
+
+
 def test_the_aims_by_hand() -> None:
     """One panel that is lost, one group that is not; V = 2, and 10 rounds to 100 are a decade."""
     lost = results_of({"Challenger": [5.0, 5.1], "UCB": [3.0, 3.2], "SPk": [9.0, 9.0]}, {})
@@ -119,6 +150,8 @@ def test_the_aims_by_hand() -> None:
     assert measured == [
         "0 of 1", "1 of 1", "0.500", "1 of 1", "50.0%", "1.09 to 1.09",
     ]  # fmt: skip
+    met = [row.split("|")[4].strip() for row in verdicts(study).splitlines()[2:]]
+    assert met == ["**no**", "yes", "yes", "yes", "**no**", "yes"]
     assert list(tables(study)) == [
         "aims", "panels", "panel-differences", "growth", "groups", "rivals",
     ]  # fmt: skip

@@ -64,3 +64,17 @@ def make_caller(signature: Any) -> Any:
         return function_type(types.int64), generate
 
     return intrinsic(at)
+
+
+def teach_address(function: Callable[..., Any], signature: Any) -> None:
+    """Let compiled code know `function(address)`: a function of a given signature."""
+    from numba.extending import overload
+
+    caller = make_caller(signature)
+
+    @overload(function)
+    def _at(address: Any) -> Any:
+        def call(address: Any) -> Any:
+            return caller(address)
+
+        return call

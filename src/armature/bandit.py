@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from armature.bounds import lower_bound
 from armature.decisions import checked_count, checked_policy, make_decisions
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
+from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build
 from armature.errors import ArmatureError, check_kind
 from armature.evidence import Evidence
 from armature.explanation import Explanation, evidence_of, explain, verdict_of
@@ -21,16 +21,23 @@ from armature.families import Family, Gaussian
 from armature.files import read_text, write_text
 from armature.instance import Instance
 from armature.online.arms import RETIRED, Arms, Retired
-from armature.online.changing import Setting, setting_of, with_arm, without_arm
+from armature.online.changing import (
+    Setting,
+    place_of_new,
+    setting_of,
+    with_arm,
+    without_arm,
+)
 from armature.online.choosing import Chooser, Open, checked_floor
 from armature.online.goal import Goal
 from armature.online.outstanding import Outstanding
-from armature.online.past import Summary, take_in_past, write_summary
+from armature.online.past import take_in_past
 from armature.online.probabilities import Probabilities, probabilities
 from armature.online.rewards import Rewards, checked_number
+from armature.online.saving import restore_parts, saved_parts
 from armature.online.tickets import Decision
 from armature.picture import Picture, picture_of
-from armature.plain import decoded, encoded
+from armature.plain import decoded
 from armature.policies import CompiledPolicy, History, Policy
 from armature.saved import as_text, content_of
 from armature.stopping import Threshold
@@ -219,7 +226,7 @@ class Bandit:
         ids
             Give a `Decision` with an id for each, for `tell_by_id` and `cancel_by_id`.
         """
-        allowed = self._allowed(exclude)
+        allowed = self._setting.arms.allowed(exclude)
         if n is None:
             return self._ask(allowed, ids)
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
@@ -234,7 +241,7 @@ class Bandit:
         `ask` would have returned by itself: the same, unless the log is of another version or
         machine.
         """
-        allowed, place = self._allowed(exclude), self._setting.arms.live_place(arm)
+        allowed, place = self._setting.arms.allowed(exclude), self._setting.arms.live_place(arm)
         chosen = self._chooser.next(self._seen(), allowed)
         self._outstanding.expect(place)
         names = self._setting.arms.names
@@ -248,7 +255,9 @@ class Bandit:
         That is None where the policy draws its decisions, for it would have to be estimated
         (`probabilities`).
         """
-        arm, probability = self._chooser.next_with_probability(self._seen(), self._allowed(exclude))
+        arm, probability = self._chooser.next_with_probability(
+            self._seen(), self._setting.arms.allowed(exclude)
+        )
         self._outstanding.expect(arm)
         return self._setting.arms.names[arm], probability
 
@@ -271,22 +280,6 @@ class Bandit:
         """What the policy decides on: the rewards, and what is outstanding at its arm's mean."""
         return self._outstanding.seen(self._decisions.history, self.family)
 
-    def _allowed(self, exclude: Sequence[Arm]) -> Open:
-        """Which arms may be chosen; None: all."""
-        if isinstance(exclude, (list, tuple)) and not exclude:
-            return None
-        kinds = (Sequence, set, frozenset, np.ndarray)
-        if isinstance(exclude, (str, bytes)) or not isinstance(exclude, kinds):
-            raise ArmatureError(f"exclude must be a list of arms; got {exclude!r}.")
-        allowed = np.ones(self.structure.n_arms, dtype=np.bool_)
-        for name in exclude:
-            place = self._setting.arms.place(name)
-            if place != RETIRED:
-                allowed[place] = False
-        if not allowed.any():
-            raise ArmatureError("all arms are excluded: leave at least one to choose.")
-        return None if allowed.all() else allowed
-
     def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
         """With which probability `ask(exclude=exclude)` would choose each arm now.
 
@@ -300,7 +293,7 @@ class Bandit:
         >>> bandit.probabilities().values.round(2).tolist()
         [0.85, 0.05, 0.05, 0.05]
         """
-        draws, allowed = checked_count(draws, "draws"), self._allowed(exclude)
+        draws, allowed = checked_count(draws, "draws"), self._setting.arms.allowed(exclude)
         return probabilities(self._chooser, self._seen(), allowed, draws)
 
     # Telling.
@@ -424,7 +417,7 @@ class Bandit:
             `scale`, where each arm has its own. An `Intersection` asks for what its parts do.
         """
         arms = self._setting.arms
-        name, at = arms.new_name(label), self._place_of_new(after, before)
+        name, at = arms.new_name(label), place_of_new(self.structure, arms, after, before)
         checked_floor(self.floor, self.structure.n_arms + 1)
         back = arms.retired.get(name, Retired(0.0, 0.0, 0.0, 0.0))
         setting = with_arm(self._setting, self._goal, self._seed, name, at, facts)
@@ -444,21 +437,6 @@ class Bandit:
         pending = self._outstanding.pending
         setting = without_arm(self._setting, self._goal, self._seed, at, float(pending[at]))
         self._change(setting, np.delete(pending, at))
-
-    def _place_of_new(self, after: Arm, before: Arm) -> int:
-        in_order = self.structure.arms_in_order
-        if (after is None) == (before is None):
-            if after is None and not in_order:
-                return self.structure.n_arms
-            raise ArmatureError(
-                "a new arm needs one neighbour: say after=... or before=..., an arm that is there."
-            )
-        if not in_order:
-            raise ArmatureError(
-                f"in {type(self.structure).__name__} arms have no order: leave out the neighbour."
-            )
-        arms = self._setting.arms
-        return arms.live_place(before) if after is None else arms.live_place(after) + 1
 
     def _change(self, setting: Setting, pending: npt.NDArray[np.float64]) -> None:
         self._setting, self._chooser.decisions = setting, setting.decisions
@@ -526,28 +504,8 @@ class Bandit:
 
     def to_json(self) -> str:
         """Everything that the next decisions depend on, for `from_json`."""
-        history, arms = self._decisions.history, self._setting.arms
-        return as_text(
-            {
-                "policy": describe(POLICIES, self.policy),
-                "structure": describe(STRUCTURES, self.structure),
-                "family": describe(FAMILIES, self.family),
-                "seed": self._seed,
-                "horizon": self._horizon,
-                "goal": self._goal.word,
-                "labels": encoded(arms.names) if arms.labelled else None,
-                "arms": arms.saved(),
-                "pulls": history.pulls.tolist(),
-                "sums": history.sums.tolist(),
-                "squares": history.squares.tolist(),
-                "clock": history.clock.tolist(),
-                "pending": self._outstanding.pending.tolist(),
-                "decisions": self._outstanding.tickets.saved(),
-                "floor": self._chooser.saved(),
-                "random": self._decisions.random_state(),
-                "state": self._decisions.saved_state(),
-            }
-        )
+        parts = saved_parts(self._setting, self._goal, self._chooser, self._outstanding)
+        return as_text({"seed": self._seed, "horizon": self._horizon, **parts})
 
     @classmethod
     def from_json(
@@ -581,33 +539,8 @@ class Bandit:
             horizon=content["horizon"],
             goal=content["goal"],
         )
-        try:
-            bandit._restore(content)
-        except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
-            if isinstance(error, ArmatureError):
-                raise
-            raise ArmatureError(f"the saved bandit does not fit its policy: {error}.") from None
+        restore_parts(content, bandit._setting, bandit._chooser, bandit._outstanding)
         return bandit
-
-    def _restore(self, content: dict[str, Any]) -> None:
-        K = self.structure.n_arms
-        if len(content["pulls"]) != K:
-            raise ArmatureError(f"the file is for {len(content['pulls'])} arms, not for {K}.")
-        names = ("pulls", "sums", "squares")
-        columns = [np.array(content[name], dtype=np.float64) for name in names]
-        self._setting.arms.restore(content["arms"])
-        self._outstanding.restore(content["pending"], content["decisions"])
-        retired = [np.array(record[::3]) for record in self._setting.arms.retired.values()]
-        counts = np.concatenate([columns[0], self._outstanding.pending, *retired])
-        whole = ((counts >= 0.0) & (counts % 1.0 == 0.0)).all()
-        if not whole or not all(np.isfinite(column).all() for column in columns):
-            raise ArmatureError("the saved bandit's pulls and sums are not those of any rewards.")
-        write_summary(self._decisions, Summary(*columns))
-        self._decisions.history.clock[:] = content["clock"]
-        self.set_floor(content["floor"]["share"])
-        self._chooser.restore(content["floor"]["used"])
-        self._decisions.restore_state(content["state"])
-        self._decisions.restore_random(content["random"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file, which at any moment is the old one or the new one."""

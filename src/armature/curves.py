@@ -58,13 +58,6 @@ class RegretCurves:
         """The curves that leave the picture at its top."""
         return tuple(curve for curve in self.curves if curve.final > self.top)
 
-    def below(self, name: str = LOWER) -> tuple[str, ...]:
-        """The policies whose mean regret ends below a bound's line."""
-        if name not in self.bounds:
-            return ()
-        line = self.bounds[name] * float(np.log(self.rounds[-1]))
-        return tuple(curve.name for curve in self.curves if curve.final < line)
-
 
 def regret_curves(
     instance: Instance,

@@ -19,7 +19,7 @@ KEYS = (
 
 def as_text(content: dict[str, Any]) -> str:
     """The content with its format, version and checksum."""
-    whole = {"format": FORMAT, "version": VERSION, **content}
+    whole = {"format": FORMAT, "version": VERSION, **{key: content[key] for key in KEYS}}
     whole["checksum"] = _checksum(whole)
     return json.dumps(whole, indent=1, allow_nan=False)
 

@@ -12,8 +12,9 @@ from armature.terminal import output, print_table, speak_utf8
 from studies.assessment.intervals import FAMILIES, adaptive_coverage, changes, coverage
 from studies.assessment.replays import POLICIES, queue_intervals, queued, rejected, weighted
 from studies.assessment.structures import STRUCTURES, false_alarms, power
+from studies.commands import make_app
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = make_app()
 SETTINGS: tuple[am.Family, ...] = (am.Gaussian(1.0), am.Gaussian(None), am.Bernoulli())
 
 

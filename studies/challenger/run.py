@@ -23,13 +23,14 @@ from studies.challenger.cases import (
     random_cases,
     share_cases,
 )
+from studies.challenger.close import close_cases
 from studies.challenger.search import search
 from studies.challenger.size import Size
 from studies.challenger.tables import Study, write_tables
 
 SEED = 0
 LONG = (Challenger(), UCB())
-PARTS = ("panels", "groups", "long", "shares", "search", "ablations", "mints")
+PARTS = ("panels", "groups", "close", "long", "shares", "search", "ablations", "mints")
 
 
 def run_study(
@@ -49,6 +50,7 @@ def run_study(
     long = [Case(case.group, 0, case.instance, LONG) for case in panels]
     others = random_cases(size.per_group, [g for g in GROUPS if g not in DECIDING])
     deciding = random_cases(size.per_deciding_group, DECIDING)
+    close = close_cases(size.per_deciding_group)
     with Progress(
         TextColumn("{task.description:<28}"),
         BarColumn(),
@@ -95,6 +97,7 @@ def run_study(
                 ("random instances", others, T, size.repetitions),
                 ("deciding groups", deciding, T, size.deciding_repetitions),
             ),
+            close=part("close", ("close groups", close, T, size.deciding_repetitions)),
             ablations=part("ablations", ("ablations", ablation_cases(), T, R // 2)),
             long=part("long", ("longer horizons", long, size.long_horizon, size.long_repetitions)),
             shares=part(
@@ -104,7 +107,7 @@ def run_study(
             failures=search(out / "search", size, workers, progress, engine)
             if "search" in parts
             else [],
-            groups={case.name: case.group for case in [*others, *deciding]},
+            groups={case.name: case.group for case in [*others, *deciding, *close]},
         )
     write_tables(study, out)
     return study

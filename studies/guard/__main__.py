@@ -2,59 +2,53 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from armature.terminal import complaints, failing, output, speak_utf8, visible
+from armature.terminal import complaints, speak_utf8
+from studies.commands import (
+    Address,
+    Engine,
+    Out,
+    Quick,
+    Short,
+    Workers,
+    checked_parts,
+    folder_of,
+    make_app,
+    running,
+    say_where,
+)
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = make_app()
 
 
 @app.command()
 def study(
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder, where finished runs are kept.  [default: out-guard]", file_okay=False
-        ),
+    out: Out = None,
+    short: Short = False,
+    quick: Quick = False,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A part: the known problems, or those drawn.")
     ] = None,
-    short: Annotated[
-        bool, typer.Option("--short", help="A third of the runs, into out-guard-short.")
-    ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A few short runs, to try it, into out-guard-quick.")
-    ] = False,
-    workers: Annotated[
-        int | None, typer.Option(help="Threads; all cores unless given.", min=1)
-    ] = None,
-    engine: Annotated[str, typer.Option(help="What plays: threads or ray.")] = "threads",
-    address: Annotated[
-        str | None,
-        typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
-    ] = None,
+    workers: Workers = None,
+    engine: Engine = "threads",
+    address: Address = None,
 ) -> None:
     """Guarded against a wrong structure: what it covers, and what it costs where it is right.
 
-    Interrupted, it goes on where it was when it is run again.
+    Finished runs are kept in out-guard, unless --out says where: interrupted, it goes on where it
+    was when it is run again.
     """
-    from armature.simulation.engine import checked_engine
-    from armature.simulation.ray_engine import connected
-    from studies.guard.run import run_study
+    from studies.guard.run import PARTS, run_study
     from studies.guard.size import FULL, QUICK, SHORT
 
-    name, size = "out-guard", FULL
-    if short or quick:
-        name, size = ("out-guard-quick", QUICK) if quick else ("out-guard-short", SHORT)
-    folder = out or Path(name)
-    with (
-        failing(f"what is finished is kept in {folder}"),
-        connected(checked_engine(engine), address, workers),
-    ):
-        run_study(folder, size, workers, complaints(), engine)
-    for what, file in (("tables", "tables.md"), ("picture", "cover.png")):
-        output().print(f"the {what}: {visible(str(folder / file))}", soft_wrap=True)
+    size = QUICK if quick else SHORT if short else FULL
+    folder = folder_of("guard", out, short, quick)
+    with running(folder, engine, address, workers):
+        run_study(folder, size, workers, complaints(), checked_parts(only, PARTS), engine)
+    say_where(folder, tables="tables.md", numbers="cases.csv")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from armature import IMED, KLUCB, ArmatureError, Challenger, Guarded, Policy, Results, simulate
 from armature.experiments.folder import claim_folder
 from studies.guard.cases import Case, panel_cases, true_cases, wrong_cases
+from studies.guard.drawn import TRUE_OF_EACH, WRONG_OF_EACH, drawn_cases
 from studies.guard.size import Size
 from studies.guard.tables import Study, write_tables
 
@@ -20,12 +21,20 @@ DIAL = (0.2, 0.3, 0.5, 1.0)  # settings of `audit`
 GUARDED = tuple(Guarded(Challenger(), audit=audit) for audit in DIAL)
 ON_WRONG: tuple[Policy, ...] = (Challenger(), KLUCB(), IMED(), *GUARDED)
 ON_TRUE: tuple[Policy, ...] = (Challenger(), *GUARDED)
+ON_DRAWN_WRONG: tuple[Policy, ...] = (Challenger(), KLUCB(), IMED(), Guarded())
+ON_DRAWN_TRUE: tuple[Policy, ...] = (Challenger(), Guarded())
+PARTS = ("known", "drawn")
 
 
 def run_study(
-    out: Path, size: Size, workers: int | None, console: Console, engine: str = "threads"
+    out: Path,
+    size: Size,
+    workers: int | None,
+    console: Console,
+    parts: Collection[str] = PARTS,
+    engine: str = "threads",
 ) -> Study:
-    """Run what is missing and write the tables and the picture.
+    """Run what is missing of some parts and write their tables, and the picture of the known ones.
 
     With the engine "ray", the program should be connected to a cluster.
     """
@@ -42,6 +51,8 @@ def run_study(
         def run(
             name: str, cases: Sequence[Case], policies: Sequence[Policy], repetitions: int
         ) -> list[tuple[Case, Results]]:
+            if ("drawn" if name.startswith("drawn") else "known") not in parts:
+                return []
             chosen = cases[:: size.every]
             bar = progress.add_task(name, total=len(chosen), now="")
             found = []
@@ -59,6 +70,12 @@ def run_study(
             wrong=run("wrong", wrong_cases(), ON_WRONG, size.wrong),
             panels=run("panels", panel_cases(), ON_TRUE, size.panels),
             groups=run("groups", true_cases(size.per_group), ON_TRUE, size.repetitions),
+            drawn_wrong=run(
+                "drawn-wrong", drawn_cases(WRONG_OF_EACH, True), ON_DRAWN_WRONG, size.drawn
+            ),
+            drawn_true=run(
+                "drawn-true", drawn_cases(TRUE_OF_EACH, False), ON_DRAWN_TRUE, size.drawn // 2
+            ),
         )
     write_tables(study, GUARDED, out)
     return study

@@ -2,63 +2,45 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from armature.terminal import complaints, speak_utf8
+from studies.commands import (
+    Address,
+    Engine,
+    Out,
+    Quick,
+    Short,
+    Workers,
+    folder_of,
+    make_app,
+    running,
+    say_where,
+)
 
-import typer
-
-from armature.terminal import complaints, failing, output, speak_utf8, visible
-
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = make_app()
 
 
 @app.command()
 def study(
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder, where finished runs are kept.  [default: out-identification]",
-            file_okay=False,
-        ),
-    ] = None,
-    short: Annotated[
-        bool, typer.Option("--short", help="A part of the runs, into out-identification-short.")
-    ] = False,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="A few short runs, to try it, into out-identification-quick."),
-    ] = False,
-    workers: Annotated[
-        int | None, typer.Option(help="Threads; all cores unless given.", min=1)
-    ] = None,
-    engine: Annotated[str, typer.Option(help="What plays: threads or ray.")] = "threads",
-    address: Annotated[
-        str | None,
-        typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
-    ] = None,
+    out: Out = None,
+    short: Short = False,
+    quick: Quick = False,
+    workers: Workers = None,
+    engine: Engine = "threads",
+    address: Address = None,
 ) -> None:
     """How many samples it takes to know the best arm: stopping times, errors, what structure saves.
 
-    Interrupted, it goes on where it was when it is run again.
+    Finished runs are kept in out-identification, unless --out says where: interrupted, it goes on
+    where it was when it is run again.
     """
-    from armature.simulation.engine import checked_engine
-    from armature.simulation.ray_engine import connected
     from studies.identification.run import run_study
     from studies.identification.size import FULL, QUICK, SHORT
 
-    name, size = "out-identification", FULL
-    if short or quick:
-        name, size = (
-            ("out-identification-quick", QUICK) if quick else ("out-identification-short", SHORT)
-        )
-    folder = out or Path(name)
-    with (
-        failing(f"what is finished is kept in {folder}"),
-        connected(checked_engine(engine), address, workers),
-    ):
+    size = QUICK if quick else SHORT if short else FULL
+    folder = folder_of("identification", out, short, quick)
+    with running(folder, engine, address, workers):
         run_study(folder, size, workers, complaints(), engine)
-    for what, file in (("tables", "tables.md"), ("picture", "ratios.png")):
-        output().print(f"the {what}: {visible(str(folder / file))}", soft_wrap=True)
+    say_where(folder, tables="tables.md", picture="ratios.png")
 
 
 if __name__ == "__main__":

@@ -63,6 +63,16 @@ class Experiment:
     common: dict[str, Any] = field(default_factory=dict)
     allow: Allowed = ()  # from where its file, and the results, may name classes
 
+    @property
+    def point_text(self) -> str:
+        """Its point of the sweep in words; empty where there is none."""
+        return ", ".join(f"{key} = {value}" for key, value in self.point.items())
+
+    @property
+    def full_title(self) -> str:
+        """The title, with the point of the sweep."""
+        return f"{self.title} ({self.point_text})" if self.point else self.title
+
 
 def load_experiments(spec: str | Path, allow: Allowed = ()) -> list[Experiment]:
     """The experiments that a file describes: one, or one for each point of its sweep.

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +22,7 @@ from rich.console import Console
 from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
 from armature.experiments.experiment import Experiment, parse_experiments
 from armature.experiments.folder import claim_folder
-from armature.experiments.run import Bars, Keeper
+from armature.experiments.run import Bars, Keeper, sayer
 from armature.experiments.spec import read_spec
 from armature.files import passing_folder, write_text
 from armature.identification.engine import Sampling, compile_rules, run_tasks
@@ -33,7 +32,7 @@ from armature.policies import Policy
 from armature.simulation.blocks import cut
 from armature.simulation.engine import checked_policies
 from armature.simulation.parts import Parts
-from armature.simulation.results import Origin
+from armature.simulation.runs import Origin
 from armature.simulation.versions import package_version
 from armature.simulation.waiting import WaitingBlocks
 from armature.stopping import Threshold, checked_threshold
@@ -89,19 +88,40 @@ def run_identification(
     if on_ray is not None and out is None:
         with passing_folder() as folder:
             return run_identification(experiment, asked, folder, workers, console, quiet, on_ray)
-    instance, seed = experiment.instance, experiment.seed
-    policies = tuple(checked_policies(experiment.policies, instance, asked.max_rounds))
-    checked_threshold(asked.threshold, instance.family)
+    policies = policies_of(experiment, asked)
     if out is None:
         return run_missing(experiment, policies, asked, None, workers, console, quiet)
-    text = json.dumps(description_of(experiment, asked), indent=1) + "\n"
-    claim_folder(out, NOTE, text, (RESULTS, TABLE, PICTURE))
-    say = partial(console.print, markup=False, highlight=False, soft_wrap=True)
-    more = settings(asked.deltas, asked.threshold)
-    parts = Parts(out / "parts", instance, asked.max_rounds, seed, say, more)
+    parts = claim(experiment, asked, out, console)
     if on_ray is not None:
         play_on_ray(experiment, policies, asked, parts, out, on_ray, workers, console, quiet)
     found = run_missing(experiment, policies, asked, parts, workers, console, quiet)
+    return write_found(found, policies, parts, out)
+
+
+def policies_of(experiment: Experiment, asked: Asked) -> tuple[Policy, ...]:
+    """The policies of an experiment; refused where they, or the threshold, do not fit."""
+    checked_threshold(asked.threshold, experiment.instance.family)
+    return tuple(checked_policies(experiment.policies, experiment.instance, asked.max_rounds))
+
+
+def folder_of(out: Path, n: int, count: int) -> Path:
+    """The folder of the n-th of so many points, from 0."""
+    return out if count == 1 else out / f"point-{n + 1}"
+
+
+def claim(experiment: Experiment, asked: Asked, out: Path, console: Console) -> Parts:
+    """The parts in a folder, which is this identification's from now on; refused if another's."""
+    text = json.dumps(description_of(experiment, asked), indent=1) + "\n"
+    claim_folder(out, NOTE, text, (RESULTS, TABLE, PICTURE))
+    more = settings(asked.deltas, asked.threshold)
+    instance, seed = experiment.instance, experiment.seed
+    return Parts(out / "parts", instance, asked.max_rounds, seed, sayer(console), more)
+
+
+def write_found(
+    found: Identification, policies: tuple[Policy, ...], parts: Parts, out: Path
+) -> Identification:
+    """Write what was found, all of it being in parts."""
     keys = {policy.name: parts.key(policy) for policy in policies}
     found = replace(found, origin=Origin(package_version(), keys))
     found.save(out / RESULTS)
@@ -143,22 +163,30 @@ def run_missing(
     workers: int | None,
     console: Console,
     quiet: bool,
+    wanted: Mapping[str, Collection[int]] | None = None,
 ) -> Identification:
-    """The results, from the parts that are there and from new runs, which become parts."""
+    """The results, from the parts that are there and from new runs, which become parts.
+
+    With `wanted`, only these repetitions of each policy are there, or run.
+    """
     instance, R, D = experiment.instance, experiment.repetitions, len(asked.deltas)
     allowance = checked_threshold(asked.threshold, instance.family)
     runs = {p.name: SamplingRuns.empty(R, D, instance.n_arms) for p in policies}
-    done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
+    wanted = wanted or {p.name: range(R) for p in policies}
+    missing = {}
+    for p in policies:
+        done = parts.load(p, runs[p.name]) if parts else set()
+        missing[p.name] = set(wanted[p.name]) - done
     blocks = [
         (n, policy, block)
         for policy in policies
-        for n, block in enumerate(cut(set(range(R)) - done[policy.name], RUNS_IN_PART))
+        for n, block in enumerate(cut(missing[policy.name], RUNS_IN_PART))
     ]
     blocks.sort(key=lambda entry: entry[0])  # so that the policies advance together
     if blocks:
         start = time.perf_counter()
         with console.status("compiling (a first run takes up to a minute or two)"):
-            compile_rules([p for p in policies if len(done[p.name]) < R], instance, asked.deltas,
+            compile_rules([p for p in policies if missing[p.name]], instance, asked.deltas,
                           allowance)  # fmt: skip
         took = time.perf_counter() - start
         if took > 1.0 and not quiet:
@@ -168,7 +196,8 @@ def run_missing(
     sampling = Sampling(instance, asked.deltas, allowance, asked.max_rounds, experiment.seed)
     with Bars(console, quiet) as bars:  # in runs: nobody knows how many rounds they take
         for policy in policies:
-            bars.add(policy.name, R, len(done[policy.name]), "runs")
+            total = len(wanted[policy.name])
+            bars.add(policy.name, total, total - len(missing[policy.name]), "runs")
 
         def finished(policy: Policy, repetition: int) -> None:
             bars.report(policy.name, repetition, 1)

@@ -36,7 +36,8 @@ from armature.simulation.engine import (
 )
 from armature.simulation.measure import seconds_of_repetition
 from armature.simulation.parts import Parts, PartsFolder, Runs
-from armature.simulation.results import Origin, PolicyRuns, Results, Summary, about_runs
+from armature.simulation.results import PolicyRuns, Results, Summary
+from armature.simulation.runs import Origin, about_runs
 from armature.simulation.versions import package_version
 from armature.terminal import visible
 

@@ -112,21 +112,30 @@ def merge(
     Parts of other folders are checked and copied. Refused, with what is missing, if not all runs
     are there.
     """
-    for source in sources:
-        if not source.is_dir():
-            raise ArmatureError(f"there is no folder {str(source)!r} to take parts from.")
+    checked_sources(sources)
     places = claim_all(experiments, out, console)
     whole = whole_of(places)
     for source in sources:
         take_over(source, out / PARTS, whole, console)
     say_of_other_code(out / PARTS, whole, console)
-    missing = list(missing_of(places))
+    refuse_missing(list(missing_of(places)), out)
+    return run_all(experiments, out, 1, console, quiet=True)
+
+
+def checked_sources(sources: Sequence[Path]) -> None:
+    """Refuse folders that are not there."""
+    for source in sources:
+        if not source.is_dir():
+            raise ArmatureError(f"there is no folder {str(source)!r} to take parts from.")
+
+
+def refuse_missing(missing: Sequence[tuple[str, Range]], out: Path) -> None:
+    """Refuse to go on where runs are missing, and name some of them."""
     if missing:
         raise ArmatureError(
             f"not all runs are in {str(out)!r}: {_some(missing)}. Run the shares that are missing, "
             "or the experiment itself with the same --out."
         )
-    return run_all(experiments, out, 1, console, quiet=True)
 
 
 def take_over(source: Path, parts: Path, whole: Whole, console: Console) -> int:
@@ -168,12 +177,12 @@ def missing_of(places: Sequence[Place]) -> Iterator[tuple[str, Range]]:
     for place in places:
         for policy in place.policies:
             for block in place.parts.missing(policy, (0, place.experiment.repetitions)):
-                yield _title(place.experiment, policy.name), block
+                yield title_of(place.experiment, policy.name), block
 
 
-def _title(experiment: Experiment, policy: str) -> str:
-    point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
-    return f"{policy} at {point}" if point else policy
+def title_of(experiment: Experiment, policy: str) -> str:
+    """A policy, at which point of a sweep."""
+    return f"{policy} at {experiment.point_text}" if experiment.point else policy
 
 
 def _some(missing: Sequence[tuple[str, Range]], most: int = 5) -> str:

@@ -75,8 +75,7 @@ def claim_sweep(experiments: Sequence[Experiment], out: Path) -> None:
 def say_point(experiment: Experiment, console: Console, quiet: bool) -> None:
     """Say which point of a sweep comes now."""
     if experiment.point and not quiet:
-        point = ", ".join(f"{k} = {v}" for k, v in experiment.point.items())
-        console.print(visible(point), markup=False, soft_wrap=True)
+        console.print(visible(experiment.point_text), markup=False, soft_wrap=True)
 
 
 def claim_all(experiments: Sequence[Experiment], out: Path, console: Console) -> list[Place]:

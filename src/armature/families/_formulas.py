@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from armature._compile import Kernel, before_compiling, kernel
-from armature._pointers import address_of, function_at, is_compiling, make_caller
+from armature._pointers import address_of, function_at, is_compiling, teach_address
 from armature.arrays import Floats
 from armature.streams import Source, Stream
 
@@ -75,23 +75,11 @@ def signatures() -> dict[str, Any]:
 
 @before_compiling
 def _teach_formulas() -> None:
-    from numba.extending import overload
-
-    def teach(function: Callable[..., Any], signature: Any) -> None:
-        caller = make_caller(signature)
-
-        @overload(function)
-        def _at(address: Any) -> Any:
-            def call(address: Any) -> Any:
-                return caller(address)
-
-            return call
-
     known = signatures()
-    teach(two_means_at, known["divergence"])
-    teach(one_mean_at, known["variance"])
-    teach(draw_at, known["draw"])
-    teach(posterior_at, known["posterior"])
+    teach_address(two_means_at, known["divergence"])
+    teach_address(one_mean_at, known["variance"])
+    teach_address(draw_at, known["draw"])
+    teach_address(posterior_at, known["posterior"])
 
 
 @kernel

@@ -12,20 +12,20 @@ import numpy as np
 
 from armature.arrays import Floats, Ints
 from armature.bounds import CharacteristicTime, characteristic_time
-from armature.descriptions import (
-    FAMILIES,
-    POLICIES,
-    STRUCTURES,
-    Allowed,
-    build,
-    unknown,
-)
+from armature.descriptions import Allowed
 from armature.errors import ArmatureError
 from armature.identification.sampling import Outcome
 from armature.instance import Instance
 from armature.policies import Policy
-from armature.simulation.results import Origin, about_runs, origin_of
-from armature.simulation.results_file import read_file, write_file
+from armature.simulation.results_file import read_file
+from armature.simulation.runs import (
+    AllRuns,
+    Origin,
+    about_runs,
+    objects_of,
+    origin_of,
+    standard_error,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ def settings(deltas: tuple[float, ...], threshold: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Identification:
+class Identification(AllRuns[SamplingRuns]):
     """The stopping times of policies on an instance, over repetitions and probabilities of error.
 
     `deltas` are in falling order, and the second axis of all that is given by run. `origin` says
@@ -87,24 +87,9 @@ class Identification:
     runs: dict[str, SamplingRuns]
     origin: Origin | None = None
 
-    @property
-    def made_by(self) -> Origin:
-        """Which code has made the results; those of a file say which version wrote it."""
-        return self.origin or self._origin_now()
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the code that is running would make the same numbers: it has made these."""
-        return self.made_by.keys == self._origin_now().keys
-
     def _origin_now(self) -> Origin:
         more = settings(self.deltas, self.threshold)
         return origin_of(self.instance, self.policies, self.max_rounds, self.seed, more)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The policies' names."""
-        return tuple(self.runs)
 
     @property
     def repetitions(self) -> int:
@@ -134,12 +119,6 @@ class Identification:
         pulls = self.pulls(policy)
         return np.asarray((pulls / pulls.sum(axis=2, keepdims=True)).mean(axis=0))
 
-    def _runs_of(self, policy: str | Policy) -> SamplingRuns:
-        name = policy.name if isinstance(policy, Policy) else str(policy)
-        if name not in self.runs:
-            raise unknown("the policy", name, self.runs)
-        return self.runs[name]
-
     def summary(self) -> pd.DataFrame:
         """One row for each policy and delta: stopping times beside T* ln(1 / delta), errors.
 
@@ -165,7 +144,7 @@ class Identification:
                         "policy": policy.name,
                         "delta": delta,
                         "rounds": rounds.mean(),
-                        "standard_error": _standard_error(rounds),
+                        "standard_error": standard_error(rounds),
                         **{f"q{q:.0%}": np.quantile(rounds, q) for q in QUANTILES},
                         "ratio": rounds.mean() / least if least > 0.0 else math.nan,
                         "errors": self.errors(policy)[d],
@@ -219,10 +198,6 @@ class Identification:
         about["max_rounds"] = about.pop("horizon")
         return {**about, **settings(self.deltas, self.threshold)}
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything but the timings to one Parquet file, which `load` reads."""
-        write_file(path, self.about(), self.to_frame())
-
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Identification:
         """What `save` wrote; a file that was cut off or changed is refused.
@@ -231,16 +206,7 @@ class Identification:
         code: they are imported only from the modules and packages that `allow` names.
         """
         about, frame = read_file(path, KIND)
-        instance = Instance(
-            build(STRUCTURES, "structure", about["structure"], allow),
-            about["means"],
-            build(FAMILIES, "family", about["family"], allow),
-            strict=about.get("strict", True),
-        )
-        policies = tuple(
-            build(POLICIES, "policy", p, allow).with_horizon(about["max_rounds"])
-            for p in about["policies"]
-        )
+        instance, policies = objects_of(about, about["max_rounds"], allow)
         return cls.from_frame(instance, policies, about, frame)
 
     @classmethod
@@ -287,7 +253,3 @@ def time_or_none(instance: Instance) -> CharacteristicTime | None:
     except ArmatureError as error:
         warnings.warn(f"no characteristic time is shown: {error}", stacklevel=2)
         return None
-
-
-def _standard_error(values: Floats) -> float:
-    return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
-from armature.decisions import make_decisions, no_such_arm
-from armature.families import FamilyRecord
+from armature.decisions import make_decisions
 from armature.families.estimation import estimate_variance
 from armature.instance import Instance
 from armature.policies import CompiledPolicy, History, Policy
-from armature.simulation.play import Record, Run, play, play_estimating
-from armature.simulation.rewards import Rewards, make_rewards, next_reward
+from armature.simulation.play import Run, Trial, play_estimating, play_round
+from armature.simulation.rewards import make_rewards, next_reward
 from armature.stopping import Vectors, allowance_at, find, make_stopping_model, make_vectors
-from armature.streams import Stream
 from armature.structures.model import Model, with_estimate
 
 NEVER = np.array([2**62], dtype=np.int64)  # the one checkpoint of a run that records none
@@ -82,77 +80,37 @@ def check(model: Model, history: History, vectors: Vectors, outcome: Outcome) ->
 
 @kernel
 def play_until_sure(
-    choose_address: int,
     update_address: int,
-    each_arm_first: bool,
-    words: Ints,
-    history: History,
-    stream: Stream,
-    family: FamilyRecord,
-    rewards: Rewards,
-    gaps: Floats,
-    record: Record,
     rounds: int,
+    trial: Trial,
     model: Model,
     vectors: Vectors,
     outcome: Outcome,
 ) -> int:
     """`play`, with a look at the statistic after every round; it ends when that is enough."""
     for _ in range(rounds):
-        stray = play(
-            choose_address,
-            update_address,
-            each_arm_first,
-            words,
-            history,
-            stream,
-            family,
-            rewards,
-            gaps,
-            record,
-            1,
-        )
+        stray = play_round(update_address, trial)
         if stray != 0:
             return stray
-        if check(model, history, vectors, outcome):
+        if check(model, trial.history, vectors, outcome):
             return 0
     return 0
 
 
 @kernel
 def play_until_sure_estimating(
-    choose_address: int,
     update_address: int,
-    each_arm_first: bool,
-    words: Ints,
-    history: History,
-    stream: Stream,
-    family: FamilyRecord,
-    rewards: Rewards,
-    gaps: Floats,
-    record: Record,
-    reals: Floats,
     rounds: int,
+    trial: Trial,
+    reals: Floats,
     model: Model,
     vectors: Vectors,
     outcome: Outcome,
 ) -> int:
     """The same where the variance of rewards is not known: the statistic is told the estimate."""
+    history = trial.history
     for _ in range(rounds):
-        stray = play_estimating(
-            choose_address,
-            update_address,
-            each_arm_first,
-            words,
-            history,
-            stream,
-            family,
-            rewards,
-            gaps,
-            record,
-            reals,
-            1,
-        )
+        stray = play_estimating(update_address, 1, trial, reals)
         if stray != 0:
             return stray
         now = estimate_variance(history.pulls, history.means, history.squares)
@@ -175,19 +133,18 @@ class SamplingRun(Run):
         super().__init__(policy, instance, seed, repetition, NEVER)
         family = instance.family.as_told
         self.outcome = outcome
-        self.history: History = self._arguments[4]
+        self.history = self._trial.history
         self._checking = (
             make_stopping_model(instance.structure, family, outcome.allowance),
             make_vectors(family, instance.n_arms),
             outcome,
         )
-        self._until: Any = play_until_sure_estimating if family.estimated else play_until_sure
 
-    def advance(self, rounds: int) -> None:
-        """Play some more rounds, or fewer if that is enough."""
-        stray = self._until(*self._arguments, rounds, *self._checking)
-        if stray != 0:
-            raise no_such_arm(self._policy, stray, self._n_arms)
+    def _play(self, rounds: int) -> int:
+        begin = self._update, rounds, self._trial
+        if self._estimates:
+            return play_until_sure_estimating(*begin, self._reals, *self._checking)
+        return play_until_sure(*begin, *self._checking)
 
 
 class PythonSamplingRun:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.plain import decoded, encoded
@@ -62,6 +63,22 @@ class Arms:
         if place == RETIRED:
             raise ArmatureError(f"the arm {name!r} is retired: {self._which()}.")
         return place
+
+    def allowed(self, exclude: Any) -> npt.NDArray[np.bool_] | None:
+        """Which arms may be chosen where some must not be; None: all."""
+        if isinstance(exclude, (list, tuple)) and not exclude:
+            return None
+        kinds = (Sequence, set, frozenset, np.ndarray)
+        if isinstance(exclude, (str, bytes)) or not isinstance(exclude, kinds):
+            raise ArmatureError(f"exclude must be a list of arms; got {exclude!r}.")
+        allowed = np.ones(len(self.names), dtype=np.bool_)
+        for name in exclude:
+            place = self.place(name)
+            if place != RETIRED:
+                allowed[place] = False
+        if not allowed.any():
+            raise ArmatureError("all arms are excluded: leave at least one to choose.")
+        return None if allowed.all() else allowed
 
     def has(self, name: Any) -> bool:
         """Whether this is the name of an arm, retired or not."""

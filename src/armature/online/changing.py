@@ -34,6 +34,21 @@ def setting_of(
     return Setting(structure, family, arms, decisions)
 
 
+def place_of_new(structure: Structure, arms: Arms, after: Any, before: Any) -> int:
+    """The number of a new arm: beside its neighbour where arms have an order, else the last."""
+    if (after is None) == (before is None):
+        if after is None and not structure.arms_in_order:
+            return structure.n_arms
+        raise ArmatureError(
+            "a new arm needs one neighbour: say after=... or before=..., an arm that is there."
+        )
+    if not structure.arms_in_order:
+        raise ArmatureError(
+            f"in {type(structure).__name__} arms have no order: leave out the neighbour."
+        )
+    return arms.live_place(before) if after is None else arms.live_place(after) + 1
+
+
 def with_arm(
     old: Setting, goal: Goal, seed: int, name: Hashable, at: int, facts: Mapping[str, Any]
 ) -> Setting:

@@ -42,11 +42,10 @@ from armature.policies._search import (
     ROUNDING,
     SPAN,
     Search,
-    adapt,
     bound_makers,
-    is_spent,
     leading_arm,
     make_search,
+    needs_bounds,
     note_change,
     settle,
     take_in,
@@ -129,10 +128,7 @@ def prepare(state: ManyState, family: FamilyRecord, history: History, j: int) ->
     """Make all bounds, for leaders that are a little worse than this one, or better, if need be."""
     search = state.search
     ended = history.means[j] < search.term[REACH] or history.pulls[j] < state.weight[0]
-    ended = ended or is_spent(search)
-    if ended:
-        adapt(search)
-    if ended or search.notes[ANEW] == 1:
+    if needs_bounds(search, ended):
         search.notes[ANEW] = 0
         search.term[REACH] = history.means[j] - search.term[SPAN]
         state.weight[0] = max(1.0, 0.5 * history.pulls[j])

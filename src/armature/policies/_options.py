@@ -68,14 +68,6 @@ def check_choice(policy: Any, name: str, choices: Sequence[str]) -> None:
     object.__setattr__(policy, name, str(value))
 
 
-def check_flag(policy: Any, name: str) -> None:
-    """Refuse what is neither True nor False."""
-    value = getattr(policy, name)
-    if not isinstance(value, (bool, np.bool_)):
-        raise ArmatureError(f"{name} must be True or False; got {value!r}.")
-    object.__setattr__(policy, name, bool(value))
-
-
 def _is_real(value: Any) -> bool:
     """Whether it is a number with an order: no bool, no complex number, no array of one."""
     return isinstance(value, (numbers.Real, np.integer, np.floating)) and not isinstance(

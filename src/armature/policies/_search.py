@@ -167,6 +167,15 @@ def adapt(search: Search) -> None:
     term[LOOKS] = 0.0
 
 
+@kernel
+def needs_bounds(search: Search, ended: bool) -> bool:
+    """Whether all bounds are to be made: they have ended, were looked at too often, or are none."""
+    over = ended or is_spent(search)
+    if over:
+        adapt(search)
+    return bool(over or search.notes[ANEW] == 1)
+
+
 @functools.cache
 def bound_makers(
     bound_at: Kernel[..., float],

@@ -15,7 +15,7 @@ from armature.families.kernels import divergence, draw_means, of_arm, variance
 from armature.policies._explanation import Belief
 from armature.policies._options import check_choice, check_number
 from armature.policies._policy import CompiledPolicy, Policy
-from armature.policies._search import MANY
+from armature.policies._search import MANY, note_reward
 from armature.policies._start import spanning_arms
 from armature.policies.projected_thompson import random_argmax
 from armature.policies.records import History, argmax, mark_exploration
@@ -35,6 +35,7 @@ UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
 TINY = 1e-100  # the least regret to divide by
 DRAWS = ("none", "sample", "tail")
 NONE, SAMPLE, TAIL = range(3)
+MOST_KEPT = 100  # arms above a level, whose gains are kept in order
 
 
 class ChallengerState(NamedTuple):
@@ -318,24 +319,49 @@ class Challenger(CompiledPolicy):
         """Whether there are so many arms that not all of them are weighed in every round."""
         return structure.n_arms >= MANY and self.draw == "none" and not family.as_told.estimated
 
+    def _above_level(self, structure: Structure, family: Family) -> tuple[int, float] | None:
+        """How many arms may be above which level, where that says what challengers cost."""
+        few = structure.few_above
+        known = few is not None and 2 <= few[0] <= MOST_KEPT and family.gaussian and family.alike
+        return few if known else None
+
     def kernels(
         self, structure: Structure, family: Family
     ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
         if not self._looks_at_few(structure, family):
             return self.choose, self.update
-        from armature.policies import _challenger_of_many as many  # which imports this module
+        from armature.policies import _challenger_above_level as above  # which import this module
+        from armature.policies import _challenger_of_many as many
+        from armature.policies import _challenger_on_top as on_top
 
+        if self._above_level(structure, family) is not None:
+            return above.choose_above, note_reward
+        if self._categories(structure, family) is not None:
+            return on_top.choose_on_top, on_top.note_reward
         return many.choose_of_many, many.note_reward
+
+    def _categories(self, structure: Structure, family: Family) -> Ints | None:
+        """The category of each arm, where these say what challengers cost."""
+        return structure.one_on_top if family.gaussian and family.alike else None
 
     def init(self, structure: Structure, family: Family) -> Any:
         state = self._plain_state(structure)
         if not self._looks_at_few(structure, family):
             return state
+        from armature.policies import _challenger_above_level as above
         from armature.policies import _challenger_of_many as many
+        from armature.policies import _challenger_on_top as on_top
 
+        few = self._above_level(structure, family)
+        if few is not None:
+            return above.make_state(state, structure.n_arms, *few)
         pairwise = structure.is_pairwise and family.alike
         closely = family.gaussian and structure.challenges_convexly
-        return many.make_state(state, structure.n_arms, pairwise, closely)
+        of_many = many.make_state(state, structure.n_arms, pairwise, closely)
+        categories = self._categories(structure, family)
+        if categories is None:
+            return of_many
+        return on_top.make_state(state, of_many, categories)
 
     def _plain_state(self, structure: Structure) -> ChallengerState:
         K = structure.n_arms

@@ -12,18 +12,16 @@ from armature.families.kernels import divergence, of_arm
 from armature.policies._groups import best_at
 from armature.policies._policy import CompiledPolicy
 from armature.policies._search import (
-    ANEW,
     LOOKS,
     MANY,
     REACH,
     ROUNDING,
     SPAN,
     Search,
-    adapt,
     bound_makers,
-    is_spent,
     leading_arm,
     make_search,
+    needs_bounds,
     note_reward,
     settle,
     take_in,
@@ -96,10 +94,7 @@ def prepare(state: ManyState, family: FamilyRecord, history: History) -> None:
     take_in(search, history, family.alike)
     touch_bounds(state, family, history)
     best_mean = search.tops[1]
-    ended = best_mean < search.term[REACH] or is_spent(search)
-    if ended:
-        adapt(search)
-    if ended or search.notes[ANEW] == 1 or family.estimated:
+    if needs_bounds(search, best_mean < search.term[REACH]) or family.estimated:
         search.term[REACH] = best_mean - search.term[SPAN]
         make_bounds(state, family, history)
     settle(search, history)

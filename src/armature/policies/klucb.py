@@ -13,18 +13,16 @@ from armature.policies._groups import best_at
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies._search import (
-    ANEW,
     LOOKS,
     MANY,
     REACH,
     ROUNDING,
     SPAN,
     Search,
-    adapt,
     bound_makers,
-    is_spent,
     leading_arm,
     make_search,
+    needs_bounds,
     note_reward,
     settle,
     take_in,
@@ -99,10 +97,7 @@ def prepare(state: ManyState, family: FamilyRecord, history: History, level: flo
     search = state.search
     take_in(search, history, family.alike)
     touch_bounds(state, family, history)
-    ended = level > search.term[REACH] or is_spent(search)
-    if ended:
-        adapt(search)
-    if ended or search.notes[ANEW] == 1 or family.estimated:
+    if needs_bounds(search, level > search.term[REACH]) or family.estimated:
         later = kl_level(history.clock[0] + 1.0 + search.term[SPAN], state.c)
         search.term[REACH] = max(level, later)
         make_bounds(state, family, history)

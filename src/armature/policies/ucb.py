@@ -16,16 +16,14 @@ from armature.policies._groups import best_at
 from armature.policies._options import check_number
 from armature.policies._policy import CompiledPolicy
 from armature.policies._search import (
-    ANEW,
     LOOKS,
     MANY,
     REACH,
     SPAN,
     Search,
-    adapt,
     bound_makers,
-    is_spent,
     make_search,
+    needs_bounds,
     note_reward,
     settle,
     take_in,
@@ -108,10 +106,7 @@ def prepare(state: ManyState, family: FamilyRecord, history: History, radius: fl
     search = state.search
     take_in(search, history, family.alike)
     touch_bounds(state, family, history)
-    ended = radius > search.term[REACH] or is_spent(search)
-    if ended:
-        adapt(search)
-    if ended or search.notes[ANEW] == 1:
+    if needs_bounds(search, radius > search.term[REACH]):
         log = math.log(history.clock[0] + 1.0)
         later = math.log(history.clock[0] + 1.0 + search.term[SPAN])
         search.term[REACH] = radius * math.sqrt(max(1.0, later / log)) if log > 0.0 else radius

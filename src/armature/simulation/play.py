@@ -54,6 +54,23 @@ def make_record(checkpoints: Ints, n_arms: int) -> Record:
     )
 
 
+class Trial(NamedTuple):
+    """A run of a policy, between two rounds; its state and its model are packed into words.
+
+    `family` is what rewards come from; the model may be told less.
+    """
+
+    choose_address: int
+    each_arm_first: bool
+    words: Ints
+    history: History
+    stream: Stream
+    family: FamilyRecord
+    rewards: Rewards
+    gaps: Floats
+    record: Record
+
+
 def chooser_at(address: int, history: History, stream: Stream) -> Callable[..., int]:
     """The `choose` kernel at an address; the other arguments only say of what types."""
     return function_at(address)
@@ -121,8 +138,9 @@ def note(history: History, record: Record) -> None:
 
 @kernel
 def play(
-    choose_address: int,
     update_address: int,
+    rounds: int,
+    choose_address: int,
     each_arm_first: bool,
     words: Ints,
     history: History,
@@ -131,12 +149,11 @@ def play(
     rewards: Rewards,
     gaps: Floats,
     record: Record,
-    rounds: int,
 ) -> int:
     """Go on for some rounds; 0, or the first choice that is no arm, at which the run stops.
 
-    The policy's state and model are packed into words. `family` is what rewards come from; the
-    model may be told less.
+    `update_address` is 0 where the policy has no `update`; what follows the number of rounds is a
+    `Trial`, taken apart: the loop is a third faster for it.
 
     Most of a round's time is the policy's if nothing is called for the rest: so `next_reward` and
     `take_in` are written out, on local names.
@@ -185,51 +202,52 @@ def play(
 
 
 @kernel
-def play_estimating(
-    choose_address: int,
-    update_address: int,
-    each_arm_first: bool,
-    words: Ints,
-    history: History,
-    stream: Stream,
-    family: FamilyRecord,
-    rewards: Rewards,
-    gaps: Floats,
-    record: Record,
-    reals: Floats,
-    rounds: int,
-) -> int:
+def play_round(update_address: int, trial: Trial) -> int:
+    """One round."""
+    return play(
+        update_address,
+        1,
+        trial.choose_address,
+        trial.each_arm_first,
+        trial.words,
+        trial.history,
+        trial.stream,
+        trial.family,
+        trial.rewards,
+        trial.gaps,
+        trial.record,
+    )
+
+
+@kernel
+def play_estimating(update_address: int, rounds: int, trial: Trial, reals: Floats) -> int:
     """`play` where the variance of rewards is not known: it is estimated before each round.
 
     A kernel of its own, so that the other has nothing to do with it.
     """
+    history = trial.history
+    rewards = trial.rewards
     for _ in range(rounds):
         drawn = drawn_of(rewards)
-        now = estimate_variance(history.pulls, history.means, history.squares)
-        tell_variance(words, reals, now)
-        stray = play(
-            choose_address,
-            0,
-            each_arm_first,
-            words,
-            history,
-            stream,
-            family,
-            rewards,
-            gaps,
-            record,
-            1,
-        )
+        tell_estimate(trial, reals)
+        stray = play_round(0, trial)
         if stray != 0:
             return stray
         if update_address != 0:
             arm = drawn_of(rewards) - drawn
             reward = rewards.block[arm, (rewards.drawn[arm] - 1) & (BLOCK - 1)]
-            now = estimate_variance(history.pulls, history.means, history.squares)
-            tell_variance(words, reals, now)
+            tell_estimate(trial, reals)
             update = updater_at(update_address, history)
-            update(words, history, arm, reward)
+            update(trial.words, history, arm, reward)
     return 0
+
+
+@kernel
+def tell_estimate(trial: Trial, reals: Floats) -> None:
+    """Let the policy know what the variance seems to be now."""
+    history = trial.history
+    variance = estimate_variance(history.pulls, history.means, history.squares)
+    tell_variance(trial.words, reals, variance)
 
 
 @kernel
@@ -261,25 +279,33 @@ class Run:
         self.record = make_record(checkpoints, instance.n_arms)
         self._packed = model, state  # what the words point to
         words = pack(model, state)
-        self._arguments: tuple[Any, ...] = (
-            *policy_addresses(*policy.kernels(structure, family), model, state, history, stream),
-            policy.starts_with_each_arm,
-            words,
-            history,
-            stream,
-            instance.family.record_for(instance.n_arms),
-            make_rewards(instance.means, seed, repetition),
-            instance.gaps,
-            self.record,
+        choose, self._update = policy_addresses(
+            *policy.kernels(structure, family), model, state, history, stream
         )
-        self._play: Any = play
-        if family.estimated:
-            self._play = play_estimating
-            self._arguments += (words.view(np.float64) if is_compiling() else words,)
+        self._trial = Trial(
+            choose_address=choose,
+            each_arm_first=policy.starts_with_each_arm,
+            words=words,
+            history=history,
+            stream=stream,
+            family=instance.family.record_for(instance.n_arms),
+            rewards=make_rewards(instance.means, seed, repetition),
+            gaps=instance.gaps,
+            record=self.record,
+        )
+        self._reals: Any = words.view(np.float64) if is_compiling() else words
+        self._estimates = family.estimated
 
     def advance(self, rounds: int) -> None:
         """Play some more rounds."""
-        stray = self._play(*self._arguments, rounds)
+        self._check(self._play(rounds))
+
+    def _play(self, rounds: int) -> int:
+        if self._estimates:
+            return play_estimating(self._update, rounds, self._trial, self._reals)
+        return play(self._update, rounds, *self._trial)
+
+    def _check(self, stray: int) -> None:
         if stray != 0:
             raise no_such_arm(self._policy, stray, self._n_arms)
 

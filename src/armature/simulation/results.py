@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,22 +11,20 @@ import numpy as np
 
 from armature.arrays import Floats, Ints
 from armature.bounds import bound_or_none
-from armature.descriptions import (
-    FAMILIES,
-    POLICIES,
-    STRUCTURES,
-    Allowed,
-    build,
-    from_version_1,
-    spelled_out,
-    unknown,
-)
+from armature.descriptions import Allowed, from_version_1
 from armature.errors import ArmatureError
 from armature.instance import Instance
 from armature.policies import Policy
 from armature.simulation.play import Record, checkpoints_of_pulls
-from armature.simulation.results_file import n_traced, read_file, write_file
-from armature.simulation.versions import package_version, run_key
+from armature.simulation.results_file import n_traced, read_file
+from armature.simulation.runs import (
+    AllRuns,
+    Origin,
+    about_runs,
+    objects_of,
+    origin_of,
+    standard_error,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,53 +67,6 @@ class Paired:
     wins: float  # the share of repetitions in which the first had less regret
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Which code has made results: a version of the package, and a key of each policy's runs.
-
-    The key (`run_key`) changes with everything that the numbers depend on: the problem, the policy
-    with all of its options, the seed, the package's code and that of users' classes.
-    """
-
-    version: str
-    keys: dict[str, str]
-
-
-def origin_of(
-    instance: Instance,
-    policies: Sequence[Policy],
-    horizon: int,
-    seed: int,
-    more: dict[str, Any] | None = None,
-) -> Origin:
-    """The origin of what is run now; `more` is what the numbers depend on besides."""
-    keys = {policy.name: run_key(instance, policy, horizon, seed, more) for policy in policies}
-    return Origin(package_version(), keys)
-
-
-def about_runs(
-    instance: Instance,
-    policies: Sequence[Policy],
-    horizon: int,
-    repetitions: int,
-    seed: int,
-    origin: Origin,
-) -> dict[str, Any]:
-    """What some runs are of, as plain data from which all can be made again."""
-    return {
-        "armature": origin.version,
-        "structure": spelled_out(STRUCTURES, instance.structure),
-        "family": spelled_out(FAMILIES, instance.family),
-        "means": instance.means.tolist(),
-        **({} if instance.strict else {"strict": False}),
-        "policies": [spelled_out(POLICIES, policy) for policy in policies],
-        "horizon": int(horizon),
-        "repetitions": int(repetitions),
-        "seed": int(seed),
-        "keys": list(origin.keys.values()),
-    }
-
-
 @dataclass(frozen=True, eq=False)
 class Summary:
     """What tables show of results, without the runs: these take memory for each repetition."""
@@ -132,7 +82,7 @@ class Summary:
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class Results(AllRuns[PolicyRuns]):
     """The regret of policies on an instance, over repetitions and rounds.
 
     `origin` says which code has made them; None: the code that is running.
@@ -146,22 +96,8 @@ class Results:
     runs: dict[str, PolicyRuns]
     origin: Origin | None = None
 
-    @property
-    def made_by(self) -> Origin:
-        """Which code has made the results; those of a file say which version wrote it."""
-        now = origin_of(self.instance, self.policies, self.horizon, self.seed)
-        return self.origin or now
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the code that is running would make the same numbers: it has made these."""
-        now = origin_of(self.instance, self.policies, self.horizon, self.seed)
-        return self.made_by.keys == now.keys
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The policies' names."""
-        return tuple(self.runs)
+    def _origin_now(self) -> Origin:
+        return origin_of(self.instance, self.policies, self.horizon, self.seed)
 
     @property
     def repetitions(self) -> int:
@@ -179,12 +115,6 @@ class Results:
         and not in files of results.
         """
         return self._runs_of(policy).pulls
-
-    def _runs_of(self, policy: str | Policy) -> PolicyRuns:
-        name = policy.name if isinstance(policy, Policy) else str(policy)
-        if name not in self.runs:
-            raise unknown("the policy", name, self.runs)
-        return self.runs[name]
 
     def summary(self) -> pd.DataFrame:
         """One row for each policy: final regret, its growth beside V, exploration, speed.
@@ -209,7 +139,7 @@ class Results:
             seconds = timed.mean() / self.horizon if timed.size else math.nan
             rows[policy.name] = {
                 "regret": final.mean(),
-                "standard_error": _standard_error(final),
+                "standard_error": standard_error(final),
                 **{f"q{q:.0%}": np.quantile(final, q) for q in QUANTILES},
                 "slope": (mean[-1] - mean[decade]) / span if span > 0.0 else math.nan,
                 "V": value,
@@ -253,7 +183,7 @@ class Results:
                 f"level must be a number between 0 and 1, such as 0.95; got {level!r}."
             )
         difference = self.regret(a)[:, -1] - self.regret(b)[:, -1]
-        mean, error = float(difference.mean()), _standard_error(difference)
+        mean, error = float(difference.mean()), standard_error(difference)
         half = float(norm.ppf(0.5 + 0.5 * level)) * error
         wins = float((difference < 0.0).mean() + 0.5 * (difference == 0.0).mean())
         return Paired(mean, error, mean - half, mean + half, wins)
@@ -271,10 +201,6 @@ class Results:
             self.instance, self.policies, self.horizon, self.repetitions, self.seed, self.made_by
         )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything but the timings to one Parquet file, which `load` reads."""
-        write_file(path, self.about(), self.to_frame())
-
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Results:
         """What `save` wrote; a file that was cut off or changed is refused.
@@ -286,16 +212,7 @@ class Results:
         about, frame = read_file(path)
         if about["version"] == 1:
             about["structure"] = from_version_1(about["structure"])
-        instance = Instance(
-            build(STRUCTURES, "structure", about["structure"], allow),
-            about["means"],
-            build(FAMILIES, "family", about["family"], allow),
-            strict=about.get("strict", True),
-        )
-        policies = tuple(
-            build(POLICIES, "policy", p, allow).with_horizon(about["horizon"])
-            for p in about["policies"]
-        )
+        instance, policies = objects_of(about, about["horizon"], allow)
         return cls.from_frame(instance, policies, about, frame)
 
     @classmethod
@@ -323,7 +240,3 @@ class Results:
         keys = dict(zip(runs, about.get("keys", ()), strict=False))
         origin = Origin(about["armature"], keys)
         return cls(instance, policies, about["horizon"], about["seed"], checkpoints, runs, origin)
-
-
-def _standard_error(values: Floats) -> float:
-    return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numba
 import numpy as np
 
-from armature._compile import callback
+from armature._compile import Kernel, callback
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import Family
@@ -21,41 +22,36 @@ from armature.structures._structure import Structure, declares_pieces
 from armature.structures.model import Model, assemble
 from armature.structures.records import ENTRIES, Cell, Fit, Problem, Shape, Work
 
-
-@callback
-def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """Ask for the projection."""
-    number = problem.shape.integer[0]
-    variance = problem.family.parameter
-    mu = problem.mu
-    w = problem.w
-    with numba.objmode(cost="float64"):
-        cost = _answer(0, number, variance, mu, w, first, second, lam)
-    return cost
-
-
-@callback
-def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """Ask for the nearest alternative with a challenger."""
-    number = problem.shape.integer[0]
-    variance = problem.family.parameter
-    mu = problem.mu
-    w = problem.w
-    with numba.objmode(cost="float64"):
-        cost = _answer(1, number, variance, mu, w, first, second, lam)
-    return cost
+# What minimises, by entry: the method, of (structure, means, weights, first, second, family).
+METHODS: dict[str, Callable[..., Fit]] = {
+    "project": lambda M, mu, w, first, second, family: M.project(mu, w, family),
+    "alt_min": lambda M, mu, w, first, second, family: M.alt_min(mu, w, first, second, family),
+    "nearest": lambda M, mu, w, first, second, family: M.nearest_alternative(mu, w, first, family),
+    "cell_min": lambda M, mu, w, first, second, family: M.cell_min(
+        mu, w, Cell(first, second), family
+    ),
+    "challenger_min": lambda M, mu, w, first, second, family: M.challenger_min(
+        mu, w, first, second, family
+    ),
+    "best_min": lambda M, mu, w, first, second, family: M.nearest_with_best(mu, w, first, family),
+}
 
 
-@callback
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """Ask for the nearest alternative."""
-    number = problem.shape.integer[0]
-    variance = problem.family.parameter
-    mu = problem.mu
-    w = problem.w
-    with numba.objmode(cost="float64"):
-        cost = _answer(2, number, variance, mu, w, first, second, lam)
-    return cost
+def asking(entry: str) -> Kernel[[Problem, int, int, Floats], float]:
+    """The oracle that asks one of the methods."""
+    place = list(METHODS).index(entry)
+
+    def ask(problem: Problem, first: int, second: int, lam: Floats) -> float:
+        method = place
+        number = problem.shape.integer[0]
+        variance = problem.family.parameter
+        mu = problem.mu
+        w = problem.w
+        with numba.objmode(cost="float64"):
+            cost = _answer(method, number, variance, mu, w, first, second, lam)
+        return cost
+
+    return callback(ask)
 
 
 @callback
@@ -71,42 +67,6 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 
 
 @callback
-def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """Ask for the nearest point of a cell."""
-    number = problem.shape.integer[0]
-    variance = problem.family.parameter
-    mu = problem.mu
-    w = problem.w
-    with numba.objmode(cost="float64"):
-        cost = _answer(3, number, variance, mu, w, first, second, lam)
-    return cost
-
-
-@callback
-def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """Ask where a challenger beats the best arm."""
-    number = problem.shape.integer[0]
-    variance = problem.family.parameter
-    mu = problem.mu
-    w = problem.w
-    with numba.objmode(cost="float64"):
-        cost = _answer(4, number, variance, mu, w, first, second, lam)
-    return cost
-
-
-@callback
-def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """Ask where an arm is best."""
-    number = problem.shape.integer[0]
-    variance = problem.family.parameter
-    mu = problem.mu
-    w = problem.w
-    with numba.objmode(cost="float64"):
-        cost = _answer(5, number, variance, mu, w, first, second, lam)
-    return cost
-
-
-@callback
 def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
     """Ask for the highest means in a box."""
     number = shape.integer[0]
@@ -114,6 +74,12 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
         possible = _highest(number, low, high, out)
     return possible
 
+
+KERNELS: dict[str, Kernel[..., Any]] = {
+    **{entry: asking(entry) for entry in METHODS},
+    "cells": cells,
+    "highest": highest,
+}
 
 # The structures with methods of their own that models refer to, by number, while they are in use.
 _STRUCTURES: dict[int, tuple[weakref.ref[Structure], Family]] = {}
@@ -141,7 +107,7 @@ def _asked(number: int, variance: float) -> tuple[Structure, Family]:
 
 
 def _answer(
-    entry: int,
+    method: int,
     number: int,
     variance: float,
     mu: Floats,
@@ -152,20 +118,8 @@ def _answer(
 ) -> float:
     """Ask a structure in plain Python, which gets copies: the arrays are the caller's."""
     structure, family = _asked(number, variance)
-    means, weights = mu.copy(), w.copy()
-    fit: Fit
-    if entry == 0:
-        fit = structure.project(means, weights, family)
-    elif entry == 1:
-        fit = structure.alt_min(means, weights, first, second, family)
-    elif entry == 2:
-        fit = structure.nearest_alternative(means, weights, first, family)
-    elif entry == 3:
-        fit = structure.cell_min(means, weights, Cell(first, second), family)
-    elif entry == 4:
-        fit = structure.challenger_min(means, weights, first, second, family)
-    else:
-        fit = structure.nearest_with_best(means, weights, first, family)
+    ask = list(METHODS.values())[method]
+    fit = ask(structure, mu.copy(), w.copy(), first, second, family)
     lam[:] = fit.means
     return float(fit.cost)
 
@@ -195,9 +149,7 @@ def make_model(structure: Structure, family: Family, oracles: Sequence[str]) -> 
         structure.pieces()  # which says what is missing
     shape = Shape(np.empty(0), np.array([number_of(structure, family)], dtype=np.int64))
     work = Work(np.empty(0), np.empty(0, dtype=np.int64))
-    kernels = (
-        project, alt_min, nearest, cells, cell_min, challenger_min, None, best_min, highest, None
-    )  # fmt: skip
+    kernels = tuple(KERNELS.get(entry) for entry in ENTRIES)
     derived = [False] * len(ENTRIES)
     record = structure.checked_family(family)
     return assemble(record, shape, work, kernels, derived, oracles, structure, False)

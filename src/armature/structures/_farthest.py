@@ -114,19 +114,3 @@ def farthest(
         before = float(lam[arm])
         way = 10.0 * way
     return float(lam[arm])
-
-
-@kernel
-def is_feasible(
-    rows: Rows, limits: Limits, basis: Floats, lam: Floats, state: State, scratch: Floats
-) -> bool:
-    """Whether the polyhedron has a point inside of finite limits; `lam` is one."""
-    s = make_scratch(scratch, state.y.size, lam.size)
-    size = max(largest(limits.low), largest(limits.high))
-    for i in range(lam.size):
-        lam[i] = 0.5 * (limits.low[i] + limits.high[i])
-    if go_far(rows, limits, basis, lam, 0, 0.0, state, s, size) == INFEASIBLE:
-        fail(lam)
-        return False
-    copy(state.lam, lam)
-    return True

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armature._compile import Kernel
-from armature.arrays import Floats
+from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord, Gaussian, Interval
 from armature.families.kernels import divide_by_variances, unit_gaussian
@@ -374,6 +374,16 @@ class Structure:
     def is_pairwise(self) -> bool:
         """Whether M is known to be everything."""
         return self.pairwise and not overrides(self)
+
+    @property
+    def few_above(self) -> tuple[int, float] | None:
+        """How many arms may be above which level, where that is all that is known; else None."""
+        return None
+
+    @property
+    def one_on_top(self) -> Ints | None:
+        """The category of each arm, where all that is known is that one of them is on top."""
+        return None
 
     @functools.cached_property
     def reads_by_top(self) -> bool:

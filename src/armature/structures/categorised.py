@@ -18,7 +18,7 @@ from armature.structures._scratch import measure
 from armature.structures._screening import Sorted, screened_cost, sorted_of, sum_up
 from armature.structures._separation import MERGED, PINNED, PLAIN, write_separation
 from armature.structures._sorting import argsort_descending
-from armature.structures._structure import Structure
+from armature.structures._structure import Structure, overrides
 from armature.structures.piece import Piece
 from armature.structures.records import Oracle, Problem, Shape, Work
 from armature.structures.vectors import copy
@@ -313,6 +313,10 @@ class Categorised(Structure):
     def work_size(self) -> tuple[int, int]:
         arms = self.shape.integer[1:]
         return measure(lambda work, K, C: sorted_of(work, K, C, arms), *self._sizes)
+
+    @property
+    def one_on_top(self) -> Ints | None:
+        return None if overrides(self) else self.shape.integer[1:].copy()
 
     @property
     def _sizes(self) -> tuple[int, int]:

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armature._compile import Kernel, before_compiling, inlined, kernel
-from armature._pointers import address_of, function_at, is_compiling, make_caller
+from armature._pointers import address_of, function_at, is_compiling, teach_address
 from armature.arrays import Floats, Ints
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divide_by_variances, unit_gaussian, with_variance
 from armature.structures._derived import COMPARING
 from armature.structures._pooling import pair_cost as pair_cost
+from armature.structures._pooling import pooled_mean as pooled_mean
 from armature.structures._structure import Structure, overrides
 from armature.structures.records import ENTRIES, Problem, Shape, Work
 
@@ -83,23 +84,11 @@ def signatures() -> dict[str, Any]:
 
 @before_compiling
 def _teach_oracles() -> None:
-    from numba.extending import overload
-
-    def teach(function: Callable[..., Any], signature: Any) -> None:
-        caller = make_caller(signature)
-
-        @overload(function)
-        def _at(address: Any) -> Any:
-            def call(address: Any) -> Any:
-                return caller(address)
-
-            return call
-
     known = signatures()
-    teach(oracle_at, known[""])
-    teach(cells_at, known["cells"])
-    teach(highest_at, known["highest"])
-    teach(optimistic_at, known["optimistic"])
+    teach_address(oracle_at, known[""])
+    teach_address(cells_at, known["cells"])
+    teach_address(highest_at, known["highest"])
+    teach_address(optimistic_at, known["optimistic"])
 
 
 @inlined

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from armature.families import Family
 from armature.structures import _scaled_peaks
-from armature.structures._checks import checked_n_arms
+from armature.structures._counted import Counted
 from armature.structures._scaled import is_scaled
 from armature.structures._scratch import measure
-from armature.structures._structure import Structure
 from armature.structures.piece import Piece
 from armature.structures.records import Oracle
 
 
 @dataclass(frozen=True, eq=False)
-class Monotone(Structure):
+class Monotone(Counted):
     """The means do not fall along the arms: means[0] <= means[1] <= ... <= means[-1].
 
     The last arm is then best, whatever the rest; combined with other structures it says more. For
@@ -50,15 +47,11 @@ class Monotone(Structure):
 
     n_arms: int
 
-    arm_facts = ()
     arms_in_order = True
 
     @classmethod
     def examples(cls) -> tuple[Monotone, ...]:
         return cls(2), cls(5)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
 
     @functools.cached_property
     def work_size(self) -> tuple[int, int]:
@@ -70,12 +63,6 @@ class Monotone(Structure):
 
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [(i, i + 1) for i in range(self.n_arms - 1)])
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Monotone:
-        return dataclasses.replace(self, n_arms=self.n_arms + 1)
-
-    def without_arm(self, arm: int) -> Monotone:
-        return dataclasses.replace(self, n_arms=self.n_arms - 1)
 
     def mirrored(self, about: float) -> Monotone:
         return self

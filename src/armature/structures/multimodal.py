@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from armature.errors import ArmatureError
-from armature.structures._checks import checked_integer, checked_n_arms
-from armature.structures._structure import Structure
+from armature.structures._checks import checked_integer
+from armature.structures._counted import Counted
 from armature.structures.piece import Piece
 
 
 @dataclass(frozen=True, eq=False)
-class Multimodal(Structure):
+class Multimodal(Counted):
     """At most `peaks` peaks along the arms. One peak is `Unimodal`; plateaus count as one arm.
 
     A piece says at which arms the means turn. With 8 arms there are 64 of them for two peaks and
@@ -48,7 +46,6 @@ class Multimodal(Structure):
     n_arms: int
     peaks: int
 
-    arm_facts = ()
     arms_in_order = True
 
     @classmethod
@@ -56,10 +53,10 @@ class Multimodal(Structure):
         return cls(4, 1), cls(5, 2), cls(3, 3)
 
     def __post_init__(self) -> None:
-        n_arms, peaks = checked_n_arms(self.n_arms), checked_integer(self.peaks, "peaks")
+        super().__post_init__()
+        peaks = checked_integer(self.peaks, "peaks")
         if peaks < 1:
             raise ArmatureError(f"peaks = {peaks}: there is at least one peak.")
-        object.__setattr__(self, "n_arms", n_arms)
         object.__setattr__(self, "peaks", peaks)
 
     def pieces(self) -> Iterable[Piece]:
@@ -67,20 +64,12 @@ class Multimodal(Structure):
         for rising_first in (True, False):
             for n_turns in range(K - 1):
                 runs_up = (n_turns + 2) // 2 if rising_first else 1 + (n_turns + 1) // 2
-                if (
-                    runs_up > self.peaks
-                ):  # the end of each rising run is a peak, and a falling start
+                if runs_up > self.peaks:  # a peak ends each rising run, or is a falling start
                     break
                 for turns in itertools.combinations(range(1, K - 1), n_turns):
                     ups = [rising_first ^ (sum(t <= i for t in turns) % 2) for i in range(K - 1)]
                     orders = [(i, i + 1) if up else (i + 1, i) for i, up in enumerate(ups)]
                     yield Piece.of_orders(K, orders)
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Multimodal:
-        return dataclasses.replace(self, n_arms=self.n_arms + 1)
-
-    def without_arm(self, arm: int) -> Multimodal:
-        return dataclasses.replace(self, n_arms=self.n_arms - 1)
 
     def mirrored(self, about: float) -> Multimodal:
         return self

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from armature._compile import kernel
 from armature.arrays import Floats
@@ -14,9 +13,9 @@ from armature.families import Family, FamilyRecord
 from armature.families.kernels import total_divergence
 from armature.structures import _scaled
 from armature.structures._cells import every_other
-from armature.structures._checks import checked_n_arms, checked_order
+from armature.structures._checks import checked_order
+from armature.structures._counted import Counted
 from armature.structures._pooling import pair_cost, pooled_mean
-from armature.structures._structure import Structure
 from armature.structures.piece import Piece
 from armature.structures.records import Oracle, Problem, Shape, Work
 from armature.structures.vectors import copy
@@ -121,7 +120,7 @@ SCALED = Oracle(
 
 
 @dataclass(frozen=True, eq=False)
-class Unconstrained(Structure):
+class Unconstrained(Counted):
     """Every mean vector is possible: the classical bandit.
 
     Nothing is known about the means, so that each arm must be told from the best one by itself: the
@@ -163,14 +162,10 @@ class Unconstrained(Structure):
     order_only = True
     has_constants = True
     pairwise = True
-    arm_facts = ()
 
     @classmethod
     def examples(cls) -> tuple[Unconstrained, ...]:
         return cls(2), cls(5)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
 
     @property
     def work_size(self) -> tuple[int, int]:
@@ -188,12 +183,6 @@ class Unconstrained(Structure):
     def relabelled(self, order: Sequence[int]) -> Unconstrained:
         checked_order(order, self.n_arms)
         return self
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Unconstrained:
-        return dataclasses.replace(self, n_arms=self.n_arms + 1)
-
-    def without_arm(self, arm: int) -> Unconstrained:
-        return dataclasses.replace(self, n_arms=self.n_arms - 1)
 
     def mirrored(self, about: float) -> Unconstrained:
         return self

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from armature._compile import kernel
 from armature.arrays import Floats, Ints
@@ -15,7 +14,8 @@ from armature.families import Family, FamilyRecord
 from armature.families.kernels import total_divergence
 from armature.structures import _scaled_peaks
 from armature.structures._cells import every_other
-from armature.structures._checks import checked_n_arms, checked_order
+from armature.structures._checks import checked_order
+from armature.structures._counted import Counted
 from armature.structures._isotonic import isotonic_blocks, isotonic_costs, write_blocks
 from armature.structures._peaks import fit_prefixes, peak_cost, prefixes
 from armature.structures._pooling import pooled_mean
@@ -354,7 +354,7 @@ SCALED = Oracle(
 
 
 @dataclass(frozen=True, eq=False)
-class Unimodal(Structure):
+class Unimodal(Counted):
     """One peak, arms in order: means[0] <= ... <= means[peak] >= ... >= means[-1]. Plateaus count.
 
     Prices, doses and positions often are like that: up to some arm, then down, with the place of
@@ -402,15 +402,11 @@ class Unimodal(Structure):
     order_only = True
     has_constants = True
     convex_challenges = True
-    arm_facts = ()
     arms_in_order = True
 
     @classmethod
     def examples(cls) -> tuple[Unimodal, ...]:
         return cls(2), cls(3), cls(6)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
 
     def pieces(self) -> Iterable[Piece]:
         for peak in range(self.n_arms):
@@ -446,12 +442,6 @@ class Unimodal(Structure):
         if permutation in (sorted(permutation), sorted(permutation, reverse=True)):
             return self
         return super().relabelled(order)
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Unimodal:
-        return dataclasses.replace(self, n_arms=self.n_arms + 1)
-
-    def without_arm(self, arm: int) -> Unimodal:
-        return dataclasses.replace(self, n_arms=self.n_arms - 1)
 
     def mirrored(self, about: float) -> Unimodal:
         return self
