@@ -191,7 +191,7 @@ def start_warm(model: Model, task: Task, solution: Solution) -> bool:
             value = nearest_challenger(model, mu, w, best, challenger, lam)
             moved = w[best] * divergence(family, mu[best], lam[best])
         if value == math.inf or moved > STILL * tolerance * value:
-            continue  # not an alternative that keeps the best mean: `allocate` will find one
+            continue  # not an alternative that keeps the best mean: one will be found later
         write_prices(tableau, N)
         write_column(model, task, tableau)
         if told_apart(N, column) < 1.0:
@@ -219,25 +219,34 @@ def raise_bounds(task: Task, value: float, solution: Solution) -> bool:
 
 
 @kernel
-def allocate(model: Model, task: Task, warm: bool, solution: Solution) -> int:
-    """Solve for an allocation: CERTIFIED, UNCERTIFIED or NO_ALTERNATIVE (then V = 0).
+def allocate(model: Model, task: Task, solution: Solution) -> int:
+    """Solve for an allocation: CERTIFIED, UNCERTIFIED or NO_ALTERNATIVE (then V = 0)."""
+    reset_tableau(solution.tableau, task.gaps)
+    return add_alternatives(model, task, False, solution)
 
-    If warm, the pulls come in as a guess, of which `start_warm` makes use.
-    """
+
+@kernel
+def allocate_again(model: Model, task: Task, solution: Solution) -> int:
+    """The same where the pulls come in as a guess: the solution for means close by."""
+    reset_tableau(solution.tableau, task.gaps)
+    warm = largest(solution.pulls) > 0.0 and start_warm(model, task, solution)
+    return add_alternatives(model, task, warm, solution)
+
+
+@kernel
+def add_alternatives(model: Model, task: Task, warm: bool, solution: Solution) -> int:
+    """Let alternatives enter until none is missing; `warm`: some are there to begin with."""
     gaps = task.gaps
     tolerance = task.tolerance
     pulls, bounds, tableau = solution
     N = tableau.vectors[0]
     w = tableau.vectors[1]
     column = tableau.vectors[3]
-    reset_tableau(tableau, gaps)
     bounds[0] = 0.0
     bounds[1] = math.inf
     smooth = True
     doubtful = False
     freedom = FREE_WEIGHT / tolerance
-    if warm:
-        warm = largest(pulls) > 0.0 and start_warm(model, task, solution)
     # With no weight at all, an arm's mean may go where its divergence is infinite, if there is such
     # a place.
     trace = 0.0 if model.family.gaussian else TRACE * tolerance

@@ -16,6 +16,7 @@ from armature.bounds.allocation import (
     Solution,
     Task,
     allocate,
+    allocate_again,
 )
 from armature.bounds.tableau import make_tableau
 from armature.errors import ArmatureError
@@ -268,7 +269,8 @@ def run_allocate(
     warm: bool = False,
 ) -> int:
     """`allocate` for an instance; the structure need not be the instance's own."""
-    oracles = ("nearest", "alt_min", *(("challenger_min",) if warm else ()))
+    one_by_one = ("alt_min",) if solution.tableau.closed.any() else ()  # compiled where need be
+    oracles = ("nearest", *one_by_one, *(("challenger_min",) if warm else ()))
     model = make_model(structure, instance.family, oracles)
     task = Task(
         mu=instance.means.copy(),
@@ -277,4 +279,4 @@ def run_allocate(
         tolerance=tolerance,
         steps=STEPS,
     )
-    return allocate(model, task, warm, solution)
+    return (allocate_again if warm else allocate)(model, task, solution)

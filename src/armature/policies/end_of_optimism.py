@@ -67,7 +67,7 @@ def plan(state: EndOfOptimismState, model: Model, history: History) -> None:
         state.targets[k] = 0.0
     task = Task(state.means, state.gaps, best, ACCURACY, STEPS)
     solution = Solution(state.targets, state.bounds, state.tableau)
-    outcome = allocate(model, task, False, solution)
+    outcome = allocate(model, task, solution)
     for k in range(state.means.size):
         state.targets[k] *= 0.5 * state.f
     state.phase[0] = SUCCESS if outcome <= CERTIFIED + 1 else RECOVERY
@@ -154,7 +154,7 @@ class EndOfOptimism(CompiledPolicy):
     starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
     keeps_pairs: ClassVar[bool] = True
-    oracles: ClassVar = ("alt_min", "nearest")
+    oracles: ClassVar = ("nearest",)
     saved: ClassVar = ("phase", "means", "targets", "tolerance")
     choose: ClassVar = choose
 

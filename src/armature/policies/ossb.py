@@ -10,7 +10,7 @@ import numpy as np
 
 from armature._compile import kernel
 from armature.arrays import Floats
-from armature.bounds.allocation import UNCERTIFIED, Solution, Task, allocate
+from armature.bounds.allocation import UNCERTIFIED, Solution, Task, allocate_again
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
 from armature.families.kernels import divergence, of_arm
@@ -87,7 +87,7 @@ def choose(state: OSSBState, model: Model, history: History, stream: Stream) -> 
         return least  # no allocation tells equal arms apart
     task = Task(state.projected, state.gaps, best, ACCURACY, STEPS)
     solution = Solution(state.allocation, state.bounds, state.tableau)
-    outcome = allocate(model, task, True, solution)
+    outcome = allocate_again(model, task, solution)
     if outcome == UNCERTIFIED and state.bounds[1] == math.inf:
         return least
     chosen = -1

@@ -10,7 +10,7 @@ import numpy as np
 
 from armature._compile import kernel
 from armature.arrays import Floats
-from armature.bounds.allocation import Solution, Task, allocate
+from armature.bounds.allocation import Solution, Task, allocate_again
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
 from armature.learners.tracking import track
@@ -54,7 +54,7 @@ def write_shares(state: TrackAndStopState, model: Model, history: History) -> bo
             return False  # no samples tell equal arms apart
     task = Task(projected, state.ones, best, ACCURACY, STEPS)
     solution = Solution(state.allocation, state.bounds, state.tableau)
-    allocate(model, task, True, solution)
+    allocate_again(model, task, solution)
     total = 0.0
     for k in range(projected.size):
         total += state.allocation[k]
