@@ -236,6 +236,8 @@ def test_the_game_converges_from_both_sides(panel: str, learner: str) -> None:
     game = am.solve_game(instance, learner, epsilon, rounds)
     assert (game.lower <= value * (1 + 1e-6)).all()
     assert (game.upper >= value * (1 - 1e-6)).all()
+    assert (np.diff(game.lower) >= 0.0).all()
+    assert (np.diff(game.upper) <= 0.0).all()
     gap = game.upper - game.lower
     early = np.searchsorted(game.rounds, rounds // 100)
     # A hundred times as many rounds: a tenth of the gap by the theorem's rate, and usually less.
@@ -244,6 +246,17 @@ def test_the_game_converges_from_both_sides(panel: str, learner: str) -> None:
     gaps = np.maximum(instance.gaps, epsilon)
     assert game.pulls @ gaps == pytest.approx(game.upper[-1], rel=1e-9)
     assert (game.information / gaps).max() == pytest.approx(1.0 / game.lower[-1], rel=1e-9)
+
+
+@pytest.mark.parametrize("learner", ["k", "lambda"])
+def test_the_game_where_an_arm_can_not_be_as_good_as_the_best(learner: str) -> None:
+    """Its scale is the best mean: the alternatives with that arm best are infinitely far."""
+    scales = [4.0, 5.0, 8.0, 12.0]
+    instance = am.Instance(am.Unimodal(4), [3.0, 3.5, 4.0, 3.0], am.Bernoulli(scale=scales))
+    value = am.lower_bound(instance, 0.5).value
+    game = am.solve_game(instance, learner, 0.5, 20_000)
+    assert game.lower[-1] <= value <= game.upper[-1] * (1 + 1e-6)
+    assert game.upper[-1] - game.lower[-1] <= 0.05 * value
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 
 import mpmath
 import numpy as np
@@ -147,6 +149,16 @@ def test_scalars_and_arrays() -> None:
 def test_bad_input(call: object, message: str) -> None:
     with pytest.raises(am.ArmatureError, match=message):
         call()
+
+
+@pytest.mark.parametrize("family", EXAMPLES, ids=str)
+def test_no_address_leaves_the_process(family: am.Family) -> None:
+    """In another one, a formula's address would be anything."""
+    record = family.record_for(family.n_arms or 2)
+    assert family.record_for(family.n_arms or 2) is record
+    for other in (pickle.loads(pickle.dumps(family)), copy.copy(family)):
+        assert other == family
+        assert not [value for value in vars(other).values() if isinstance(value, type(record))]
 
 
 def test_support() -> None:

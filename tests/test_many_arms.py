@@ -237,6 +237,31 @@ def test_challenger_above_a_level_with_ties(support: int) -> None:
     live(am.Challenger(), am.Sparse(40, support, 0.4), am.Gaussian(), 400)
 
 
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("seed", range(8))
+def test_challenger_with_one_category_on_top(seed: int) -> None:
+    """Random problems, from few arms to many, in which categories compete, and arms are alike."""
+    rng = np.random.default_rng(seed)
+    K, C = (12, 60, 300, 600)[seed % 4], int(rng.integers(2, 6))
+    structure = am.Categorised([k % C if k < C else int(rng.integers(C)) for k in range(K)])
+    target = structure.shape.integer[1:] * rng.choice([0.05, 0.4]) + 0.3 * rng.random(K)
+    means = structure.project(target, np.ones(K), am.Gaussian()).means
+    means[np.argmax(means)] += rng.uniform(0.02, 0.6)
+    instance = am.Instance(structure, means, am.Gaussian(1.0 if seed < 4 else 0.3))
+    policy = am.Challenger(patience=0.0 if seed == 5 else 1.0)
+    one, other = (final_pulls(p, instance, 9 * K) for p in (policy, looking_at_all(policy)))
+    assert np.array_equal(one[0], other[0])
+    assert np.array_equal(one[1], other[1])
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("n_categories", [1, 2, 5, 20])
+def test_challenger_on_categories_with_ties(n_categories: int) -> None:
+    """Rewards are 0 or 1, though the policy thinks them Gaussian: ties are everywhere."""
+    structure = am.Categorised([k % n_categories for k in range(40)])
+    live(am.Challenger(), structure, am.Gaussian(), 300)
+
+
 def numbers(value: Any) -> int:
     """How many numbers are in the arrays of a record."""
     if isinstance(value, np.ndarray):

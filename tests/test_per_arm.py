@@ -16,6 +16,8 @@ import armature as am
 from armature.descriptions import POLICIES
 from armature.experiments import load_instance
 from armature.structures._scaled import meeting_point
+from armature.structures.model import DERIVED, make_model
+from armature.structures.records import ENTRIES
 from armature.testing import check_policy, further_families
 
 FORMS = pytest.mark.parametrize("form", range(3), ids=["sigmas", "scales", "interval"])
@@ -232,6 +234,18 @@ def test_json_and_files(tmp_path) -> None:
 def test_refusals(call: object, message: str) -> None:
     with pytest.raises(am.ArmatureError, match=message):
         call()
+
+
+def test_no_policy_asks_one_peak_for_what_is_derived_with_scales() -> None:
+    """A policy that did would solve a dense program in every round."""
+    structure, family = am.Unimodal(5), am.Bernoulli([4.0, 5.0, 6.0, 7.0, 8.0])
+    policies = [kind.examples()[0] for kind in POLICIES.values()]
+    asking = [p for p in policies if p.oracles and p.supports(structure, family)]
+    assert len(asking) >= 10
+    for policy in asking:
+        table = make_model(structure, family, policy.oracles).table
+        slow = [name for name in policy.oracles if table[DERIVED + ENTRIES.index(name)]]
+        assert not set(slow) - {"highest"}, policy
 
 
 def test_a_reward_that_an_arm_can_not_have_is_refused() -> None:

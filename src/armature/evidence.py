@@ -167,9 +167,8 @@ def evidence(
         raise ArmatureError(f"delta must be a probability, between 0 and 1; got {delta!r}.")
     address = learning_address(family)
     seen, K = pulls > 0.0, structure.n_arms
-    ends = [family.for_arm(k).domain for k in range(K)]
     means = np.where(seen, sums / np.maximum(pulls, 1.0), family.some_mean)
-    means = np.clip(means, [end.low for end in ends], [end.high for end in ends])  # rounding
+    means = family.clipped(means)  # rounding
     fit = structure.project(means, pulls, family)
     shares = np.zeros_like(pulls)
     if fit.cost < math.inf:

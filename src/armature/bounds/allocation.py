@@ -32,7 +32,7 @@ from armature.bounds.tableau import (
     write_prices,
 )
 from armature.families.kernels import divergence, of_arm
-from armature.structures.model import Model, nearest_alternative, nearest_with
+from armature.structures.model import Model, nearest_alternative, nearest_challenger, nearest_with
 from armature.structures.vectors import copy, fill, largest
 
 CERTIFIED = 0
@@ -184,11 +184,11 @@ def start_warm(model: Model, task: Task, solution: Solution) -> bool:
             continue
         if free:
             w[best] = 10.0 * FREE_WEIGHT / tolerance * heaviest
-        value = nearest_with(model, mu, w, best, challenger, lam)
+        value = nearest_challenger(model, mu, w, best, challenger, lam)
         moved = w[best] * divergence(family, mu[best], lam[best]) if free else 0.0
         while STILL * tolerance * value < moved < value and w[best] < MOST_WEIGHT * heaviest:
             w[best] *= 10.0
-            value = nearest_with(model, mu, w, best, challenger, lam)
+            value = nearest_challenger(model, mu, w, best, challenger, lam)
             moved = w[best] * divergence(family, mu[best], lam[best])
         if value == math.inf or moved > STILL * tolerance * value:
             continue  # not an alternative that keeps the best mean: `allocate` will find one

@@ -10,7 +10,7 @@ pulls and E_k the information that the alternatives played so far would have giv
     R / max_k (E_k / gap_k)  <=  V_eps  <=  R / min over lam in `not *` of sum_k N_k d(mu_k, lam_k).
 
 An alternative that is infinitely far from the means at some arm bounds nothing: on the left, R and
-E leave it out.
+E leave it out. What bounded V_eps best so far is kept: a learner may well do worse for a while.
 """
 
 from __future__ import annotations
@@ -45,13 +45,15 @@ class Board(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What has been played so far, and the bounds at each checkpoint."""
+    """What has been played so far, and the best bounds up to each checkpoint."""
 
     checkpoints: Ints
     trajectory: Floats  # (checkpoints, 2): lower, upper
     N: Floats  # the pulls
     E: Floats  # the information that the alternatives would have given, those that count
     regret: Floats  # (2,): in all, and in the rounds that count
+    pulls: Floats  # the allocation that the upper bound is the cost of
+    information: Floats  # E over its regret, when the lower bound came of it
     vectors: Floats  # (6, K): scratch
 
 
@@ -81,13 +83,25 @@ def is_finite(family: FamilyRecord, mu: Floats, lam: Floats) -> bool:
 
 @kernel
 def note_bounds(model: Model, board: Board, record: Record, at: int) -> None:
-    """Write (lower, upper) to a row of the trajectory."""
+    """Write (lower, upper) to a row of the trajectory, and what they come from if they are new."""
     told_apart = nearest_alternative(model, board.mu, record.N, board.best, record.vectors[4])
     most = 0.0
     for k in range(board.mu.size):
         most = max(most, record.E[k] / board.gaps[k])
-    record.trajectory[at, 0] = record.regret[1] / most if most > 0.0 else 0.0
-    record.trajectory[at, 1] = record.regret[0] / told_apart if told_apart > 0.0 else math.inf
+    lower = record.regret[1] / most if most > 0.0 else 0.0
+    upper = record.regret[0] / told_apart if told_apart > 0.0 else math.inf
+    if at > 0 and record.trajectory[at - 1, 0] >= lower:
+        lower = record.trajectory[at - 1, 0]
+    elif most > 0.0:
+        for k in range(board.mu.size):
+            record.information[k] = record.E[k] / record.regret[1]
+    if at > 0 and record.trajectory[at - 1, 1] <= upper:
+        upper = record.trajectory[at - 1, 1]
+    elif told_apart > 0.0:
+        for k in range(board.mu.size):
+            record.pulls[k] = record.N[k] / told_apart
+    record.trajectory[at, 0] = lower
+    record.trajectory[at, 1] = upper
 
 
 @kernel
@@ -128,54 +142,46 @@ def play_k(model: Model, board: Board, record: Record) -> None:
 
 
 @kernel
-def expect(
-    model: Model, mu: Floats, q: Floats, leaders: Floats, seen: Floats, sure: Floats
-) -> float:
-    """What the leaders tell about each arm: `seen` by the learner, `sure` from those that count.
-
-    Returns the weight of the leaders that count.
-    """
-    weight = 1.0
+def expect(model: Model, mu: Floats, q: Floats, leaders: Floats, told: Floats) -> None:
+    """told = what the leaders, weighed by q, tell about each arm."""
     for k in range(mu.size):
-        seen[k] = 0.0
-        sure[k] = 0.0
-    for c in range(q.size):
-        if q[c] > 0.0:
-            counts = is_finite(model.family, mu, leaders[c])
-            weight -= 0.0 if counts else q[c]
-            for k in range(mu.size):
-                told = q[c] * information(of_arm(model.family, k), mu[k], leaders[c, k])
-                seen[k] += told
-                sure[k] += told if counts else 0.0
-    return max(0.0, weight)
+        told[k] = 0.0
+        for c in range(q.size):
+            if q[c] > 0.0:
+                told[k] += q[c] * divergence(of_arm(model.family, k), mu[k], leaders[c, k])
 
 
 @kernel
 def play_lambda(model: Model, board: Board, leaders: Leaders, record: Record) -> None:
-    """A leader for each cell, AdaHedge over the cells; the arm with most information answers."""
+    """A leader for each cell, AdaHedge over the cells; the arm with most information answers.
+
+    Each arm is pulled once before: with no weight on it, a leader might be infinitely far there.
+    """
     mu, gaps, best = board
     cells, means, experts = leaders
+    for k in range(mu.size):
+        record.N[k] = 1.0
+        record.regret[0] += gaps[k]
     learner = AdaHedgeState(experts[0], experts[1, :1])
     q = experts[2]
     loss = experts[3]
-    seen = record.vectors[0]
-    sure = record.vectors[1]
+    told = record.vectors[0]
     at = 0
     for t in range(1, record.checkpoints[-1] + 1):
         adahedge_weights(learner, q)
         follow_the_leaders(model, mu, record.N, best, cells, means)
-        weight = expect(model, mu, q, means, seen, sure)
+        expect(model, mu, q, means, told)
         pulled = 0
         for k in range(mu.size):
-            if seen[k] / gaps[k] > seen[pulled] / gaps[pulled]:
+            if told[k] / gaps[k] > told[pulled] / gaps[pulled]:
                 pulled = k
         for c in range(q.size):
-            loss[c] = information(of_arm(model.family, pulled), mu[pulled], means[c, pulled])
+            loss[c] = divergence(of_arm(model.family, pulled), mu[pulled], means[c, pulled])
         for k in range(mu.size):
-            record.E[k] += gaps[pulled] * sure[k]
+            record.E[k] += gaps[pulled] * told[k]
         record.N[pulled] += 1.0
         record.regret[0] += gaps[pulled]
-        record.regret[1] += gaps[pulled] * weight
+        record.regret[1] += gaps[pulled]
         adahedge_update(learner, q, loss)
         if t == record.checkpoints[at]:
             note_bounds(model, board, record, at)
@@ -189,9 +195,10 @@ class Game:
     Attributes
     ----------
         rounds: the rounds at which it was looked at, spaced logarithmically.
-        lower, upper: bounds on V_eps from the strategies up to each of these rounds.
-        pulls: the allocation per ln T that the averaged strategy of the arms stands for.
-        information: what the averaged alternative tells at each arm, E_q d(mu_k, lam_k).
+        lower, upper: the best bounds on V_eps up to each of these rounds.
+        pulls: the allocation per ln T that the last upper bound is the cost of (0 if infinite).
+        information: what the averaged alternative behind the last lower bound tells at each arm,
+            E_q d(mu_k, lam_k).
     """
 
     rounds: npt.NDArray[np.int64]
@@ -210,7 +217,8 @@ def solve_game(
     """Let a learner play the game of an instance whose means are known.
 
     `epsilon` is the least gap (that of the best arm is 0 and can't be divided by). The bounds meet
-    at V_eps = `lower_bound(instance, epsilon).value`, at a rate of about 1 / sqrt(rounds).
+    at V_eps = `lower_bound(instance, epsilon).value`, at a rate of about 1 / sqrt(rounds); where
+    alternatives tell far more about some arms than V_eps asks for, only after very many.
 
     >>> from armature.structures import Unimodal
     >>> game = solve_game(Instance(Unimodal(3), [0.0, 1.0, 0.5]), "k", epsilon=0.2, rounds=1000)
@@ -245,14 +253,7 @@ def solve_game(
         )
         play_lambda(cells.model(("nearest", "cell_min")), board, leaders, record)
     lower, upper = record.trajectory.T
-    regret, counted = float(record.N @ board.gaps), float(record.regret[1])
-    return Game(
-        rounds=record.checkpoints,
-        lower=lower,
-        upper=upper,
-        pulls=record.N * (upper[-1] if math.isfinite(upper[-1]) else 1.0) / regret,
-        information=record.E / counted if counted > 0.0 else record.E,
-    )
+    return Game(record.checkpoints, lower, upper, record.pulls, record.information)
 
 
 def make_record(K: int, rounds: int) -> Record:
@@ -264,5 +265,7 @@ def make_record(K: int, rounds: int) -> Record:
         N=np.zeros(K),
         E=np.zeros(K),
         regret=np.zeros(2),
+        pulls=np.zeros(K),
+        information=np.zeros(K),
         vectors=np.zeros((6, K)),
     )

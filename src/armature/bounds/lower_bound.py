@@ -19,6 +19,8 @@ from armature.bounds.allocation import (
 )
 from armature.bounds.tableau import make_tableau
 from armature.errors import ArmatureError
+from armature.families import Family
+from armature.families.kernels import divergences
 from armature.instance import Instance
 from armature.limits import MOST_PAIRED
 from armature.structures import Structure, Unconstrained
@@ -119,10 +121,17 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
 def without_structure(instance: Instance) -> float:
     """V where nothing is known: sum_k gap_k / d(mu_k, mu_best), as Lai and Robbins have it."""
     mu, best, family = instance.means, instance.best_arm, instance.family
-    able = np.array([mu[best] in family.for_arm(k).domain for k in range(mu.size)])
+    able = np.full(mu.size, mu[best]) <= family.domain_ends[1]
     able[best] = False  # and those that can't be as good
-    costs = np.asarray(family.divergence(mu, np.where(able, mu[best], mu)))
+    costs = _divergences(family, mu, np.where(able, mu[best], mu))
     return float(sum((instance.gaps[able] / costs[able]).tolist()))
+
+
+def _divergences(family: Family, x: Floats, y: Floats) -> Floats:
+    """`Family.divergence` of means that are known to be in the domain, one of each for each arm."""
+    out = np.empty(x.size)
+    divergences(family.record_for(x.size), x, y, out)
+    return out
 
 
 def bound_or_none(instance: Instance) -> LowerBound | None:
@@ -239,11 +248,10 @@ def make_solution(instance: Instance, closed: npt.NDArray[np.bool_] | None = Non
     """Room for the answer of `run_allocate`, and which challengers it leaves out."""
     mu, K = instance.means, instance.n_arms
     family = instance.family
-    highs = np.array([family.for_arm(k).domain.high for k in range(K)])
     # half of the way to the best, where no divergence is infinite
-    half_way = np.maximum(mu, 0.5 * mu + 0.5 * np.minimum(mu.max(), highs))
+    half_way = np.maximum(mu, 0.5 * mu + 0.5 * np.minimum(mu.max(), family.domain_ends[1]))
     away = half_way > mu
-    least = float(np.min(family.divergence(mu, half_way), where=away, initial=math.inf))
+    least = float(np.min(_divergences(family, mu, half_way), where=away, initial=math.inf))
     power = round(math.log2(least) / UNITS) if 0.0 < least < math.inf else 0
     tableau = make_tableau(K, unit=2.0 ** (UNITS * power))
     if closed is not None:
@@ -260,7 +268,8 @@ def run_allocate(
     warm: bool = False,
 ) -> int:
     """`allocate` for an instance; the structure need not be the instance's own."""
-    model = make_model(structure, instance.family, ("nearest", "alt_min"))
+    oracles = ("nearest", "alt_min", *(("challenger_min",) if warm else ()))
+    model = make_model(structure, instance.family, oracles)
     task = Task(
         mu=instance.means.copy(),
         gaps=np.ascontiguousarray(gaps),

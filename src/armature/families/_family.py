@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, overload
@@ -171,8 +172,7 @@ class Family:
     @property
     def some_mean(self) -> float:
         """A mean well inside of the domain (of every arm)."""
-        ends = [self.for_arm(k).domain for k in range(self.n_arms or 1)]
-        low, high = max(end.low for end in ends), min(end.high for end in ends)
+        low, high = max(end.low for end in self.domains), min(end.high for end in self.domains)
         if math.isfinite(low) and math.isfinite(high):
             return 0.5 * (low + high)
         return low + 1.0 if math.isfinite(low) else high - 1.0 if math.isfinite(high) else 0.0
@@ -230,6 +230,10 @@ class Family:
     def record_for(self, n_arms: int) -> FamilyRecord:
         """This family as kernels see it, for so many arms."""
         self.check_arms(n_arms)
+        return self._record
+
+    @functools.cached_property
+    def _record(self) -> FamilyRecord:
         formulas = getattr(type(self), "formulas", None)
         if not isinstance(formulas, Formulas):
             raise ArmatureError(
@@ -237,7 +241,7 @@ class Family:
                 "attribute `formulas = Formulas(...)`, the kernels that compiled code calls."
             )
         alike = self.alike
-        own = [] if alike else [self.for_arm(k) for k in range(n_arms)]
+        own = [] if alike else [self.for_arm(k) for k in range(self.n_arms or 0)]
         rows = [(f.parameter, f.domain.low, f.domain.high, f.sub_gaussian_variance) for f in own]
         return FamilyRecord(
             self.gaussian,
@@ -251,6 +255,22 @@ class Family:
             np.array(rows, dtype=np.float64).reshape(len(rows), 4),
             *([0] * len(Formulas._fields) if self.gaussian else addresses(formulas)),
         )
+
+    def __getstate__(self) -> dict[str, object]:
+        """What is pickled: all but the record, whose addresses mean something in one process."""
+        return {name: value for name, value in self.__dict__.items() if name != "_record"}
+
+    @functools.cached_property
+    def domains(self) -> tuple[Interval, ...]:
+        """The domain: of all arms, or one for each arm."""
+        n = self.n_arms
+        return (self.domain,) if n is None else tuple(self.for_arm(k).domain for k in range(n))
+
+    @functools.cached_property
+    def domain_ends(self) -> tuple[Floats, Floats]:
+        """Their lower and their upper ends."""
+        ends = self.domains
+        return np.array([end.low for end in ends]), np.array([end.high for end in ends])
 
     @overload
     def divergence(self, x: float, y: float) -> float: ...
@@ -328,10 +348,10 @@ class Family:
             array = np.asarray(means, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             raise ArmatureError(f"{name} must be numbers; got {means!r}.") from None
-        wide, low, high = array, *self.domain[:2]
-        if self.n_arms is not None:
-            wide = self._along_arms(array, name)
-            low, high = np.array([self.for_arm(k).domain[:2] for k in range(self.n_arms)]).T
+        if self.n_arms is None and array.size and self._has_all(array):
+            return array
+        wide = array if self.n_arms is None else self._along_arms(array, name)
+        low, high = self.domain_ends
         inside = np.isfinite(wide) & (wide <= high)
         inside &= (wide >= low) if self.domain.closed else (wide > low)
         if not inside.all():
@@ -344,10 +364,20 @@ class Family:
             )
         return array
 
+    def _has_all(self, means: Floats) -> bool:
+        """Whether all of some means are in the domain, from the least and the largest."""
+        domain = self.domain
+        least, most = np.minimum.reduce(means, axis=None), np.maximum.reduce(means, axis=None)
+        return bool(
+            (least >= domain.low if domain.closed else least > domain.low)
+            and most <= domain.high
+            and -math.inf < least
+            and most < math.inf
+        )
+
     def clipped(self, means: Floats) -> Floats:
         """Numbers, one for each arm, brought into the domains of the arms (ends included)."""
-        ends = [self.for_arm(k).domain for k in range(len(means))]
-        return np.clip(means, [end.low for end in ends], [end.high for end in ends])
+        return np.clip(means, *self.domain_ends)
 
     def _along_arms(self, array: Floats, name: str) -> Floats:
         """Numbers with the arms as their last axis."""

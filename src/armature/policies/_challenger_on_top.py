@@ -1,21 +1,21 @@
 """Challenger where one category of many arms is on top: a look at few of them.
 
-The projection raises arms of the category on top to a level v, and lowers those of all others to
-it: v is where what pulls up and what pulls down are in balance. All other arms stay. So what it
-costs that arm k of the same category is as good as the leader j is, with Gaussian rewards,
+That category c is on top raises some of its arms to a level v, and lowers some of all others to it:
+v is where what pulls up and what pulls down are in balance. All other arms stay. What that costs,
+S_c, follows with Gaussian rewards from sums over the arms that are moved, and from the arms near
+the level, of which a list is kept (`level_without`): v may move as far as the list reaches.
+
+The projection has the category with the least S_c on top. That a challenger k of the same category
+is as good as the leader j costs
 
     G_k = N_j d(m_j, y) + N_k d(m_k, y)                           where k is above the level,
-    G_k = the same + S_k - S                                      else,
+    G_k = the same + (S_c without k) - S_c                        else,
 
-where y is the weighted mean of the two, S what the separation costs, and S_k what it costs without
-k. These follow from sums over the arms that are moved, and the arms near the level, of which a list
-is kept (`level_without`): v may move as far as the list reaches. Of arms with equally many pulls,
-the one with the highest mean has the least G_k: whoever is due is found by a search (`_search`).
+where y is the weighted mean of the two. Of arms with equally many pulls, the one with the highest
+mean has the least G_k: whoever is due is found by a search (`_search`).
 
-That another category is on top costs no less than it did when all was computed last, but for what
-all arms have gained since by rewards that differ from their means. Where that is not enough to know
-that no arm of these is due, or v has left the list, or what decides is within rounding of a tie,
-all arms are looked at, and everything is computed anew: decisions are the same.
+Where an arm of another category may be due, or v has left the list, or what decides is within
+rounding of a tie, all arms are looked at: decisions are the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from armature._compile import inlined, kernel
 from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord
-from armature.families.kernels import divergence, of_arm, weighted_divergence
+from armature.families.kernels import weighted_divergence
 from armature.policies._challenger_of_many import START, ManyState, is_quiet, remember
 from armature.policies._groups import GROUPS, NOBODY, best_at, enter, leave
 from armature.policies._search import (
@@ -58,14 +58,21 @@ from armature.policies.challenger import (
 )
 from armature.policies.records import History, argmax, mark_exploration
 from armature.streams import Stream
-from armature.structures.model import Model, pair_cost, pooled_mean, projection
+from armature.structures.model import (
+    Model,
+    nearest_challenger,
+    pair_cost,
+    pooled_mean,
+    projection,
+)
 
 MOST_NEAR = 128  # arms in the list
-DOUBT = 1e-14  # of a sum over all arms, for each unit of it and of the root of their number
-LONGEST = 64  # rounds for which nothing is computed anew, where that was of no use
-KNOWN, CATEGORY, NEAR, PAUSE, PAUSED = range(5)  # of `TopState.notes`
-CENTRE, WIDTH, ELSEWHERE, GAINED, SIZE, LIFT, LEVEL, COST = range(8)  # of `TopState.term`
-WEIGHT, MOMENT, SQUARE = range(3)  # of `TopState.sums`
+UNCLEAR = -2
+DOUBT = 4e-15  # of a sum over all arms, for each unit of it and of the root of their number
+LONGEST = 8  # rounds for which nothing is computed anew, where that was of no use
+KNOWN, CATEGORY, PAUSE, PAUSED = range(4)  # of `TopState.notes`
+SIZE, LIFT, LEVEL, COST = range(4)  # of `TopState.term`
+WEIGHT, MOMENT, SQUARE, CENTRE, WIDTH = range(5)  # of a row of `TopState.sums`
 
 
 class TopState(NamedTuple):
@@ -78,10 +85,11 @@ class TopState(NamedTuple):
     category: Ints  # (K,)
     pulls: Floats  # (K,): as they are in the sums
     means: Floats  # (K,)
-    sums: Floats  # over arms that are moved, wherever the level is in the list; about its centre
-    near: Ints  # the list
-    notes: Ints  # [is all this known; which category is on top; arms in the list; of pauses]
-    term: Floats
+    sums: Floats  # (C, 5): over arms that are moved if a category is on top, wherever the level is
+    # in its list; about the list's centre; that, and how far it reaches
+    near: Ints  # (C, 1 + MOST_NEAR): the list of each category, and before it how long it is
+    notes: Ints  # [is all this known; which category is on top; pauses]
+    term: Floats  # [the size of sums; a bound for single arms; the level; what it costs]
 
     def __getattr__(self, name: str) -> Any:
         """What is not here is the policy's: so that its arrays are saved by their names."""
@@ -91,8 +99,9 @@ class TopState(NamedTuple):
 def make_state(plain: ChallengerState, many: ManyState, category: Ints) -> TopState:
     """Before the first round."""
     K = category.size
-    term = np.zeros(8)
-    term[WIDTH] = 1.0
+    C = int(category.max()) + 1
+    sums = np.zeros((C, 5))
+    sums[:, WIDTH] = 1.0
     return TopState(
         plain=plain,
         many=many,
@@ -101,72 +110,75 @@ def make_state(plain: ChallengerState, many: ManyState, category: Ints) -> TopSt
         category=category,
         pulls=np.zeros(K),
         means=np.zeros(K),
-        sums=np.zeros(3),
-        near=np.zeros(MOST_NEAR, dtype=np.int64),
-        notes=np.zeros(5, dtype=np.int64),
-        term=term,
+        sums=sums,
+        near=np.zeros((C, 1 + MOST_NEAR), dtype=np.int64),
+        notes=np.zeros(4, dtype=np.int64),
+        term=np.zeros(4),
     )
 
 
-# The level. All means are about the centre of the list.
+# The level of a category. All means are about the centre of its list.
 
 
 @inlined
-def is_moved(state: TopState, k: int, x: float) -> bool:
-    """Whether the arm is moved to the level x."""
-    m = state.means[k] - state.term[CENTRE]
-    return bool(m < x if state.category[k] == state.notes[CATEGORY] else m > x)
+def is_moved(state: TopState, c: int, k: int, x: float) -> bool:
+    """Whether an arm is moved to the level x, if category c is on top."""
+    m = state.means[k] - state.sums[c, CENTRE]
+    return bool(m < x if state.category[k] == c else m > x)
 
 
 @kernel
-def add(state: TopState, k: int, sign: float) -> None:
+def add(state: TopState, c: int, k: int, sign: float) -> None:
     """Count an arm in the sums or in the list (sign 1), or no more (-1)."""
-    width = state.term[WIDTH]
-    m = state.means[k] - state.term[CENTRE]
-    notes = state.notes
-    if abs(m) > width:
-        if is_moved(state, k, 0.0):
+    sums = state.sums[c]
+    near = state.near[c]
+    m = state.means[k] - sums[CENTRE]
+    if abs(m) > sums[WIDTH]:
+        if is_moved(state, c, k, 0.0):
             w = sign * state.pulls[k]
-            state.sums[WEIGHT] += w
-            state.sums[MOMENT] += w * m
-            state.sums[SQUARE] += w * m * m
+            sums[WEIGHT] += w
+            sums[MOMENT] += w * m
+            sums[SQUARE] += w * m * m
     elif sign > 0.0:
-        if notes[NEAR] == MOST_NEAR:
-            notes[KNOWN] = 0
+        if near[0] == MOST_NEAR:
+            state.notes[KNOWN] = 0
             return
-        state.near[notes[NEAR]] = k
-        notes[NEAR] += 1
+        near[0] += 1
+        near[near[0]] = k
     else:
-        for c in range(notes[NEAR]):
-            if state.near[c] == k:
-                notes[NEAR] -= 1
-                state.near[c] = state.near[notes[NEAR]]
+        for a in range(1, near[0] + 1):
+            if near[a] == k:
+                near[a] = near[near[0]]
+                near[0] -= 1
                 return
 
 
 @kernel
-def balance(state: TopState, x: float, W: float, M: float, skip: int) -> float:
+def balance(state: TopState, c: int, x: float, W: float, M: float, skip: int) -> float:
     """What pulls a level x down, less what pulls it up, up to the variance: it increases in x."""
+    centre = state.sums[c, CENTRE]
     total = W * x - M
-    for c in range(state.notes[NEAR]):
-        k = state.near[c]
-        if k != skip and is_moved(state, k, x):
-            total += state.pulls[k] * (x - (state.means[k] - state.term[CENTRE]))
+    for a in range(1, state.near[c, 0] + 1):
+        k = state.near[c, a]
+        if k != skip and is_moved(state, c, k, x):
+            total += state.pulls[k] * (x - (state.means[k] - centre))
     return total
 
 
 @kernel
-def level_without(state: TopState, skip: int) -> tuple[float, float]:
+def level_without(state: TopState, c: int, skip: int) -> tuple[float, float]:
     """The level and what the separation costs, up to the variance, without an arm; -1: with all.
 
     The level is nan where it is not in the list.
     """
-    width = state.term[WIDTH]
-    centre = state.term[CENTRE]
-    W = state.sums[WEIGHT]
-    M = state.sums[MOMENT]
-    Q = state.sums[SQUARE]
-    if skip >= 0 and abs(state.means[skip] - centre) > width and is_moved(state, skip, 0.0):
+    sums = state.sums[c]
+    near = state.near[c]
+    width = sums[WIDTH]
+    centre = sums[CENTRE]
+    W = sums[WEIGHT]
+    M = sums[MOMENT]
+    Q = sums[SQUARE]
+    if skip >= 0 and abs(state.means[skip] - centre) > width and is_moved(state, c, skip, 0.0):
         w = state.pulls[skip]
         m = state.means[skip] - centre
         W -= w
@@ -174,22 +186,21 @@ def level_without(state: TopState, skip: int) -> tuple[float, float]:
         Q -= w * m * m
     low = -width
     high = width
-    if balance(state, low, W, M, skip) > 0.0 or balance(state, high, W, M, skip) < 0.0:
+    if balance(state, c, low, W, M, skip) > 0.0 or balance(state, c, high, W, M, skip) < 0.0:
         return math.nan, 0.0
-    for c in range(state.notes[NEAR]):
-        k = state.near[c]
-        m = state.means[k] - centre
-        if k != skip and low < m < high:
-            if balance(state, m, W, M, skip) <= 0.0:
+    for a in range(1, near[0] + 1):
+        m = state.means[near[a]] - centre
+        if near[a] != skip and low < m < high:
+            if balance(state, c, m, W, M, skip) <= 0.0:
                 low = m
             else:
                 high = m
-    for c in range(state.notes[NEAR]):
-        k = state.near[c]
+    for a in range(1, near[0] + 1):
+        k = near[a]
         if k == skip:
             continue
         m = state.means[k] - centre
-        own = state.category[k] == state.notes[CATEGORY]
+        own = state.category[k] == c
         if (own and m <= low) or (not own and m >= high):
             w = state.pulls[k]
             W += w
@@ -213,7 +224,8 @@ def bound_at(
     m = history.means[i]
     n = max(N + state.plain.looked[i], 1.0)
     cost = (1.0 - ROUNDING) * pair_cost(family, state.weight[0], reach, N, m)
-    highest = state.term[CENTRE] + state.term[WIDTH]
+    sums = state.sums[state.notes[CATEGORY]]
+    highest = sums[CENTRE] + sums[WIDTH]
     if m < highest:
         if N * (highest - m) > state.term[LIFT]:
             cost = 0.0  # without it, the level may be higher than the list
@@ -259,21 +271,18 @@ def take_in(state: TopState, family: FamilyRecord, history: History) -> None:
         state.notes[KNOWN] = 0
     if state.notes[KNOWN] == 0:
         return
-    for c in range(notes[COUNT]):
-        k = state.search.changed[c]
-        n = history.pulls[k] - state.pulls[k]
-        if n <= 0.0:
-            continue
-        add(state, k, -1.0)
-        before = state.means[k]
-        now = history.means[k]
-        told = (history.pulls[k] * now - state.pulls[k] * before) / n
-        own = of_arm(family, k)
-        state.term[GAINED] += weighted_divergence(own, state.pulls[k], before, now)
-        state.term[GAINED] += n * divergence(own, told, now)
+    for n in range(notes[COUNT]):
+        k = state.search.changed[n]
+        more = history.pulls[k] - state.pulls[k]
+        told = history.pulls[k] * history.means[k] - state.pulls[k] * state.means[k]
+        centre = state.sums[state.notes[CATEGORY], CENTRE]
+        state.term[SIZE] += weighted_divergence(family, more, told / max(more, 1.0), centre)
+        for c in range(state.sums.shape[0]):
+            add(state, c, k, -1.0)
         state.pulls[k] = history.pulls[k]
-        state.means[k] = now
-        add(state, k, 1.0)
+        state.means[k] = history.means[k]
+        for c in range(state.sums.shape[0]):
+            add(state, c, k, 1.0)
         if state.category[k] == state.notes[CATEGORY]:
             move(state, family, history, k)
     notes[COUNT] = 0
@@ -304,60 +313,75 @@ def note_reward(state: TopState, model: Model, history: History, arm: int, rewar
 
 
 @kernel
-def survey(state: TopState, family: FamilyRecord, history: History, j: int) -> None:
+def survey(state: TopState, model: Model, history: History, j: int) -> None:
     """After a look at all arms, whose projection and costs are there: what is needed next."""
     plain = state.plain
-    term = state.term
     notes = state.notes
-    notes[KNOWN] = 0
-    own = state.category[j]
-    lowest = math.inf
-    highest = -math.inf
-    term[ELSEWHERE] = math.inf
+    notes[KNOWN] = 1
+    notes[CATEGORY] = state.category[j]
+    state.term[SIZE] = 1.0
     for k in range(history.pulls.size):
         state.pulls[k] = history.pulls[k]
         state.means[k] = history.means[k]
-        if state.category[k] == own:
-            lowest = min(lowest, plain.projected[k])
+    for c in range(state.sums.shape[0]):
+        if c == notes[CATEGORY]:
+            survey_category(state, model.family, c, plain.projected)
         else:
-            highest = max(highest, plain.projected[k])
-            term[ELSEWHERE] = min(term[ELSEWHERE], plain.costs[k])
-    if lowest != highest or not plain.projected[j] > lowest:
-        return  # nothing is moved, or everything
-    term[CENTRE] = lowest
-    notes[CATEGORY] = own
-    if not find_width(state):
-        return
-    notes[NEAR] = 0
-    notes[KNOWN] = 1
-    state.sums[WEIGHT] = 0.0
-    state.sums[MOMENT] = 0.0
-    state.sums[SQUARE] = 0.0
-    term[GAINED] = 0.0
-    term[SIZE] = 1.0
-    for k in range(history.pulls.size):
-        add(state, k, 1.0)
-        size = weighted_divergence(family, history.pulls[k], history.means[k], term[CENTRE])
-        if size < math.inf:
-            term[SIZE] += size
-    sums = state.sums
-    term[LIFT] = 0.5 * balance(state, term[WIDTH], sums[WEIGHT], sums[MOMENT], -1)
-    search_anew(state, family, history, j)
+            k = 0
+            while state.category[k] != c:
+                k += 1
+            nearest_challenger(model, history.means, history.pulls, j, k, plain.lam)
+            survey_category(state, model.family, c, plain.lam)
+    if notes[KNOWN] == 1:
+        search_anew(state, model.family, history, j)
 
 
 @kernel
-def find_width(state: TopState) -> bool:
-    """How far the list reaches, so that it has many arms, but not too many."""
-    term = state.term
+def survey_category(state: TopState, family: FamilyRecord, c: int, lam: Floats) -> None:
+    """The sums and the list of a category, from the separation in which it is on top."""
+    sums = state.sums[c]
+    lowest = math.inf
+    highest = -math.inf
+    for k in range(lam.size):
+        if state.category[k] == c:
+            lowest = min(lowest, lam[k])
+        else:
+            highest = max(highest, lam[k])
+    sums[CENTRE] = lowest
+    if lowest != highest or not find_width(state, sums):
+        state.notes[KNOWN] = 0  # nothing is moved, or too many arms are alike
+        return
+    add_all(state, c)
+    if c == state.notes[CATEGORY]:
+        for k in range(lam.size):
+            size = weighted_divergence(family, state.pulls[k], state.means[k], sums[CENTRE])
+            state.term[SIZE] += size
+
+
+@kernel
+def add_all(state: TopState, c: int) -> None:
+    """The sums and the list of a category about its centre."""
+    sums = state.sums[c]
+    sums[WEIGHT] = 0.0
+    sums[MOMENT] = 0.0
+    sums[SQUARE] = 0.0
+    state.near[c, 0] = 0
+    for k in range(state.means.size):
+        add(state, c, k, 1.0)
+
+
+@kernel
+def find_width(state: TopState, sums: Floats) -> bool:
+    """How far a list reaches, so that it has many arms, but not too many."""
     for _ in range(12):
         count = 0
         for k in range(state.means.size):
-            if abs(state.means[k] - term[CENTRE]) <= term[WIDTH]:
+            if abs(state.means[k] - sums[CENTRE]) <= sums[WIDTH]:
                 count += 1
         if count > 3 * MOST_NEAR // 4:
-            term[WIDTH] *= 0.5
-        elif count < MOST_NEAR // 4 and term[WIDTH] < 1.0:
-            term[WIDTH] *= 1.9
+            sums[WIDTH] *= 0.5
+        elif count < MOST_NEAR // 4 and sums[WIDTH] < 1.0:
+            sums[WIDTH] *= 1.9
         else:
             return True
     return False
@@ -394,6 +418,10 @@ def search_anew(state: TopState, family: FamilyRecord, history: History, j: int)
 def bounds_anew(state: TopState, family: FamilyRecord, history: History, j: int) -> None:
     """All bounds, for leaders that are a little worse than this one, or better."""
     search = state.search
+    c = state.notes[CATEGORY]
+    sums = state.sums[c]
+    lift = balance(state, c, sums[WIDTH], sums[WEIGHT], sums[MOMENT], -1)
+    state.term[LIFT] = 0.5 * max(lift, 0.0)
     search.term[REACH] = history.means[j] - search.term[SPAN]
     state.weight[0] = max(1.0, 0.5 * history.pulls[j])
     make_bounds(state, family, history)
@@ -409,7 +437,7 @@ def wait_of(state: TopState, family: FamilyRecord, history: History, j: int, i: 
     means = history.means
     G = pair_cost(family, N[j], means[j], N[i], means[i])
     if means[i] <= state.term[LEVEL] and means[i] < means[j]:
-        level, cost = level_without(state, i)
+        level, cost = level_without(state, state.notes[CATEGORY], i)
         y = pooled_mean(N[j], means[j], N[i], means[i])
         if not y > level:
             return math.nan
@@ -426,36 +454,91 @@ def is_told_apart(state: TopState, history: History, j: int, i: int) -> bool:
     before = max(means[i], state.term[LEVEL])
     shift = 0.0
     if means[i] <= state.term[LEVEL]:
-        level, _ = level_without(state, i)
+        level, _ = level_without(state, state.notes[CATEGORY], i)
         shift = abs(level - state.term[LEVEL])
     return bool(y - before > 1e3 * (shift + UNMOVED * (1.0 + size)))
 
 
 @kernel
+def level_kept(state: TopState, c: int) -> tuple[float, float]:
+    """The level of a category and what it costs; its list is moved along, if need be."""
+    level, cost = level_without(state, c, -1)
+    sums = state.sums[c]
+    for _ in range(4):
+        if not math.isnan(level) or state.notes[KNOWN] == 0:
+            break
+        low = balance(state, c, -sums[WIDTH], sums[WEIGHT], sums[MOMENT], -1)
+        sums[CENTRE] += -sums[WIDTH] if low > 0.0 else sums[WIDTH]
+        if not find_width(state, sums):
+            state.notes[KNOWN] = 0
+        add_all(state, c)
+        level, cost = level_without(state, c, -1)
+    return level, cost
+
+
+@kernel
+def rank_categories(state: TopState) -> tuple[int, float]:
+    """Which category is on top, and what it costs more that another one is; nobody: unknown.
+
+    Up to the variance; its level and cost are noted.
+    """
+    best = NOBODY
+    least = math.inf
+    following = math.inf
+    for c in range(state.sums.shape[0]):
+        level, cost = level_kept(state, c)
+        if math.isnan(level) or state.notes[KNOWN] == 0:
+            return NOBODY, 0.0
+        if cost < least:
+            following = least
+            least = cost
+            best = c
+            state.term[LEVEL] = level
+            state.term[COST] = cost
+        else:
+            following = min(following, cost)
+    return best, following - least
+
+
+@kernel
+def best_of(state: TopState, history: History, c: int) -> int:
+    """The arm of a category with the highest mean; of several, the first."""
+    best = NOBODY
+    for k in range(history.means.size):
+        if state.category[k] == c and (best == NOBODY or history.means[k] > history.means[best]):
+            best = k
+    return best
+
+
+@kernel
 def choose_here(state: TopState, model: Model, history: History) -> int:
-    """The arm to pull, if what is known tells; else nobody."""
+    """The arm to pull, if what is known tells; UNCLEAR: look at all; NOBODY: and survey."""
     family = model.family
     search = state.search
-    term = state.term
+    centre = state.sums[state.notes[CATEGORY], CENTRE]
+    c, elsewhere = rank_categories(state)
+    if c == NOBODY:
+        return NOBODY
+    elsewhere /= family.parameter
+    doubt = DOUBT * math.sqrt(float(history.pulls.size)) * state.term[SIZE]
+    if not elsewhere > doubt:
+        return UNCLEAR
+    if c != state.notes[CATEGORY]:
+        state.notes[CATEGORY] = c
+        search_anew(state, family, history, best_of(state, history, c))
     j = leading_arm(search)
-    level, cost = level_without(state, -1)
-    if not history.means[j] > level:
-        return NOBODY
-    sums = state.sums
-    if balance(state, term[WIDTH], sums[WEIGHT], sums[MOMENT], -1) < term[LIFT]:
-        return NOBODY
-    term[LEVEL] = level
-    term[COST] = cost
-    doubt = DOUBT * math.sqrt(float(history.pulls.size)) * (term[SIZE] + term[GAINED])
-    elsewhere = term[ELSEWHERE] - term[GAINED] - cost / family.parameter
     least = waited(0.0, history.pulls[j]) - state.plain.patience
-    if not elsewhere > max(least, 0.0) + doubt:
-        return NOBODY
+    if not (history.means[j] > state.term[LEVEL] and elsewhere > least + doubt):
+        return UNCLEAR  # an arm of another category may be due
     if least <= 0.0:
         return j
+    sums = state.sums[c]
     ended = history.means[j] < search.term[REACH] or history.pulls[j] < state.weight[0]
-    if ended or is_spent(search):
+    ended = ended or is_spent(search)
+    if ended:
         adapt(search)
+    lift = balance(state, c, sums[WIDTH], sums[WEIGHT], sums[MOMENT], -1)
+    if ended or lift < state.term[LIFT] or sums[CENTRE] != centre:
         bounds_anew(state, family, history, j)
     return who_is_due(state, family, history, j, least, doubt)
 
@@ -464,7 +547,7 @@ def choose_here(state: TopState, model: Model, history: History) -> int:
 def who_is_due(
     state: TopState, family: FamilyRecord, history: History, j: int, least: float, doubt: float
 ) -> int:
-    """The challenger with the least wait, if it is due, or the leader; nobody, if it is unclear."""
+    """The challenger with the least wait, if it is due, or the leader; or UNCLEAR."""
     search = state.search
     groups = search.groups
     chosen = NOBODY
@@ -484,7 +567,7 @@ def who_is_due(
         if i != NOBODY:
             wait = wait_of(state, family, history, j, i)
             if not wait >= 0.0:
-                return NOBODY
+                return UNCLEAR
             if wait < lowest:
                 others = lowest
                 lowest = wait
@@ -494,7 +577,7 @@ def who_is_due(
             if following != NOBODY and history.means[following] < history.means[i]:
                 wait = wait_of(state, family, history, j, following)
                 if not wait >= 0.0:
-                    return NOBODY
+                    return UNCLEAR
                 others = min(others, wait)
             elif following != NOBODY:
                 others = min(others, wait)
@@ -503,8 +586,8 @@ def who_is_due(
     if lowest > least + doubt:
         return j
     if lowest > least - doubt or others - lowest <= doubt:
-        return NOBODY
-    return chosen if is_told_apart(state, history, j, chosen) else NOBODY
+        return UNCLEAR
+    return chosen if is_told_apart(state, history, j, chosen) else UNCLEAR
 
 
 @kernel
@@ -539,11 +622,11 @@ def choose_by_all(state: TopState, model: Model, history: History, stream: Strea
     j = argmax(plain.projected)
     i = overdue(plain, model, history, j, base)
     real = history.clock[0] == state.search.notes[NOTED]
-    if real:
+    if real and notes[KNOWN] == 0:
         if notes[PAUSED] > 0:
             notes[PAUSED] -= 1
         else:
-            survey(state, model.family, history, j)
+            survey(state, model, history, j)
     if i == j:
         if real:
             remember(many, model, history, j)
@@ -571,12 +654,13 @@ def choose_on_top(state: TopState, model: Model, history: History, stream: Strea
     take_in(state, model.family, history)
     if notes[KNOWN] == 1:
         arm = choose_here(state, model, history)
-        if arm != NOBODY:
+        if arm >= 0:
             notes[PAUSE] = 0
             if arm != leading_arm(state.search):
                 mark_exploration(history)
             return arm
-        notes[PAUSE] = min(LONGEST, 2 * notes[PAUSE] + 1) if notes[PAUSE] > 0 else 1
-        notes[PAUSED] = notes[PAUSE] - 1
-        notes[KNOWN] = 0
+        if arm == NOBODY:
+            notes[PAUSE] = min(LONGEST, 2 * notes[PAUSE] + 1) if notes[PAUSE] > 0 else 1
+            notes[PAUSED] = notes[PAUSE] - 1
+            notes[KNOWN] = 0
     return choose_by_all(state, model, history, stream)

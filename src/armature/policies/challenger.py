@@ -35,6 +35,7 @@ UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
 TINY = 1e-100  # the least regret to divide by
 DRAWS = ("none", "sample", "tail")
 NONE, SAMPLE, TAIL = range(3)
+MOST_CATEGORIES = 16  # what it costs that one is on top is kept for each
 MOST_KEPT = 100  # arms above a level, whose gains are kept in order
 
 
@@ -342,7 +343,9 @@ class Challenger(CompiledPolicy):
 
     def _categories(self, structure: Structure, family: Family) -> Ints | None:
         """The category of each arm, where these say what challengers cost."""
-        return structure.one_on_top if family.gaussian and family.alike else None
+        categories = structure.one_on_top
+        known = categories is not None and 1 <= categories.max() < MOST_CATEGORIES
+        return categories if known and family.gaussian and family.alike else None
 
     def init(self, structure: Structure, family: Family) -> Any:
         state = self._plain_state(structure)

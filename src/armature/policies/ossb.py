@@ -147,7 +147,7 @@ class OSSB(CompiledPolicy):
     needs_horizon: ClassVar[bool] = True
     tells_exploration_apart: ClassVar[bool] = True
     keeps_pairs: ClassVar[bool] = True
-    oracles: ClassVar = ("project", "alt_min", "nearest")
+    oracles: ClassVar = ("project", "challenger_min", "nearest")
     saved: ClassVar = ("explored", "allocation")
     choose: ClassVar = choose
 

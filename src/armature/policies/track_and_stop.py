@@ -118,7 +118,7 @@ class TrackAndStop(CompiledPolicy):
 
     identifies: ClassVar[bool] = True
     keeps_pairs: ClassVar[bool] = True
-    oracles: ClassVar = ("project", "alt_min", "nearest")
+    oracles: ClassVar = ("project", "challenger_min", "nearest")
     saved: ClassVar = ("ahead", "allocation", "shares")
     choose: ClassVar = choose
 

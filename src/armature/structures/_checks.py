@@ -79,7 +79,7 @@ def _finite_array(values: npt.ArrayLike, name: str) -> Floats:
         array = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         raise ArmatureError(f"{name} must be numbers; got {values!r}.") from None
-    if not np.isfinite(array).all():
+    if not np.logical_and.reduce(np.isfinite(array), axis=None):
         at = np.argwhere(~np.isfinite(array))[0]
         where = "".join(f"[{i}]" for i in at)
         raise ArmatureError(f"{name}{where} = {array[tuple(at)]}: every number must be finite.")

@@ -21,12 +21,13 @@ from armature.structures import _derived
 from armature.structures._checks import checked_index, checked_vector
 from armature.structures._scratch import measure
 from armature.structures.piece import Piece
-from armature.structures.records import Cell, Fit, Oracle, Problem, Shape, Work
+from armature.structures.records import ENTRIES, Cell, Fit, Oracle, Problem, Shape, Work
 
 if TYPE_CHECKING:
     from armature.structures.composition import Intersection, Union
 
 TOLERANCE = 1e-9
+EVERYTHING = (-math.inf, math.inf)
 SINGULAR = 1e-9  # relative to the largest singular value
 METHODS = (
     "project",
@@ -214,10 +215,9 @@ class Structure:
                 f"the cells of {type(self).__name__} depend on the means: give means."
             )
         mu = family.checked(np.full(self.n_arms, family.some_mean) if means is None else means)
-        problem = self._problem(
+        kernel, problem = self._problem(
             "cells", mu, np.ones(self.n_arms) if weights is None else weights, family
         )
-        kernel, _, _ = self._entry("cells", family)
         numbers = np.zeros(self.n_cells_for(family), dtype=np.int64)
         n = kernel(problem, j, numbers)
         marks = tuple(problem.marks.tolist()) if self.cells_depend_on(family) else ()
@@ -445,7 +445,14 @@ class Structure:
 
     def entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any] | None, bool]:
         """The kernel that answers a question, and whether it is derived from the pieces."""
-        quick = self.oracle if family is None else self.oracle_for(family)
+        return self._among(self.oracle if family is None else self.oracle_for(family), name)
+
+    def entries(self, family: Family) -> list[tuple[Kernel[..., Any] | None, bool]]:
+        """The same for all questions."""
+        quick = self.oracle_for(family)
+        return [self._among(quick, name) for name in ENTRIES]
+
+    def _among(self, quick: Oracle, name: str) -> tuple[Kernel[..., Any] | None, bool]:
         own = getattr(quick, name)
         if own is None and name == "challenger_min" and not self.reads_by_top:
             own = quick.alt_min
@@ -479,7 +486,7 @@ class Structure:
                     "(Unconstrained, Unimodal, Categorised, Sparse)."
                 )
             family.check_arms(self.n_arms)
-            if not self._meets(tuple(family.for_arm(k).domain for k in range(family.n_arms or 1))):
+            if not self._meets(family.domains):
                 raise ArmatureError(
                     f"{type(self).__name__} does not go with {type(family).__name__} rewards: none "
                     f"of its mean vectors has all means in {family.domain}."
@@ -488,9 +495,9 @@ class Structure:
 
     def _meets(self, ends: tuple[Interval, ...]) -> bool:
         """Whether a piece has points between the ends of the arms' domains: all's, or each's."""
-        if all(math.isinf(end.low) and math.isinf(end.high) for end in ends):
+        if all(end[:2] == EVERYTHING for end in ends):
             return True
-        if self.has_constants and all(end == ends[0] for end in ends):
+        if self.has_constants and (len(ends) == 1 or all(end == ends[0] for end in ends)):
             return True
         known: dict[tuple[Interval, ...], bool] = self.__dict__.setdefault("_met", {})
         if ends not in known:
@@ -513,7 +520,7 @@ class Structure:
         """Means of the family and non-negative weights, one of each for each arm."""
         mu = family.checked(self.checked_vector(means, "means"))
         w = self.checked_vector(weights, "weights")
-        if (w < 0.0).any():
+        if np.minimum.reduce(w) < 0.0:
             worst = int(np.argmin(w))
             raise ArmatureError(
                 f"weights[{worst}] = {w[worst]:g} is negative: weights are non-negative numbers."
@@ -537,7 +544,8 @@ class Structure:
 
     def _problem(
         self, name: str, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family
-    ) -> Problem:
+    ) -> tuple[Kernel[..., Any], Problem]:
+        """The kernel that answers a question, and what it is asked."""
         record = self.checked_family(family)
         family.check_known()
         mu, w = self.checked_problem(means, weights, family)
@@ -545,8 +553,9 @@ class Structure:
             even = np.empty(self.n_arms)
             divide_by_variances(record, w, even)
             record, w = unit_gaussian.py_func(record), even
-        _, shape, work = self._entry(name, family)
-        return Problem(record, mu, w, shape, work, np.zeros(self.n_arms, dtype=np.int64))
+        kernel, shape, work = self._entry(name, family)
+        marks = np.zeros(self.n_arms, dtype=np.int64)
+        return kernel, Problem(record, mu, w, shape, work, marks)
 
     def _solve(
         self,
@@ -560,10 +569,8 @@ class Structure:
     ) -> Fit:
         if not declares_pieces(self):
             self.pieces()
-        problem = self._problem(name, means, weights, family)
+        kernel, problem = self._problem(name, means, weights, family)
         problem.marks[: len(marks)] = marks
-        kernel, _ = self.entry(name, family)
-        assert kernel is not None
         lam = np.empty(self.n_arms)
         return Fit(lam, float(kernel(problem, first, second, lam)))
 
@@ -575,4 +582,5 @@ def declares_pieces(structure: Structure) -> bool:
 
 def overrides(structure: Structure, *names: str) -> bool:
     """Whether a structure has one of these methods of its own."""
-    return any(getattr(type(structure), n) is not getattr(Structure, n) for n in names or METHODS)
+    kind = type(structure)
+    return any(getattr(kind, name) is not getattr(Structure, name) for name in names or METHODS)

@@ -245,7 +245,7 @@ def make_model(structure: Structure, family: Family, oracles: Sequence[str] = EN
 
         return _callbacks.make_model(structure, family, oracles)
     record = structure.checked_family(family)
-    entries = [structure.entry(name, family) for name in ENTRIES]
+    entries = structure.entries(family)
     derived = [own and name in oracles for (_, own), name in zip(entries, ENTRIES, strict=True)]
     kernels = tuple(kernel for kernel, _ in entries)
     shape, work = structure.own_side()
