@@ -131,7 +131,7 @@ def bound_at(
     level = state.level
     cost = pair_above(family, level, state.weight[0], max(reach, level), N, history.means[i])
     cost = (1.0 - ROUNDING) * cost - (1.0 + ROUNDING) * state.flat[i]
-    return ROUNDING - cost - math.log(max(looks_into(state, history, i), 1.0))
+    return float(ROUNDING - cost - math.log(max(looks_into(state, history, i), 1.0)))
 
 
 make_bounds, _ = bound_makers(bound_at)
