@@ -28,7 +28,7 @@ def study(
         bool, typer.Option("--quick", help="A few short runs, to try it, into out-guard-quick.")
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option(help="A part: the known problems, or those drawn.")
+        list[str] | None, typer.Option(help="A part: known, drawn or again (the worst of both).")
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Threads; all cores unless given.", min=1)
