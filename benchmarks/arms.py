@@ -10,7 +10,9 @@ writes the table of docs/scale.md, or prints some rows of it, if policies or str
 the policy so wants), up to round 20 K: all arms are unknown. *Late* rounds are those of a run in
 which arms have as many rewards as tell them from the best one, at their means, and the best one has
 10^7: few arms change. Of either, as many are played as fit into a second of processor time (at
-least one, after two that are not counted), or into less, so that all is done in so many minutes.
+least one, after two that are not counted), or into less, so that all is done in so many minutes. A
+cell is left out, and shown as a dash, where a single round would take more than a second or two: by
+what one takes with a tenth of the arms, and how that grows.
 
 The bare loop is UCB on unconstrained arms in fifteen lines of Numba, which looks at all arms in
 every round.
@@ -36,6 +38,8 @@ from armature.simulation.play import Run
 ARMS = (10, 1000, 100_000)
 SECONDS = 1.0  # for the rounds of a cell, at the most
 ROUNDS = 20  # per arm, at the most
+LADDER = (10, 100, 1000, 10_000, 100_000)  # each is played only if the one before it was quick
+MOST_FOR_ONE = 1.5  # seconds for a round
 
 
 @numba.njit(cache=False)  # type: ignore[untyped-decorator]
@@ -133,15 +137,19 @@ class Found(NamedTuple):
     kept: float
 
 
+def begun(policy: am.CompiledPolicy, instance: am.Instance) -> Run:
+    """A run after its first rounds."""
+    run = Run(policy, instance, 0, 0, np.array([1 << 60]))
+    flat = instance.structure.directions  # where some arms tell all others, these come first
+    each = policy.starts_with_each_arm or flat is None
+    run.advance(instance.n_arms if flat is None or each else flat.shape[1])
+    return run
+
+
 def measure(policy: am.CompiledPolicy, instance: am.Instance, seconds: float) -> Found:
     """All three."""
     K = instance.n_arms
-    never = np.array([1 << 60])
-    run, late = (Run(policy, instance, 0, 0, never) for _ in range(2))
-    flat = instance.structure.directions  # where some arms tell all others, these come first
-    first = K if policy.starts_with_each_arm or flat is None else flat.shape[1]
-    for one in (run, late):
-        one.advance(first)
+    run, late = begun(policy, instance), begun(policy, instance)
     kept = numbers(run._packed) / K
     run.advance(2)
     early = time_rounds(run.advance, max(ROUNDS * K, 10_000) - K, seconds)
@@ -183,6 +191,24 @@ class Row(NamedTuple):
         return policy
 
 
+def within_reach(row: Row) -> int:
+    """The most arms with which a round does not take too long; everything is compiled on the way.
+
+    A first round makes what later ones change: the second one counts.
+    """
+    reached, before, took = 0, 0.0, 0.0
+    for K in LADDER:
+        growth = min(max(took / before, 10.0), 1e4) if before > 0.0 else 10.0
+        if took * growth > MOST_FOR_ONE:
+            break
+        run = begun(row.told(K), row.make(K))
+        run.advance(1)
+        start = time.thread_time()
+        run.advance(1)
+        before, took, reached = took, max(time.thread_time() - start, 1e-6), K
+    return reached
+
+
 def rows_of(names: list[str]) -> tuple[list[Row], str]:
     """All rows of the table, or those with some names; and who refuses so many arms, in words."""
     policies = [cls() for cls in POLICIES.values() if issubclass(cls, am.CompiledPolicy)]
@@ -214,21 +240,27 @@ def title(policy: am.Policy) -> str:
 
 def measure_all(rows: list[Row], minutes: float) -> Iterator[list[str]]:
     """The cells of each row."""
-    yield ["bare loop, UCB", "unconstrained", *(f"{time_bare(K):.3g}" for K in ARMS), *[""] * 4]
-    for row in rows:  # compiles
-        for K in ARMS[:2]:
-            measure(row.told(K), row.make(K), 0.0)
+    yield ["bare loop, UCB", "unconstrained", *(shown(time_bare(K)) for K in ARMS), *[""] * 4]
+    reach = [within_reach(row) for row in rows]
     end = time.perf_counter() + 60.0 * minutes
     for n, row in enumerate(rows):
-        found = []
+        found: list[Found | None] = []
         for K in ARMS:
             left = (end - time.perf_counter()) / (len(rows) - n)
             seconds = min(SECONDS, 0.2 * max(left, 0.0))  # the rest is for beginning
-            found.append(measure(row.told(K), row.make(K), seconds))
-        times = [f.early for f in found] + [f.late for f in found]
-        kept = f"{found[-1].kept:.0f}"
+            known = reach[n] >= K
+            found.append(measure(row.told(K), row.make(K), seconds) if known else None)
+        times = [f and f.early for f in found] + [f and f.late for f in found]
+        kept = [f.kept for f in found if f is not None][-1]
         name = row.make.__name__.replace("bernoulli", "unconstrained, Bernoulli")
-        yield [f"`{title(row.policy)}`", name, *(f"{us:.3g}" for us in times), kept]
+        yield [f"`{title(row.policy)}`", name, *map(shown, times), f"{kept:.0f}"]
+
+
+def shown(microseconds: float | None) -> str:
+    """A number as it is in the table."""
+    if microseconds is None:
+        return "-"
+    return f"{microseconds:,.0f}" if microseconds >= 100.0 else f"{microseconds:.2g}"
 
 
 def main() -> None:

@@ -3,7 +3,8 @@
 The blocks are cut by the engine's own code (`WaitingBlocks`); time is simulated. One program hands
 blocks over and takes their results in, one at a time, each for `hand_over` seconds; a core has its
 next block waiting while it plays one; before its first, a core starts and loads its kernels, and a
-machine compiles them if it must.
+machine compiles them if it must. In the end the cores put the runs of each point together, a point
+each, which the program hands over like blocks.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Costs:
     hand_over: float  # of the program that asks, for each block
     start: float  # of a worker, until it plays; with what is compiled before
     spread: float = 0.0  # the standard deviation of the logarithm of a block's time
-    collect: float = 0.0  # for each block, in the end
+    collect: float = 0.0  # for each repetition, in the end
 
 
 @dataclass(frozen=True)
@@ -59,17 +60,34 @@ class Estimate:
 
 
 def run_model(
-    costs: Costs, jobs: int, repetitions: int, horizon: int, cores: int, seed: int = 0
+    costs: Costs,
+    jobs: int,
+    repetitions: int,
+    horizon: int,
+    cores: int,
+    seed: int = 0,
+    points: int = 1,
 ) -> Estimate:
     """So many jobs (points of a sweep, times policies) on so many cores."""
     policy = am.UCB()
     waiting = WaitingBlocks(
         (Job(INSTANCE, policy, horizon, n, str(n)), [(0, repetitions)]) for n in range(jobs)
     )
-    return _play(costs, waiting, cores, np.random.default_rng(seed))
+    at_a_time = min(points, cores)
+    turns = -(-points // at_a_time)  # of the core that has most points
+    collecting = turns * costs.collect * jobs * repetitions / points
+    if points > 1:
+        collecting += costs.hand_over * at_a_time
+    return _play(costs, waiting, cores, collecting, np.random.default_rng(seed))
 
 
-def _play(costs: Costs, waiting: WaitingBlocks, cores: int, rng: np.random.Generator) -> Estimate:
+def _play(
+    costs: Costs,
+    waiting: WaitingBlocks,
+    cores: int,
+    collecting: float,
+    rng: np.random.Generator,
+) -> Estimate:
     queues: list[deque[tuple[float, Block, float]]] = [deque() for _ in range(cores)]
     asking = 0.0  # when the program that asks is free again
     count, played, waited = 0, 0.0, 0.0
@@ -107,7 +125,7 @@ def _play(costs: Costs, waiting: WaitingBlocks, cores: int, rng: np.random.Gener
             hand_over(now, core)
         heapq.heappush(free, (now, core))
     last = max(max(ends), asking)
-    total = last + costs.collect * count
+    total = last + collecting
     everything = total * cores
     return Estimate(
         seconds=total,
@@ -116,5 +134,5 @@ def _play(costs: Costs, waiting: WaitingBlocks, cores: int, rng: np.random.Gener
         starting=costs.start * cores / everything,
         waiting=waited / everything,
         ending=sum(last - end for end in ends) / everything,
-        collecting=costs.collect * count / total,
+        collecting=collecting / total,
     )

@@ -1,15 +1,18 @@
 """What a cluster costs: blocks through Ray against threads, on the same cores; memory; the future.
 
     pip install 'armature-bandits[ray]'
-    python benchmarks/scale.py [--seconds 60] [--turns 3] [--only PART ...]
+    python benchmarks/scale.py [--seconds 25] [--turns 3] [--only PART ...]
 
-Prints, in this order: rounds per second of threads and of Ray, into a folder both, on the same
-problem and in turns, everything compiled and the cluster started before, of each the best turn;
-how much the times of like blocks differ, and what it costs to collect them; what a block costs the
-program that hands it over, from blocks with next to nothing in them; how long a machine takes to
-compile and a worker to start; memory of the program and of a worker, for ten times the horizon and
-ten times the repetitions; and what a model that is fed with these costs (`cluster_model.py`) says
-of a sweep of 10^13 rounds on 100 and on 10,000 cores.
+About six minutes, on cores that nobody else uses. It writes what it finds into docs/scale.md:
+
+* `costs`: rounds per second of threads and of Ray, into a folder both, on the same problem and in
+  turns, everything compiled and the cluster started before, of each the best turn; how much the
+  times of like blocks differ; what a block costs the program that hands it over, from blocks with
+  next to nothing in them; what it costs to put the runs of a point together; how long a machine
+  takes to compile and a worker to start; and what a model that is fed with these costs
+  (`cluster_model.py`) says of a sweep of 10^13 rounds on 100 to 10,000 cores;
+* `memory`: of the program and of a worker, for ten times the horizon and ten times the repetitions,
+  and of a program that puts runs together.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from claims import ROOT, fill_in, table
 from cluster_model import Costs, run_model
 from rich.console import Console
 
@@ -33,7 +37,8 @@ import armature.experiments.cluster as cluster_experiments
 from armature.experiments.cluster import places_of, play_on_ray
 from armature.experiments.experiment import Experiment
 from armature.experiments.run import run_experiment
-from armature.simulation.blocks import MOST_SECONDS, Block
+from armature.simulation.blocks import Block, record_bytes
+from armature.simulation.engine import checkpoints_up_to
 from armature.simulation.ray_engine import cluster
 
 MEANS = [0.1 * k for k in range(1, 11)]
@@ -41,6 +46,7 @@ INSTANCE = am.Instance(am.Unconstrained(10), MEANS, am.Bernoulli())
 QUIET = Console(quiet=True)
 HORIZON = 1_000_000
 PARTS = ("costs", "memory")
+GROWN = 4000  # repetitions, by which it is told what one takes
 
 
 def experiment(horizon: int, repetitions: int, seed: int = 0) -> Experiment:
@@ -50,11 +56,10 @@ def experiment(horizon: int, repetitions: int, seed: int = 0) -> Experiment:
 
 
 class Turn(NamedTuple):
-    """An experiment into a folder: seconds, processor seconds, seconds of collecting, blocks."""
+    """An experiment into a folder: seconds, processor seconds, blocks."""
 
     seconds: float
     processor: float
-    collecting: float
     blocks: int
 
 
@@ -84,7 +89,7 @@ def on_threads(what: Experiment, workers: int) -> Turn:
         start, used = time.perf_counter(), processor_seconds()
         run_experiment(what, Path(folder), workers, QUIET, quiet=True, picture=False)
         end = time.perf_counter()
-        return Turn(end - start, processor_seconds() - used, 0.0, 0)
+        return Turn(end - start, processor_seconds() - used, 0)
 
 
 class Watched(cluster_experiments.Dashboard):
@@ -106,15 +111,22 @@ def on_ray(what: Experiment) -> Turn:
         start, used = time.perf_counter(), processor_seconds()
         places = places_of([(what, folder)], QUIET)
         play_on_ray(places, folder, None, None, QUIET, quiet=True)
-        played = time.perf_counter()
         run_experiment(what, folder, 1, QUIET, quiet=True, picture=False)
         end = time.perf_counter()
         blocks = len(list((folder / "parts").glob("*.part")))
-        return Turn(end - start, processor_seconds() - used, end - played, blocks)
+        return Turn(end - start, processor_seconds() - used, blocks)
 
 
-def throughput(workers: int, seconds: float, turns: int) -> tuple[float, float, float]:
-    """Rounds per processor second on threads, the spread of blocks, seconds to collect one."""
+class Throughput(NamedTuple):
+    """Threads against Ray: rounds per processor second on threads, how blocks differ, in words."""
+
+    speed: float
+    spread: float
+    words: str
+
+
+def throughput(workers: int, seconds: float, turns: int) -> Throughput:
+    """Blocks through Ray against threads."""
     pilot = experiment(HORIZON, 2 * workers, seed=1)
     each = on_threads(pilot, workers).processor / workers / (2 * workers)
     what = experiment(HORIZON, max(2, round(seconds / each)), seed=2)
@@ -122,25 +134,24 @@ def throughput(workers: int, seconds: float, turns: int) -> tuple[float, float, 
     Watched.times.clear()
     both = [(on_threads(what, workers), on_ray(what)) for _ in range(turns)]
     threads, ray = (min(turn.seconds for turn in turns) for turns in zip(*both, strict=True))
-    blocks = both[0][1].blocks
-    print(f"{workers} cores, {rounds:.3g} rounds, {blocks} blocks, the best of {len(both)} turns")
-    print(f"  threads  {rounds / threads:12,.0f} rounds/s  {threads:6.1f} s")
-    print(
-        f"  Ray      {rounds / ray:12,.0f} rounds/s  {ray:6.1f} s  {threads / ray:.3f} of threads"
-    )
-    print("  turn by turn: " + ", ".join(f"{t.seconds / r.seconds:.3f}" for t, r in both))
     least = [min(turn.processor for turn in turns) for turns in zip(*both, strict=True)]
-    print(f"  processor seconds: {least[0]:.1f} and, with all of Ray's processes, {least[1]:.1f}: "
-          f"{least[0] / least[1]:.3f}")  # fmt: skip
     logs = [np.log(times) - np.mean(np.log(times)) for times in Watched.times.values()]
     spread = float(np.concatenate(logs).std())
-    collect = min(turn.collecting / turn.blocks for _, turn in both)
-    print(f"  like blocks differ by {spread:.1%} (standard deviation of the logarithm of times)")
-    print(f"  collecting a block: {1e3 * collect:.1f} ms")
-    return rounds / least[0], spread, collect
+    ratios = ", ".join(f"{t.seconds / r.seconds:.2f}" for t, r in both)
+    words = (
+        f"**Ray against threads**, UCB and KL-UCB on ten arms, {rounds:.2g} rounds in "
+        f"{both[0][1].blocks} blocks, into a folder both, on {workers} cores: threads play "
+        f"{rounds / threads:,.0f} rounds a second and Ray {rounds / ray:,.0f}, the best of "
+        f"{len(both)} turns each: **{threads / ray:.2f}** of the throughput (turn by turn "
+        f"{ratios}). In processor seconds, with all of Ray's processes, it is {least[0]:.1f} and "
+        f"{least[1]:.1f}: {least[0] / least[1]:.2f}. Times of like blocks differ by {spread:.0%} "
+        f"(the standard deviation of their logarithms). The machine's load was "
+        f"{os.getloadavg()[0]:.1f} then."
+    )
+    return Throughput(rounds / least[0], spread, words)
 
 
-def cost_of_a_block(workers: int, blocks: int = 200) -> float:
+def cost_of_a_block(blocks: int = 200) -> float:
     """Processor seconds of this program for each of many blocks, each of another job.
 
     Almost nothing is played in them.
@@ -152,15 +163,30 @@ def cost_of_a_block(workers: int, blocks: int = 200) -> float:
             for seed in range(blocks)
         ]
         places = places_of(pairs, QUIET)
-        start, used = time.perf_counter(), time.process_time()
+        used = time.process_time()
         play_on_ray(places, folder, None, None, QUIET, quiet=True)
-        each = (time.perf_counter() - start) / blocks
-        own = (time.process_time() - used) / blocks
-    print(
-        f"a block of nothing: {1e3 * own:.2f} ms of the program that hands it over; with all that "
-        f"workers do, one each {1e3 * each:.2f} ms on {workers} cores"
-    )
-    return own
+        return (time.process_time() - used) / blocks
+
+
+def bytes_of(horizon: int) -> int:
+    """What is kept of a repetition on ten arms."""
+    return record_bytes(checkpoints_up_to(horizon).size, len(MEANS))
+
+
+def cost_of_collecting(repetitions: int = 1000) -> float:
+    """Processor seconds to put a repetition of 10^6 rounds together with others.
+
+    Measured on shorter ones, of which less is kept.
+    """
+    what = experiment(HORIZON // 100, repetitions)
+    with tempfile.TemporaryDirectory() as name:
+        run_experiment(what, Path(name), None, QUIET, quiet=True, picture=False)
+        for path in Path(name).glob("*.*"):
+            path.unlink()
+        used = time.process_time()
+        run_experiment(what, Path(name), 1, QUIET, quiet=True, picture=False)
+        each = (time.process_time() - used) / (len(what.policies) * repetitions)
+    return each * bytes_of(HORIZON) / bytes_of(what.horizon)
 
 
 COMPILING = """
@@ -174,7 +200,7 @@ print(time.perf_counter() - start)
 
 
 def seconds_to_compile() -> float:
-    """How long a machine takes to import and compile everything; of a process with a warm cache."""
+    """How long it takes a machine to compile everything: a cold start less a warm one."""
     took = []
     with tempfile.TemporaryDirectory() as cache:
         for _ in ("cold", "warm"):
@@ -186,7 +212,6 @@ def seconds_to_compile() -> float:
                 check=True,
             )
             took.append(float(said.stdout))
-    print(f"a machine that compiles starts in {took[0]:.1f} s, with compiled code {took[1]:.1f} s")
     return took[0] - took[1]
 
 
@@ -204,58 +229,116 @@ with cluster(None, 1) as ray:
 """
 
 
-def memory() -> None:
-    """Peaks of the program that asks and of its one worker."""
-    print("memory (MB): horizon, repetitions, the program that asks, a worker")
+COLLECTING = """
+import resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from scale import QUIET, experiment, run_experiment
+what, folder = experiment(10_000, int(sys.argv[2])), Path(sys.argv[3])
+run_experiment(what, folder, 1, QUIET, quiet=True)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def say_in_a_process(program: str, *words: str) -> list[str]:
+    """What a program prints, in a process of its own."""
+    command = [sys.executable, "-c", program, str(Path(__file__).parent), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def memory() -> str:
+    """Peaks of the program that asks and of its one worker; of one that puts runs together."""
+    rows = []
     for horizon, repetitions in ((100_000, 100), (1_000_000, 100), (100_000, 1000)):
         with tempfile.TemporaryDirectory() as folder:
-            here = str(Path(__file__).parent)
-            words = [here, str(horizon), str(repetitions), folder]
-            said = subprocess.run(
-                [sys.executable, "-c", MEMORY, *words], capture_output=True, text=True, check=True
-            ).stdout.split()
-        print(f"  {horizon:>9,}  {repetitions:>5,}  {said[0]:>5}  {said[1]:>5}")
+            asking, worker = say_in_a_process(MEMORY, str(horizon), str(repetitions), folder)
+        rows.append([f"{horizon:,}", f"{repetitions:,}", f"{asking} MB", f"{worker} MB"])
+    first = table(["horizon", "repetitions", "the program", "a worker"], rows)
+    peaks = {}
+    for repetitions in (100, 1000, GROWN):
+        with tempfile.TemporaryDirectory() as folder:
+            what = experiment(10_000, repetitions)
+            run_experiment(what, Path(folder), None, QUIET, quiet=True, picture=False)
+            for path in Path(folder).glob("*.*"):
+                path.unlink()
+            peaks[repetitions] = int(say_in_a_process(COLLECTING, str(repetitions), folder)[0])
+    second = table(
+        ["repetitions of each policy", "the program that puts them together"],
+        [[f"{repetitions:,}", f"{peak} MB"] for repetitions, peak in peaks.items()],
+    )
+    each = (peaks[GROWN] - peaks[100]) * 2**20 / (2 * (GROWN - 100))
+    kept = bytes_of(10_000)
+    return (
+        f"While blocks are played, with one worker:\n\n{first}\n\nWhen runs are put together, of "
+        f"two policies on ten arms with a horizon of 10,000:\n\n{second}\n\nThat is "
+        f"{each / 1000:.0f} kB for each repetition of a policy, of which {kept / 1000:.0f} kB are "
+        "kept."
+    )
 
 
-def future(costs: Costs) -> None:
+def future(costs: Costs) -> str:
     """What the model says."""
-    print(f"\na model with {costs}")
-    print("10^13 rounds: 1,000 points, 10 policies, 1,000 repetitions of 10^6 rounds")
+    rows = []
     for cores in (100, 1000, 10_000):
-        found = run_model(costs, jobs=10_000, repetitions=1000, horizon=HORIZON, cores=cores)
-        print(
-            f"  {cores:>6,} cores: {found.seconds:>10,.0f} s, {found.blocks:,} blocks, efficiency "
-            f"{found.efficiency:.3f}; lost: start {found.starting:.3f}, handing over "
-            f"{found.waiting:.3f}, last blocks {found.ending:.3f}, collecting "
-            f"{found.collecting:.3f}; the limit: {found.limit}"
+        found = run_model(
+            costs, jobs=10_000, repetitions=1000, horizon=HORIZON, cores=cores, points=1000
         )
+        shares = (found.starting, found.waiting, found.ending, found.collecting)
+        rows.append(
+            [f"{cores:,}", f"{found.seconds:,.0f}", f"{found.blocks:,}", f"{found.efficiency:.3f}"]
+            + [f"{share:.3f}" for share in shares]
+            + [found.limit]
+        )
+    titles = ["cores", "seconds", "blocks", "efficiency", "start", "handing over", "last blocks",
+              "collecting", "the limit"]  # fmt: skip
+    return (
+        f"It was given {costs.rounds_per_second:.3g} rounds a second and core, "
+        f"{1e3 * costs.hand_over:.1f} ms for handing over a block, {costs.start:.0f} s for the "
+        f"start, {1e3 * costs.collect:.2f} ms to put a repetition together, and times of like "
+        f"blocks that differ by {costs.spread:.0%}:\n\n{table(titles, rows)}"
+    )
+
+
+def measure_costs(workers: int, seconds: float, turns: int) -> dict[str, str]:
+    """The parts of the document about time."""
+    on_threads(experiment(1000, 2), workers)
+    compiling = seconds_to_compile()
+    start = time.perf_counter()
+    with cluster(None, workers):
+        begun = time.perf_counter()
+        on_ray(experiment(1000, 4 * workers))  # workers are started, kernels loaded
+        loaded = time.perf_counter()
+        found = throughput(workers, seconds, turns)
+        hand_over = cost_of_a_block()
+    collect = cost_of_collecting()
+    costs = Costs(found.speed, hand_over, compiling + loaded - start, found.spread, collect)
+    blocks = (
+        f"**A block** costs the program that hands it over {1e3 * hand_over:.1f} ms of its "
+        "processor time (200 blocks of another job each). Putting a repetition of 10^6 rounds "
+        f"together with others (reading, checking, writing) takes {1e3 * collect:.2f} ms.\n\n"
+        f"**A start**: a local cluster in {begun - start:.0f} s, its workers "
+        f"{loaded - begun:.0f} s later; compiling both policies takes {compiling:.0f} s on each "
+        "machine that has no compiled code."
+    )
+    return {"scale-costs": f"{found.words}\n\n{blocks}", "scale-cluster": future(costs)}
 
 
 def main() -> None:
     """All of it."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=2 * MOST_SECONDS, help="of each engine")
+    parser.add_argument("--seconds", type=float, default=25.0, help="of each engine and turn")
     parser.add_argument("--turns", type=int, default=3, help="of each engine")
     parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
     options = parser.parse_args()
-    workers = os.cpu_count() or 1
     cluster_experiments.Dashboard = Watched  # type: ignore[misc]
+    sections: dict[str, str] = {}
     if "costs" in options.only:
-        on_threads(experiment(1000, 2), workers)
-        compiling = seconds_to_compile()
-        start = time.perf_counter()
-        with cluster(None, workers):
-            begun = time.perf_counter()
-            on_ray(experiment(1000, 4 * workers))  # workers are started, kernels loaded
-            loaded = time.perf_counter()
-            print(f"the cluster was started in {begun - start:.1f} s; its workers played after "
-                  f"{loaded - begun:.1f} s more")  # fmt: skip
-            speed, spread, collect = throughput(workers, options.seconds, options.turns)
-            hand_over = cost_of_a_block(workers)
-        start_of_all = compiling + loaded - start
-        future(Costs(speed, hand_over, start_of_all, spread=spread, collect=collect))
+        sections |= measure_costs(os.cpu_count() or 1, options.seconds, options.turns)
     if "memory" in options.only:
-        memory()
+        sections["scale-memory"] = memory()
+    path = ROOT / "docs" / "scale.md"
+    path.write_text(fill_in(path.read_text(), sections))
+    print("\n\n".join(sections.values()))
 
 
 if __name__ == "__main__":

@@ -1,29 +1,23 @@
-"""What the commands of the studies share: options, where results go, what is said in the end."""
+"""The command of a study: its options, where results go, what is said in the end."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from armature.errors import ArmatureError
-from armature.terminal import failing, output, visible
+from armature.simulation.engine import checked_engine
+from armature.simulation.ray_engine import connected
+from armature.terminal import complaints, failing, output, visible
 
-Out = Annotated[
-    Path | None,
-    typer.Option(help="A folder, where finished runs are kept.", file_okay=False),
-]
-Short = Annotated[bool, typer.Option("--short", help="Fewer runs, into a folder of their own.")]
-Quick = Annotated[bool, typer.Option("--quick", help="A few short runs, to try it, likewise.")]
-Workers = Annotated[int | None, typer.Option(help="Threads; all cores unless given.", min=1)]
-Engine = Annotated[str, typer.Option(help="What plays: threads or ray.")]
-Address = Annotated[
-    str | None,
-    typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
-]
+
+class Sizes(NamedTuple):
+    """How much of everything a study runs: all, with `--short`, with `--quick`."""
+
+    full: Any
+    short: Any
+    quick: Any
 
 
 def make_app() -> typer.Typer:
@@ -31,33 +25,62 @@ def make_app() -> typer.Typer:
     return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
-def folder_of(name: str, out: Path | None, short: bool, quick: bool) -> Path:
-    """Where the study of that name keeps its runs, unless somebody said where."""
-    return out or Path(f"out-{name}" + ("-quick" if quick else "-short" if short else ""))
+def study_app(
+    text: str,
+    run: Callable[..., object],
+    folder: str,
+    sizes: Sizes,
+    files: Mapping[str, str],
+    parts: Sequence[str] = (),
+) -> typer.Typer:
+    """The command that runs a study.
 
+    `run(folder, size, workers, console, engine=..., parts=...)` runs what is missing; `parts` is
+    left out where the study has none. `files` are those that are named in the end, by what they
+    are.
+    """
+    app = make_app()
 
-@contextmanager
-def running(folder: Path, engine: str, address: str | None, workers: int | None) -> Iterator[None]:
-    """While a study runs: connected where it should be, and able to say what is kept."""
-    from armature.simulation.engine import checked_engine
-    from armature.simulation.ray_engine import connected
+    @app.command(help=text)
+    def study(
+        out: Annotated[
+            Path | None,
+            typer.Option(
+                help=f"A folder, where finished runs are kept.  [default: {folder}]",
+                file_okay=False,
+            ),
+        ] = None,
+        short: Annotated[
+            bool, typer.Option("--short", help=f"Fewer runs, into {folder}-short.")
+        ] = False,
+        quick: Annotated[
+            bool,
+            typer.Option("--quick", help=f"A few short runs, to try it, into {folder}-quick."),
+        ] = False,
+        only: Annotated[
+            list[str] | None,
+            typer.Option(help=f"A part: {', '.join(parts)}; or several.", hidden=not parts),
+        ] = None,
+        workers: Annotated[
+            int | None, typer.Option(help="Threads; all cores unless given.", min=1)
+        ] = None,
+        engine: Annotated[str, typer.Option(help="What plays: threads or ray.")] = "threads",
+        address: Annotated[
+            str | None,
+            typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
+        ] = None,
+    ) -> None:
+        size = sizes.quick if quick else sizes.short if short else sizes.full
+        where = out or Path(folder + ("-quick" if quick else "-short" if short else ""))
+        with failing(f"what is finished is kept in {where}"):
+            unknown = set(only or ()) - set(parts)
+            if unknown:
+                known = ", ".join(parts)
+                raise ArmatureError(f"there is no part {sorted(unknown)}: one of {known}.")
+            chosen = {"parts": only or parts} if parts else {}
+            with connected(checked_engine(engine), address, workers):
+                run(where, size, workers, complaints(), engine=engine, **chosen)
+        for what, file in files.items():
+            output().print(f"the {what}: {visible(str(where / file))}", soft_wrap=True)
 
-    with (
-        failing(f"what is finished is kept in {folder}"),
-        connected(checked_engine(engine), address, workers),
-    ):
-        yield
-
-
-def checked_parts(only: Sequence[str] | None, parts: Sequence[str]) -> Sequence[str]:
-    """The parts of a study that were asked for, or all."""
-    unknown = set(only or ()) - set(parts)
-    if unknown:
-        raise ArmatureError(f"there is no part {sorted(unknown)}: one of {', '.join(parts)}.")
-    return only or parts
-
-
-def say_where(folder: Path, **files: str) -> None:
-    """Say where each of some files is."""
-    for what, name in files.items():
-        output().print(f"the {what}: {visible(str(folder / name))}", soft_wrap=True)
+    return app

@@ -10,6 +10,7 @@ nothing.
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import NamedTuple
 
 import cvxpy as cp
@@ -237,3 +238,13 @@ def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
     problem = cp.Problem(cp.Maximize(cp.sum(cp.hstack(qs))), constraints)
     problem.solve(solver=cp.CLARABEL)
     return float(problem.value)
+
+
+def dual_value_or_none(instance: am.Instance, epsilon: float | None = None) -> float | None:
+    """The same without the solver's remarks; None where it gives up."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return dual_value(instance, epsilon)
+    except cp.error.SolverError:
+        return None

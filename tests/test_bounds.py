@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import sys
-import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
-from dual_reference import dual_value
+from dual_reference import dual_value_or_none
 from random_structures import FAMILIES, KINDS, random_structure
 
 import armature as am
@@ -82,11 +80,8 @@ def test_against_a_convex_program(
         epsilon = 0.1 if compared % 2 else None
         bound = am.lower_bound(instance, epsilon)
         check_certificate(instance, bound, epsilon)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                value = dual_value(instance, epsilon)
-        except cp.error.SolverError:
+        value = dual_value_or_none(instance, epsilon)
+        if value is None:
             continue
         # The solver stops at about 1e-8, absolutely and relatively, in a program with many cells;
         # where all alternatives are infinitely far (V = 0), it only comes near.

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
-import cvxpy as cp
 import numpy as np
 import pytest
-from dual_reference import dual_value
+from dual_reference import dual_value_or_none
 from random_structures import FAMILIES, KINDS
 from scipy.optimize import brentq
 from test_bounds import PANELS, random_instance
@@ -110,11 +107,8 @@ def test_against_a_convex_program(kind: type[am.Structure], rng: np.random.Gener
         time = am.characteristic_time(instance)
         check_time(instance, time)
         assert time.value <= time.unconstrained * (1.0 + 2e-6)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                value = dual_value(instance, 1.0)
-        except cp.error.SolverError:
+        value = dual_value_or_none(instance, 1.0)
+        if value is None:
             continue
         assert time.value == pytest.approx(value, rel=5e-5, abs=1e-6), instance
         compared += 1

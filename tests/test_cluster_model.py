@@ -30,8 +30,17 @@ def test_a_cluster_without_costs_is_as_fast_as_all_its_cores() -> None:
 def test_one_core_only_adds_up() -> None:
     costs = Costs(1e6, hand_over=0.0, start=7.0, collect=0.5)
     estimate = run_model(costs, jobs=1, repetitions=100, horizon=1_000_000, cores=1)
-    assert estimate.seconds == pytest.approx(7.0 + 100.0 + 0.5 * estimate.blocks)
+    assert estimate.seconds == pytest.approx(7.0 + 100.0 + 0.5 * 100)
     assert estimate.ending == 0.0
+
+
+def test_points_are_put_together_at_the_same_time() -> None:
+    """100 jobs of 5 points, 10 repetitions each: 200 to collect for each point, 2 s each."""
+    costs = Costs(1e6, hand_over=0.0, start=0.0, collect=0.01)
+    sizes = {"jobs": 100, "repetitions": 10, "horizon": 1_000_000}
+    for cores, seconds in ((1, 10.0), (2, 6.0), (5, 2.0), (50, 2.0)):
+        estimate = run_model(costs, **sizes, cores=cores, points=5)
+        assert estimate.collecting * estimate.seconds == pytest.approx(seconds)
 
 
 def test_the_program_that_hands_over_is_the_limit_where_it_must_be() -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
 from pathlib import Path
 
-import cvxpy as cp
 import numpy as np
 import pytest
-from dual_reference import dual_value
+from dual_reference import dual_value, dual_value_or_none
 from random_structures import FAMILIES, KINDS, random_structure
 
 import armature as am
@@ -100,11 +98,8 @@ def test_bounds_of_degenerate_instances(
         total = sum(a.weight for a in bound.alternatives)
         assert total == pytest.approx(bound.value, rel=2e-6)
         if n % 5 == 0:
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    value = dual_value(instance, epsilon)
-            except cp.error.SolverError:
+            value = dual_value_or_none(instance, epsilon)
+            if value is None:
                 continue
             assert bound.value == pytest.approx(value, rel=1e-4, abs=1e-5), instance
 

@@ -14,7 +14,15 @@ from studies.challenger.cases import GROUPS
 from studies.guard.__main__ import app
 from studies.guard.cases import GROSS, ONE, SUBTLE, panel_cases, true_cases, wrong_cases
 from studies.guard.drawn import BREAKS, EXCHANGED, KINDS, NOISE, RAISED, broken, drawn_cases
-from studies.guard.tables import cover, error_of, geometric, premiums
+from studies.guard.tables import (
+    Study,
+    again_table,
+    aims_table,
+    cover,
+    error_of,
+    geometric,
+    premiums,
+)
 
 
 def test_the_suite_of_wrong_structures() -> None:
@@ -106,13 +114,32 @@ def test_its_numbers() -> None:
     assert geometric([2.0, 8.0]) == pytest.approx(4.0)
 
 
+def test_the_words_of_its_tables() -> None:
+    """Which aims are met, on which problems; and what is not sure."""
+    case, guarded = wrong_cases()[0], am.Guarded().name
+    wrong = [(case, results_of({"KLUCB": [10.0] * 2, guarded: [g] * 2})) for g in (30.0, 10.0)]
+    true = [(case, results_of({"Challenger": [10.0] * 2, guarded: [11.0] * 2}))]
+    rows = aims_table(Study([], [], [], wrong, true)).splitlines()[2:]
+    words = [[cell.strip() for cell in row.split("|")[2:4]] for row in rows]
+    assert [known for known, _ in words] == ["not run"] * 3
+    assert words[0][1] == "1.73, **missed**"
+    assert words[1][1] == f"3.00 ± 0.00 ({case.name}); 1 of 2 above, **missed**"
+    assert words[2][1] == "+10.0%, met"
+    sure, unsure = [20.0] * 4, [10.0, 30.0, 10.0, 30.0]
+    for regrets, word in ((sure, "yes"), (unsure, "not surely"), ([60.0] * 4, "**no**")):
+        runs = [(case, results_of({"KLUCB": [10.0] * 4, guarded: regrets}))]
+        last = again_table(runs).splitlines()[2].split("|")
+        assert last[5].strip() == word
+        assert last[4].strip() == ("100.0%" if word == "**no**" else "0.0%")
+
+
 def test_a_quick_study_goes_on_where_it_was(tmp_path: Path) -> None:
     out = tmp_path / "out"
     arguments = ["--quick", "--out", str(out), "--workers", "1"]
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     text = (out / "tables.md").read_text(encoding="utf-8")
-    assert text.count("<!-- end -->") == 7
+    assert text.count("<!-- end -->") == 8
     assert (out / "cover.png").stat().st_size > 10_000
     files = sorted(out.rglob("*.parquet"))
     assert len(files) >= 8

@@ -12,7 +12,7 @@ import pytest
 import armature as am
 from armature.descriptions import POLICIES as NAMED
 from armature.limits import MOST_PAIRED
-from armature.policies import challenger, imed, klucb, ucb
+from armature.policies import _search, challenger, imed, klucb, ucb
 from armature.policies._groups import (
     GROUPS,
     NOBODY,
@@ -87,7 +87,7 @@ POLICY_CLASSES = [cls for cls in NAMED.values() if issubclass(cls, am.CompiledPo
 
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in MODULES.values():
+    for module in (_search, challenger):
         monkeypatch.setattr(module, "MANY", FEW)
 
 

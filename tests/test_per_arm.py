@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 
-import cvxpy as cp
 import numpy as np
 import pytest
-from dual_reference import dual_value
+from dual_reference import dual_value_or_none
 from random_structures import KINDS, random_structure
 from scipy.optimize import minimize_scalar
 from test_bounds import check_certificate
@@ -91,11 +89,8 @@ def test_bounds_against_a_convex_program(
         bound = am.lower_bound(instance, epsilon)
         check_certificate(instance, bound, epsilon)
         assert bound.value <= bound.unconstrained * (1.0 + 1e-5)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                value = dual_value(instance, epsilon)
-        except cp.error.SolverError:
+        value = dual_value_or_none(instance, epsilon)
+        if value is None:
             continue
         slack = 1e-5 if bound.value > 0.0 else 1e-2
         assert bound.value == pytest.approx(value, rel=5e-5, abs=slack), instance

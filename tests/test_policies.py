@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from plain_structure import Plain
 from random_structures import FAMILIES, KINDS
 
 import armature as am
@@ -11,19 +12,6 @@ from armature.descriptions import POLICIES
 from armature.testing import check_policy, discover, supported_families
 
 ROUNDS = 60
-
-
-class Plain(am.Structure):
-    """A structure in plain Python: nothing is known."""
-
-    def __init__(self, n_arms: int) -> None:
-        self.n_arms = n_arms
-
-    def project(self, means, weights, family):
-        return am.Unconstrained(self.n_arms).project(means, weights, family)
-
-    def alt_min(self, means, weights, best, challenger, family):
-        return am.Unconstrained(self.n_arms).alt_min(means, weights, best, challenger, family)
 
 
 def test_every_policy_has_a_name() -> None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from folders import SPEC, Runner, changed, content
+from folders import SPEC, Runner, changed, content, without_pictures
 from rich.console import Console
 from test_sweep import SWEEP
 from typer.testing import CliRunner
 
 import armature as am
 from armature.cli import app
+from armature.experiments.collecting import collect_point, points_of
 from armature.experiments.experiment import parse_experiments
 from armature.experiments.shards import merge, run_shard
 from armature.simulation import versions
@@ -67,6 +69,19 @@ def test_shares_make_the_same_results(
     assert content(tmp_path / "out") == content(tmp_path / "alone")
     shares.whole(tmp_path / "out", spec)
     assert shares.played == []
+
+
+def test_points_are_put_together_by_processes(shares: Shares, tmp_path: Path) -> None:
+    """The same bits; a point that is not collected elsewhere is made by the program that asks."""
+    experiments, console = parse_experiments(SWEEP), Console(quiet=True)
+    shares.whole(tmp_path / "alone", SWEEP)
+    shares.run("1/1", tmp_path / "out", SWEEP)
+    merge(experiments, [], tmp_path / "out", console, workers=2)
+    assert without_pictures(tmp_path / "out") == without_pictures(tmp_path / "alone")
+    point = points_of(experiments, tmp_path / "out")[0]
+    assert collect_point(replace(point, code="other")) is None
+    assert collect_point(point, tmp_path / "no mark") is None
+    assert len(point.parts.of(next(iter(point.parts._names or {})))) == 1
 
 
 def test_a_share_is_resumed(shares: Shares, tmp_path: Path) -> None:

@@ -5,29 +5,17 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from plain_structure import Plain
 
 import armature as am
 
 THREADS = 4
 
 
-class Free(am.Structure):
-    """A structure in plain Python: nothing is known."""
-
-    def __init__(self, n_arms: int) -> None:
-        self.n_arms = n_arms
-
-    def project(self, means, weights, family):
-        return am.Unconstrained(self.n_arms).project(means, weights, family)
-
-    def alt_min(self, means, weights, best, challenger, family):
-        return am.Unconstrained(self.n_arms).alt_min(means, weights, best, challenger, family)
-
-
 SHARED = [
     (am.SPk(), am.Unimodal(4)),
     (am.Challenger(), am.Unimodal(4)),
-    (am.SPk(), Free(3)),
+    (am.SPk(), Plain(3)),
     (am.ThompsonSampling(), am.Unconstrained(5)),
 ]
 

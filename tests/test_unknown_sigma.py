@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
+from plain_structure import Plain
 from scipy import stats
-from test_policies import Plain
 
 import armature as am
 from armature.descriptions import POLICIES

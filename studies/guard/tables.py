@@ -30,6 +30,7 @@ class Study:
     groups: Runs
     drawn_wrong: Runs = field(default_factory=list)
     drawn_true: Runs = field(default_factory=list)
+    again: Runs = field(default_factory=list)
 
 
 def mean_regret(results: Results, policy: str) -> float:
@@ -143,6 +144,20 @@ def breaks_table(runs: Runs) -> str:
     )
 
 
+def again_table(runs: Runs) -> str:
+    """What came out worst, with new rewards and more runs; and how often a run is a bad one."""
+    rows = []
+    for case, r in runs:
+        ratio = mean_regret(r, USUAL) / mean_regret(r, REFERENCE)
+        error, bad = error_of(r, USUAL), r.regret(USUAL)[:, -1] > 5.0 * mean_regret(r, REFERENCE)
+        where = "yes" if ratio + error <= LARGEST_AIM else "not surely"
+        word = "**no**" if ratio - error > LARGEST_AIM else where
+        cells = [f"{ratio:.2f} ± {error:.2f}", f"{bad.mean():.1%}", word]
+        rows.append([case.name, str(r.repetitions), *cells])
+    titles = ["problem", "runs", "over KLUCB's (95 %)", "runs above 5 times KLUCB's mean"]
+    return markdown_table([*titles, "below 2.5"], rows)
+
+
 def verdict(met: bool) -> str:
     """In a table."""
     return "met" if met else "**missed**"
@@ -189,6 +204,8 @@ def write_tables(study: Study, guarded: Sequence[Guarded], out: Path) -> None:
         sections["breaks"] = breaks_table(study.drawn_wrong)
         sections["drawn-wrong"] = drawn_wrong_table(study.drawn_wrong)
         sections["drawn-true"] = drawn_true_table(study.drawn_true)
+    if study.again:
+        sections["again"] = again_table(study.again)
     text = "\n".join(
         f"<!-- {name} -->\n\n{table}\n<!-- end -->\n" for name, table in sections.items()
     )
@@ -203,12 +220,12 @@ def write_tables(study: Study, guarded: Sequence[Guarded], out: Path) -> None:
             "q95": float(np.quantile(r.regret(policy)[:, -1], 0.95)),
             "repetitions": r.repetitions,
         }
-        for part in ("wrong", "panels", "groups", "drawn_wrong", "drawn_true")
+        for part in ("wrong", "panels", "groups", "drawn_wrong", "drawn_true", "again")
         for case, r in getattr(study, part)
         for policy in r.names
     ]
     frame = pd.DataFrame(rows)
     write_text(out / "cases.csv", frame.to_csv(index=False, lineterminator="\n"))
     if study.wrong:
-        known = frame[~frame["part"].str.startswith("drawn")]
+        known = frame[frame["part"].isin(["wrong", "panels", "groups"])]
         plot_cover(known, ALONE, USUAL, REFERENCE, out / "cover.png")

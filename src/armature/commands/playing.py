@@ -128,6 +128,9 @@ def merge(
         list[Path] | None,
         typer.Argument(help="Folders of shares that went elsewhere: their runs are copied."),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(help="Processes, each for the next point of a sweep.", min=1)
+    ] = 1,
     as_json: AsJson = False,
     allow: Allow = None,
 ) -> None:
@@ -143,7 +146,9 @@ def merge(
 
         experiments = load_experiments(spec, allowed(allow))
         with folder_here(out) as folder:
-            results = merge_shares(experiments, sources or [], folder or Path(), complaints())
+            results = merge_shares(
+                experiments, sources or [], folder or Path(), complaints(), workers
+            )
         _print_results(experiments, results, out, as_json)
 
 

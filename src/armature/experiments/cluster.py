@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from armature.errors import BlocksFailedError
+from armature.experiments.collecting import collect_on_ray
 from armature.experiments.experiment import Experiment
 from armature.experiments.run import Place, sayer
 from armature.experiments.shards import say_of_other_code, whole_of
@@ -22,7 +23,7 @@ from armature.files import passing_folder, write_bytes
 from armature.policies import Policy
 from armature.simulation.blocks import Block, Job, Range
 from armature.simulation.on_ray import failed
-from armature.simulation.ray_engine import RayEngine, cluster
+from armature.simulation.ray_engine import RayEngine, cluster, mark_in
 from armature.simulation.results import Summary
 from armature.simulation.waiting import WaitingBlocks
 from armature.terminal import visible
@@ -36,7 +37,7 @@ def run_on_ray(
     console: Console,
     quiet: bool = False,
 ) -> list[Summary]:
-    """Play what is missing on a cluster, and make the results.
+    """Play what is missing on a cluster, and make the results, each point's where there is room.
 
     Without an address a cluster is started on this machine, with so many workers. If blocks fail,
     the others are finished and kept, and the error names those.
@@ -44,8 +45,11 @@ def run_on_ray(
     if out is None:
         with passing_folder() as folder:
             return run_on_ray(experiments, folder, address, workers, console, quiet)
-    play_on_ray(claim_all(experiments, out, console), out, address, workers, console, quiet)
-    return run_all(experiments, out, workers, console, quiet=True)
+    with cluster(address, workers) as ray:
+        play_on_ray(claim_all(experiments, out, console), out, address, workers, console, quiet)
+        with mark_in(out) as mark:
+            collected = collect_on_ray(ray, experiments, out, mark)
+    return run_all(experiments, out, workers, console, quiet=True, collected=collected)
 
 
 def play_on_ray(

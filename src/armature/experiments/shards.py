@@ -19,6 +19,7 @@ from pathlib import Path
 from rich.console import Console
 
 from armature.errors import ArmatureError
+from armature.experiments.collecting import collect_in_processes
 from armature.experiments.experiment import Experiment
 from armature.experiments.run import Place, play_missing, sayer
 from armature.experiments.sweep import PARTS, claim_all, run_all, say_point
@@ -105,12 +106,16 @@ def _missing(place: Place, policy: Policy) -> list[range]:
 
 
 def merge(
-    experiments: Sequence[Experiment], sources: Sequence[Path], out: Path, console: Console
+    experiments: Sequence[Experiment],
+    sources: Sequence[Path],
+    out: Path,
+    console: Console,
+    workers: int = 1,
 ) -> list[Summary]:
     """The results of all experiments, from parts in `out` and in other folders; nothing is played.
 
     Parts of other folders are checked and copied. Refused, with what is missing, if not all runs
-    are there.
+    are there. Of a sweep, each point is put together by itself, in so many processes.
     """
     checked_sources(sources)
     places = claim_all(experiments, out, console)
@@ -119,7 +124,8 @@ def merge(
         take_over(source, out / PARTS, whole, console)
     say_of_other_code(out / PARTS, whole, console)
     refuse_missing(list(missing_of(places)), out)
-    return run_all(experiments, out, 1, console, quiet=True)
+    collected = collect_in_processes(experiments, out, workers)
+    return run_all(experiments, out, 1, console, quiet=True, collected=collected)
 
 
 def checked_sources(sources: Sequence[Path]) -> None:

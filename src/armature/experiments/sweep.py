@@ -44,10 +44,11 @@ def run_all(
     workers: int | None,
     console: Console,
     quiet: bool = False,
+    collected: Sequence[Summary | None] = (),
 ) -> list[Summary]:
     """Run all experiments of a file: one, or the points of a sweep.
 
-    The runs of one point at a time are in memory.
+    The runs of one point at a time are in memory. Points that others have `collected` are finished.
     """
     if not experiments[0].point:
         return [run_experiment(experiments[0], out, workers, console, quiet).without_runs()]
@@ -55,7 +56,11 @@ def run_all(
         claim_sweep(experiments, out)
     parts = None if out is None else PartsFolder(out / PARTS)
     results = []
-    for experiment in experiments:
+    for n, experiment in enumerate(experiments):
+        before = collected[n] if n < len(collected) else None
+        if before is not None:
+            results.append(before)
+            continue
         say_point(experiment, console, quiet)
         folder = None if out is None else out / point_folder(experiment.point)
         found = run_experiment(experiment, folder, workers, console, quiet, parts_folder=parts)

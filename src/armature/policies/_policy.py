@@ -147,6 +147,9 @@ class Policy(abc.ABC):
         return None
 
 
+Kernels = tuple[Kernel[..., int], Kernel[..., None] | None]  # `choose` and `update`
+
+
 @dataclasses.dataclass(frozen=True)
 class CompiledPolicy(Policy):
     """A policy made of kernels.
@@ -183,9 +186,7 @@ class CompiledPolicy(Policy):
             "Categorised, Sparse and Linear structures of many arms."
         )
 
-    def kernels(
-        self, structure: Structure, family: Family
-    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
+    def kernels(self, structure: Structure, family: Family) -> Kernels:
         """`choose` and `update` as they are used with these: others, maybe, where arms are many."""
         return self.choose, self.update
 

@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from armature._compile import Kernel, kernel
 from armature.arrays import Floats, Ints
+from armature.families import Family
 from armature.policies._groups import (
     GROUPS,
     NOBODY,
@@ -36,8 +37,10 @@ from armature.policies._groups import (
     leave,
     make_groups,
 )
+from armature.policies._policy import CompiledPolicy, Kernels
 from armature.policies._tournament import build, make_tournament, next_at_least, set_value
 from armature.policies.records import History
+from armature.structures import Structure
 
 MANY = 200  # arms from which on this is faster than a look at all of them
 FEW = 16  # arms that may change between two choices without everything being made anew
@@ -213,3 +216,21 @@ def bound_makers(
 def note_reward(state: Any, model: Any, history: Any, arm: int, reward: float) -> None:
     """The `update` of a policy with a search: note which arm has changed."""
     note_change(state.search, history, arm)
+
+
+class IndexPolicy(CompiledPolicy):
+    """The arm with the best index, whatever the structure says; of many arms, by a search."""
+
+    ignores_numbering: ClassVar[bool] = True
+    reads_history: ClassVar[bool] = True
+    choose_of_many: ClassVar[Kernel[..., int]]
+
+    def kernels(self, structure: Structure, family: Family) -> Kernels:
+        if self.searches(structure):
+            return self.choose_of_many, note_reward
+        return self.choose, self.update
+
+    @staticmethod
+    def searches(structure: Structure) -> bool:
+        """Whether there are so many arms that a search is faster than a look at all of them."""
+        return structure.n_arms >= MANY

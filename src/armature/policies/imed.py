@@ -6,23 +6,21 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from armature._compile import Kernel, inlined, kernel
+from armature._compile import inlined, kernel
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, of_arm
 from armature.policies._groups import best_at
-from armature.policies._policy import CompiledPolicy
 from armature.policies._search import (
     LOOKS,
-    MANY,
     REACH,
     ROUNDING,
     SPAN,
+    IndexPolicy,
     Search,
     bound_makers,
     leading_arm,
     make_search,
     needs_bounds,
-    note_reward,
     settle,
     take_in,
 )
@@ -125,7 +123,7 @@ def choose_of_many(state: ManyState, model: Model, history: History, stream: Str
 
 
 @dataclass(frozen=True)
-class IMED(CompiledPolicy):
+class IMED(IndexPolicy):
     """The arm with the least N d(mean, best mean) + ln N: no structure is used.
 
     An arm is pulled when the evidence against it is less than what its age allows: a rule without
@@ -151,16 +149,10 @@ class IMED(CompiledPolicy):
     Rewards".
     """
 
-    ignores_numbering: ClassVar[bool] = True
-    reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
-
-    def kernels(
-        self, structure: Structure, family: Family
-    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
-        many = structure.n_arms >= MANY
-        return (choose_of_many, note_reward) if many else (self.choose, self.update)
+    choose_of_many: ClassVar = choose_of_many
 
     def init(self, structure: Structure, family: Family) -> IMEDState | ManyState:
-        K = structure.n_arms
-        return ManyState(make_search(K, START)) if K >= MANY else IMEDState(0.0)
+        if self.searches(structure):
+            return ManyState(make_search(structure.n_arms, START))
+        return IMEDState(0.0)

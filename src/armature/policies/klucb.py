@@ -6,24 +6,22 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from armature._compile import Kernel, kernel
+from armature._compile import kernel
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, of_arm, upper
 from armature.policies._groups import best_at
 from armature.policies._options import check_number
-from armature.policies._policy import CompiledPolicy
 from armature.policies._search import (
     LOOKS,
-    MANY,
     REACH,
     ROUNDING,
     SPAN,
+    IndexPolicy,
     Search,
     bound_makers,
     leading_arm,
     make_search,
     needs_bounds,
-    note_reward,
     settle,
     take_in,
 )
@@ -131,7 +129,7 @@ def choose_of_many(state: ManyState, model: Model, history: History, stream: Str
 
 
 @dataclass(frozen=True)
-class KLUCB(CompiledPolicy):
+class KLUCB(IndexPolicy):
     """The arm with the highest q such that N d(mean, q) <= ln t + c ln ln t: no structure is used.
 
     UCB with the family's own divergence: next to the ends of the domain its bounds are much
@@ -164,21 +162,14 @@ class KLUCB(CompiledPolicy):
 
     c: float = 0.0
 
-    ignores_numbering: ClassVar[bool] = True
-    reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
+    choose_of_many: ClassVar = choose_of_many
 
     def __post_init__(self) -> None:
         check_number(self, "c")
 
-    def kernels(
-        self, structure: Structure, family: Family
-    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
-        many = structure.n_arms >= MANY
-        return (choose_of_many, note_reward) if many else (self.choose, self.update)
-
     def init(self, structure: Structure, family: Family) -> KLUCBState | ManyState:
         K = structure.n_arms
-        if K >= MANY:
+        if self.searches(structure):
             return ManyState(self.c, make_search(K, math.sqrt(K)))
         return KLUCBState(self.c)

@@ -8,23 +8,21 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import Kernel, inlined, kernel
+from armature._compile import inlined, kernel
 from armature.arrays import Floats
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
 from armature.policies._groups import best_at
 from armature.policies._options import check_number
-from armature.policies._policy import CompiledPolicy
 from armature.policies._search import (
     LOOKS,
-    MANY,
     REACH,
     SPAN,
+    IndexPolicy,
     Search,
     bound_makers,
     make_search,
     needs_bounds,
-    note_reward,
     settle,
     take_in,
 )
@@ -136,7 +134,7 @@ def choose_of_many(state: ManyState, model: Model, history: History, stream: Str
 
 
 @dataclass(frozen=True)
-class UCB(CompiledPolicy):
+class UCB(IndexPolicy):
     """The arm with the highest mean + width * sigma sqrt(2 ln t / N): no structure is used.
 
     An arm is worth a pull while it may be the best one. For Gaussian rewards, and for Bernoulli
@@ -170,21 +168,14 @@ class UCB(CompiledPolicy):
     width: float = 1.0
 
     needs_sub_gaussian: ClassVar[bool] = True
-    ignores_numbering: ClassVar[bool] = True
-    reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
+    choose_of_many: ClassVar = choose_of_many
 
     def __post_init__(self) -> None:
         check_number(self, "width")
 
-    def kernels(
-        self, structure: Structure, family: Family
-    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
-        many = structure.n_arms >= MANY
-        return (choose_of_many, note_reward) if many else (self.choose, self.update)
-
     def init(self, structure: Structure, family: Family) -> UCBState | ManyState:
         K = structure.n_arms
-        if K >= MANY:
+        if self.searches(structure):
             return ManyState(self.width, make_search(K, math.sqrt(K)))
         return UCBState(self.width, np.zeros(K), np.zeros(K))

@@ -15,7 +15,7 @@ import dataclasses
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -60,6 +60,13 @@ class PartsFolder:
             for path in self.path.glob("*.part"):
                 self.add(path.name)
         return [self.path / name for name in sorted(self._names.get(key, ()))]
+
+    def only(self, keys: Iterable[str]) -> PartsFolder:
+        """The same folder with the parts of some jobs alone: it need not be listed again."""
+        names = {key: {path.name for path in self.of(key)} for key in keys}
+        some = object.__new__(PartsFolder)
+        some.path, some._names = self.path, names
+        return some
 
     def add(self, name: str) -> None:
         """A part was written."""

@@ -107,7 +107,7 @@ class RayEngine:
     def run(self, waiting: WaitingBlocks) -> list[Failure]:
         """Play all blocks; those that failed."""
         failures: list[Failure] = []
-        with self._mark() as mark:
+        with mark_in(self._root) as mark:
             try:
                 while waiting or self._flying:
                     self._send(waiting, mark)
@@ -168,19 +168,20 @@ class RayEngine:
             self._looked = now
         return self._processors
 
-    @contextlib.contextmanager
-    def _mark(self) -> Iterator[Path | None]:
-        """A file by which workers know that they see the folders; nothing if there are none."""
-        if self._root is None:
-            yield None
-            return
-        self._root.mkdir(parents=True, exist_ok=True)
-        mark = self._root.resolve() / f"{PREFIX}{secrets.token_hex(8)}.tmp.seen"
-        write_bytes(mark, b"")
-        try:
-            yield mark
-        finally:
-            mark.unlink(missing_ok=True)
+
+@contextlib.contextmanager
+def mark_in(root: Path | None) -> Iterator[Path | None]:
+    """A file by which workers know that they see the folders in `root`; None if there is none."""
+    if root is None:
+        yield None
+        return
+    root.mkdir(parents=True, exist_ok=True)
+    mark = root.resolve() / f"{PREFIX}{secrets.token_hex(8)}.tmp.seen"
+    write_bytes(mark, b"")
+    try:
+        yield mark
+    finally:
+        mark.unlink(missing_ok=True)
 
 
 def _reason(error: BaseException) -> str:
