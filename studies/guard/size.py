@@ -14,11 +14,11 @@ class Size:
     panels: int  # repetitions of each panel
     per_group: int  # instances of each group whose structure is true
     repetitions: int  # of each of them
-    drawn: int  # repetitions of each drawn problem; half of it where the structure is true
+    drawn: int  # repetitions of each drawn problem; a quarter of them where it is true
     again: int  # repetitions of what came out worst, with new rewards
     every: int  # n: only each nth problem
 
 
-FULL = Size(10_000, 100, 100, 4, 25, 40, 500, 1)
+FULL = Size(10_000, 100, 100, 4, 25, 100, 500, 1)
 SHORT = Size(10_000, 40, 40, 1, 10, 40, 500, 1)
-QUICK = Size(150, 2, 2, 1, 2, 4, 2, 9)
+QUICK = Size(150, 2, 2, 1, 2, 8, 2, 9)
