@@ -27,7 +27,7 @@ FAMILIES = {"gaussian": am.Gaussian(), "bernoulli": am.Bernoulli(), "poisson": a
 NO_BASIS = np.empty((0, 0))
 FEASIBLE = 1e-9  # relative to the size of the means and right-hand sides
 OPTIMAL = 1e-8  # relative to the cost
-ROUNDING = 1e-12  # a shift of the constraints, relative to their size, that explains a gap
+ROUNDING = 1e-11  # by how much the solver says that it may miss a constraint, relative to the means
 
 
 @dataclass

@@ -65,6 +65,18 @@ def test_curvatures_over_more_orders_of_magnitude_than_there_are_digits() -> Non
     assert finding(problem, solve(problem)) is None
 
 
+def test_flat_directions_take_digits_from_the_others() -> None:
+    """Ninety arms, many of them weightless: a curvature of 1e-26 beside 1 leaves too few digits."""
+    problem = make("concave", "poisson", seed=2686184959, t=88508)
+    assert finding(problem, solve(problem)) is None
+
+
+def test_an_equation_that_is_there_three_times() -> None:
+    """So nearly that thirty-two digits do not always see which of them to leave out."""
+    problem = make("polyhedral", "bernoulli", seed=2686184959, t=332538)
+    assert finding(problem, solve(problem)) is None
+
+
 def test_a_weightless_arm_between_uneven_positions() -> None:
     structure = am.Concave(4, [1.3, 13.7, 13.8, 21.7])
     fit = structure.project([0.3, 0.5, 0.3, 0.7], [3.0, 0.0, 3.0, 3.0], am.Gaussian())

@@ -62,3 +62,15 @@ def test_a_light_arm_beside_a_very_heavy_one() -> None:
     one_by_one = [structure.alt_min(means, weights, 0, k, family).cost for k in (1, 2, 3)]
     nearest = structure.nearest_alternative(means, weights, 0, family).cost
     assert nearest == pytest.approx(min(one_by_one), rel=1e-9)
+
+
+@pytest.mark.parametrize("structure", [am.Monotone(6), am.Unimodal(6), am.Multimodal(6, 2)])
+def test_a_weightless_arm_stays_in_an_open_domain(structure: am.Structure) -> None:
+    """Exponential rewards have no mean of 0."""
+    means, weights = [0.16, 0.34, 0.48, 0.33, 0.25, 0.43], [0.0, 9.0, 47.0, 0.0, 59.0, 62.0]
+    fits = [structure.project(means, weights, am.Exponential())]
+    fits += [structure.alt_min(means, weights, 3, k, am.Exponential()) for k in (0, 1, 5)]
+    for fit in fits:
+        if fit.cost < np.inf:
+            assert (np.asarray(fit.means) > 0.0).all()
+            assert structure.contains(fit.means)

@@ -21,6 +21,7 @@ CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
 PRECISELY_FLATTEST = 1e-26  # FLATTEST for programs with 32 digits, after some steps
+LESS_FLAT = 1e3  # how much more what is flat curves where the digits were not enough
 STRAIGHTEST = 1e-6  # how little a model may curve, relative to what keeps it within reach
 
 
@@ -193,11 +194,14 @@ def newton(
             outcome = solve_precisely(rows, limits, basis, s.y, lam, s.g, s.h, state, size)
             flattest = max(0.1 * flattest, PRECISELY_FLATTEST)
         descent = promise(s.g, state.lam, lam)
-        if outcome != SOLVED or math.isnan(descent):
+        is_lost = outcome != SOLVED or math.isnan(descent)
+        if is_lost and (digits == 16 or basis.shape[0] > 0 or flattest >= FLATTEST):
             return STUCK, value
         reach = max(size, largest(lam))
-        if digits != 16 and basis.shape[0] == 0 and not are_kept(rows, limits, state, reach):
-            continue  # another curvature of what is flat has other digits
+        if digits != 16 and basis.shape[0] == 0:
+            if is_lost or not are_kept(rows, limits, state, reach):
+                flattest = min(LESS_FLAT * flattest, FLATTEST)  # which takes fewer of the digits
+                continue
         is_last = is_over or descent <= CONVERGED * value or value <= NOTHING * heaviest
         if not is_last:
             step, value = search_line(

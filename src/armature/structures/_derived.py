@@ -19,7 +19,7 @@ from armature._compile import kernel
 from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
-from armature.families.kernels import total_divergence, unit_gaussian, write_ends
+from armature.families.kernels import divergence, total_divergence, unit_gaussian, write_ends
 from armature.structures._convex import minimise, nearest_of
 from armature.structures._convex_room import fail, nearest_scratch_size
 from armature.structures._farthest import farthest
@@ -206,7 +206,28 @@ def solve_in(
         return cost
     for i in range(lam.size):
         lam[i] = min(max(lam[i], limits.low[i]), limits.high[i])  # rounding
+    leave_open_end(problem, lam)
     return total_divergence(problem.family, problem.w, problem.mu, lam)
+
+
+@kernel
+def leave_open_end(problem: Problem, lam: Floats) -> None:
+    """Lift arms from an end of the domain that is no mean itself (its divergence there is not 0).
+
+    They have no weight, or the cost would be infinite. At the least of all other means, they are
+    still in order.
+    """
+    end = problem.family.low
+    if not end > -math.inf or divergence(problem.family, end, end) == 0.0:
+        return
+    least = math.inf
+    for i in range(lam.size):
+        least = min(least, problem.mu[i])
+        if lam[i] > end:
+            least = min(least, lam[i])
+    for i in range(lam.size):
+        if lam[i] == end and problem.w[i] == 0.0:
+            lam[i] = least
 
 
 @kernel
