@@ -74,3 +74,19 @@ def test_a_weightless_arm_stays_in_an_open_domain(structure: am.Structure) -> No
         if fit.cost < np.inf:
             assert (np.asarray(fit.means) > 0.0).all()
             assert structure.contains(fit.means)
+
+
+def test_a_program_of_many_digits_in_a_union_whose_parts_have_different_numbers_of_rows() -> None:
+    """What it says of the active constraints must be where the caller looks for it."""
+    places = np.array([2.376936509962, 3.356960948, 0.205205629, 1.386663229])
+    concave = am.Concave(4, places)
+    scales = [1.7932404975910534, 1.3776758518790906, 2.143422172574453, 1.014150069059251]
+    family, rng = am.Bernoulli(scales), np.random.default_rng(0)
+    for _ in range(20):
+        means = np.array([0.04125583, 0.22196466, 0.90290965, 0.94014746]) * rng.uniform(
+            0.9, 1.0, 4
+        )
+        weights = np.array([0.175, 0.0, 1.8e-5, 2.65e-3]) * rng.uniform(0.9, 1.1, 4)
+        alone = concave.alt_min(means, weights, 3, 2, family).cost
+        united = (am.Monotone(4) | concave).alt_min(means, weights, 3, 2, family).cost
+        assert united == pytest.approx(alone, rel=1e-9)

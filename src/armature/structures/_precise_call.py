@@ -137,8 +137,8 @@ def _teach_solve_precisely() -> None:
                 lam.ctypes.data,
                 g.ctypes.data,
                 h.ctypes.data,
-                state.columns.ctypes.data,
-                state.active.ctypes.data,
+                state.columns.ctypes.data,  # the first of its numbers
+                state.length.ctypes.data,  # the first of its integers
             )
             return outcome - 1 if outcome > 0 else STUCK
 

@@ -92,23 +92,22 @@ def state_size(n: int, K: int, m: int) -> tuple[int, int]:
 
 @kernel
 def make_state(real: Floats, integer: Ints, n: int, K: int, m: int) -> State:
-    """Lay a state over scratch space."""
+    """Lay a state over scratch space; where its parts begin does not depend on m."""
     a = 2 * n * n
     b = a + n
     c = b + K
     d = c + n + 1
     n_real, n_integer = state_size(n, K, m)
     half = n_real // 2
-    end = n_integer - 1
     return State(
         real[: n * n].reshape(n, n),
         real[n * n : a].reshape(n, n),
         real[a:b],
         real[b:c],
         real[c:d],
-        integer[: n + 1],
-        integer[n + 1 : end],
-        integer[end : end + 1],
+        integer[1 : n + 2],
+        integer[n + 2 : n_integer],
+        integer[:1],
         real[d:half].reshape(4, n),
         real[half : half + half],
     )
