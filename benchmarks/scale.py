@@ -249,7 +249,7 @@ def say_in_a_process(program: str, *words: str) -> list[str]:
 def memory() -> str:
     """Peaks of the program that asks and of its one worker; of one that puts runs together."""
     rows = []
-    for horizon, repetitions in ((100_000, 100), (1_000_000, 100), (100_000, 1000)):
+    for horizon, repetitions in ((20_000, 100), (200_000, 100), (20_000, 1000)):
         with tempfile.TemporaryDirectory() as folder:
             asking, worker = say_in_a_process(MEMORY, str(horizon), str(repetitions), folder)
         rows.append([f"{horizon:,}", f"{repetitions:,}", f"{asking} MB", f"{worker} MB"])
