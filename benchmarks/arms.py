@@ -4,15 +4,16 @@
 
 Measures microseconds of processor time per round, and how many numbers a run keeps for each arm, of
 every policy on every structure for which it accepts 100,000 arms; everything is compiled before. It
-writes the table of docs/scale.md, or prints some rows of it, if policies or structures are named.
+writes the table of docs/scale.md, or some rows of it, if policies or structures are named.
 
 *Early* rounds are those after the first ones, with which a run begins (one pull of each arm, where
 the policy so wants), up to round 20 K: all arms are unknown. *Late* rounds are those of a run in
 which arms have as many rewards as tell them from the best one, at their means, and the best one has
 10^7: few arms change. Of either, as many are played as fit into a second of processor time (at
-least one, after two that are not counted), or into less, so that all is done in so many minutes. A
-cell is left out, and shown as a dash, where a single round would take more than a second or two: by
-what one takes with a tenth of the arms, and how that grows.
+least one, after two that are not counted), or into less, but a tenth of it, so that all is done in
+so many minutes of processor time. A cell is left out, and shown as a dash, where a single round
+would take more than a second or two: by what one takes with a tenth of the arms, and how that
+grows.
 
 The bare loop is UCB on unconstrained arms in fifteen lines of Numba, which looks at all arms in
 every round.
@@ -242,12 +243,12 @@ def measure_all(rows: list[Row], minutes: float) -> Iterator[list[str]]:
     """The cells of each row."""
     yield ["bare loop, UCB", "unconstrained", *(shown(time_bare(K)) for K in ARMS), *[""] * 4]
     reach = [within_reach(row) for row in rows]
-    end = time.perf_counter() + 60.0 * minutes
+    end = time.process_time() + 60.0 * minutes
     for n, row in enumerate(rows):
         found: list[Found | None] = []
         for K in ARMS:
-            left = (end - time.perf_counter()) / (len(rows) - n)
-            seconds = min(SECONDS, 0.2 * max(left, 0.0))  # the rest is for beginning
+            left = (end - time.process_time()) / (len(rows) - n)
+            seconds = min(SECONDS, max(0.1 * SECONDS, 0.15 * left))  # the rest is for beginning
             known = reach[n] >= K
             found.append(measure(row.told(K), row.make(K), seconds) if known else None)
         times = [f and f.early for f in found] + [f and f.late for f in found]
@@ -263,8 +264,17 @@ def shown(microseconds: float | None) -> str:
     return f"{microseconds:,.0f}" if microseconds >= 100.0 else f"{microseconds:.2g}"
 
 
+def with_new_rows(document: str, rows: list[list[str]]) -> list[list[str]]:
+    """The rows of the table that is there, some of them measured again."""
+    before = document.partition("<!-- arms -->")[2].partition("<!-- end -->")[0]
+    lines = [line for line in before.splitlines() if line.startswith("|")][2:]
+    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    new = {tuple(row[:2]): row for row in rows}
+    return [new.get((row[0], row[1]), row) for row in found]
+
+
 def main() -> None:
-    """Write the table, or print some of it."""
+    """Write the table, or some of its rows."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="policies or structures; all unless given")
     parser.add_argument("--minutes", type=float, default=8.0, help="for all, but for compiling")
@@ -275,11 +285,13 @@ def main() -> None:
     for line in measure_all(rows, options.minutes):
         print(" | ".join(line), flush=True)
         cells.append(line)
+    path = ROOT / "docs" / "scale.md"
+    document = path.read_text()
+    if options.names:
+        cells = with_new_rows(document, cells)
     said = table(["policy", "structure", *heads, "per arm"], cells)
     said += f"\n\nRefused with {ARMS[-1]:,} arms: {refusing}."
-    if not options.names:
-        path = ROOT / "docs" / "scale.md"
-        path.write_text(fill_in(path.read_text(), {"arms": said}))
+    path.write_text(fill_in(document, {"arms": said}))
 
 
 if __name__ == "__main__":

@@ -331,6 +331,7 @@ class Challenger(CompiledPolicy):
     ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
         if not self._looks_at_few(structure, family):
             return self.choose, self.update
+        from armature.policies import _categories_on_top as categories
         from armature.policies import _challenger_above_level as above  # which import this module
         from armature.policies import _challenger_of_many as many
         from armature.policies import _challenger_on_top as on_top
@@ -338,7 +339,7 @@ class Challenger(CompiledPolicy):
         if self._above_level(structure, family) is not None:
             return above.choose_above, note_reward
         if self._categories(structure, family) is not None:
-            return on_top.choose_on_top, on_top.note_reward
+            return on_top.choose_on_top, categories.note_reward
         return many.choose_of_many, many.note_reward
 
     def _categories(self, structure: Structure, family: Family) -> Ints | None:
@@ -351,9 +352,9 @@ class Challenger(CompiledPolicy):
         state = self._plain_state(structure)
         if not self._looks_at_few(structure, family):
             return state
+        from armature.policies import _categories_on_top as on_top
         from armature.policies import _challenger_above_level as above
         from armature.policies import _challenger_of_many as many
-        from armature.policies import _challenger_on_top as on_top
 
         few = self._above_level(structure, family)
         if few is not None:
