@@ -209,6 +209,7 @@ def write_tables(study: Study, guarded: Sequence[Guarded], out: Path) -> None:
     if study.drawn_wrong:
         sections["breaks"] = breaks_table(study.drawn_wrong)
         sections["drawn-wrong"] = drawn_wrong_table(study.drawn_wrong)
+    if study.drawn_true:
         sections["drawn-true"] = drawn_true_table(study.drawn_true)
     if study.again:
         sections["again"] = again_table(study.again)

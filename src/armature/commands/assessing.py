@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from armature.commands.options import Allow, AsJson, Quiet, Workers, allowed, checked_folder
+from armature.commands import options
 from armature.terminal import complaints, failing, output, visible
 
 
@@ -16,7 +16,7 @@ def assess(
     spec: Annotated[str, typer.Option(help="A TOML file: columns, structure, rewards, plans.")],
     out: Annotated[
         str | None,
-        typer.Option(help="A folder for the page and the data.", callback=checked_folder),
+        typer.Option(help="A folder for the page and the data.", callback=options.checked_folder),
     ] = None,
     arm: Annotated[str | None, typer.Option(help="The column of arms.")] = None,
     reward: Annotated[str | None, typer.Option(help="The column of rewards.")] = None,
@@ -27,10 +27,10 @@ def assess(
     draws: Annotated[
         int | None, typer.Option(help="Problems drawn around the log; 40.", min=1)
     ] = None,
-    workers: Workers = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    allow: Allow = None,
+    workers: options.Workers = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    allow: options.Allow = None,
 ) -> None:
     """Assess a structure and policies on a log, before you deploy.
 
@@ -49,7 +49,7 @@ def assess(
                 spec,
                 columns={"arm": arm, "reward": reward, "probability": probability},
                 settings={"horizon": horizon, "draws": draws},
-                allow=allowed(allow),
+                allow=options.allowed(allow),
                 workers=workers,
                 progress=lambda title, done, steps: bar.update(
                     task, description=title, completed=done, total=steps

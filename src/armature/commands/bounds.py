@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from armature.commands.options import Allow, AsJson, Spec, allowed
+from armature.commands import options
 from armature.terminal import complaints, failing
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def bound(
-    spec: Spec,
+    spec: options.Spec,
     epsilon: Annotated[
         float | None, typer.Option(help="Least gap of an arm: gives the perturbed value.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
-    allow: Allow = None,
+    allow: options.Allow = None,
 ) -> None:
     """What regret can't be avoided: the lower bound of a problem.
 
@@ -40,7 +40,7 @@ def bound(
 
             checked_picture(plot)
         with working:
-            instance = load_instance(spec, allowed(allow))
+            instance = load_instance(spec, options.allowed(allow))
             answer = lower_bound(instance, epsilon)
         if as_json:
             typer.echo(json.dumps(_as_data(instance, answer, epsilon), indent=2))

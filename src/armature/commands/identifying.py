@@ -7,20 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from armature.commands.options import (
-    Address,
-    Allow,
-    AsJson,
-    Engine,
-    PlayedBy,
-    Quiet,
-    Spec,
-    Workers,
-    allowed,
-    check_engine,
-    kept_in,
-    say_where,
-)
+from armature.commands import options
 from armature.terminal import complaints, failing, output, visible
 
 if TYPE_CHECKING:
@@ -30,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def identify(
-    spec: Spec,
+    spec: options.Spec,
     delta: Annotated[
         list[float] | None,
         typer.Option(help="The probability of error that is allowed: 0.05, or several times one."),
@@ -52,9 +39,9 @@ def identify(
         Path | None,
         typer.Option(help="A folder for results, from which a run goes on.", file_okay=False),
     ] = None,
-    workers: Workers = None,
-    engine: PlayedBy = Engine.threads,
-    address: Address = None,
+    workers: options.Workers = None,
+    engine: options.PlayedBy = options.Engine.threads,
+    address: options.Address = None,
     shard: Annotated[
         str | None,
         typer.Option(help="Run one of several equal shares, such as 2/8; `--merge` collects them."),
@@ -66,9 +53,9 @@ def identify(
         list[Path] | None,
         typer.Option(help="With --merge, a folder of a share that went elsewhere; or several."),
     ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    allow: Allow = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    allow: options.Allow = None,
 ) -> None:
     """How many samples it takes to know the best arm.
 
@@ -76,7 +63,7 @@ def identify(
     and prints stopping times and errors. Interrupted with Ctrl-C or killed, it goes on from what is
     finished when it is run again with the same --out, and ends with the same results.
     """
-    with failing(kept_in(out)):
+    with failing(options.kept_in(out)):
         from dataclasses import replace
 
         from armature.experiments.identify import Asked, load_identifications
@@ -85,10 +72,10 @@ def identify(
         from armature.printing import print_stopping
 
         asked = Asked(checked_deltas(delta or [0.05]), threshold, max_rounds)  # type: ignore[arg-type]
-        experiments = load_identifications(spec, allowed(allow), policy or ())
+        experiments = load_identifications(spec, options.allowed(allow), policy or ())
         if repetitions is not None:
             experiments = [replace(one, repetitions=repetitions) for one in experiments]
-        check_engine(engine, address, shard)
+        options.check_engine(engine, address, shard)
         _check_shares(shard, merge, source, out)
         if shard is not None and out is not None:
             _run_share(experiments, asked, shard, out, workers, quiet)
@@ -104,7 +91,7 @@ def identify(
             return
         for experiment, results in zip(experiments, found, strict=True):
             print_stopping(experiment.full_title, results)
-    say_where(out)
+    options.say_where(out)
 
 
 def _check_shares(
@@ -147,13 +134,13 @@ def _run_all(
     out: Path | None,
     workers: int | None,
     quiet: bool,
-    engine: Engine,
+    engine: options.Engine,
     address: str | None,
 ) -> list[Identification]:
     from armature.experiments.identify import OnRay, folder_of, run_identification
     from armature.simulation.ray_engine import connected
 
-    on_ray = OnRay(address) if engine is Engine.ray else None
+    on_ray = OnRay(address) if engine is options.Engine.ray else None
     found = []
     with connected(engine.value, address, workers):
         for n, experiment in enumerate(experiments):

@@ -7,21 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from armature.commands.options import (
-    Address,
-    Allow,
-    AsJson,
-    Engine,
-    PlayedBy,
-    Quiet,
-    Spec,
-    Workers,
-    allowed,
-    check_engine,
-    checked_folder,
-    kept_in,
-    say_where,
-)
+from armature.commands import options
 from armature.terminal import complaints, failing, output, visible
 
 if TYPE_CHECKING:
@@ -30,36 +16,36 @@ if TYPE_CHECKING:
 
 
 def run(
-    spec: Spec,
+    spec: options.Spec,
     out: Annotated[
         str | None,
         typer.Option(
             help="A folder for results, from which a run goes on; or an address, as s3://bucket/x.",
-            callback=checked_folder,
+            callback=options.checked_folder,
         ),
     ] = None,
-    workers: Workers = None,
-    engine: PlayedBy = Engine.threads,
-    address: Address = None,
+    workers: options.Workers = None,
+    engine: options.PlayedBy = options.Engine.threads,
+    address: options.Address = None,
     shard: Annotated[
         str | None,
         typer.Option(help="Play one of several equal shares, such as 2/8; `merge` collects them."),
     ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-    allow: Allow = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    allow: options.Allow = None,
 ) -> None:
     """Run an experiment: its policies, all on the same rewards.
 
     Prints the regret in the end. Interrupted with Ctrl-C or killed, it goes on from what is
     finished when it is run again with the same --out, and ends with the same results.
     """
-    with failing(kept_in(out)):
+    with failing(options.kept_in(out)):
         from armature.experiments.elsewhere import folder_here
         from armature.experiments.experiment import load_experiments
 
-        experiments = load_experiments(spec, allowed(allow))
-        check_engine(engine, address, shard)
+        experiments = load_experiments(spec, options.allowed(allow))
+        options.check_engine(engine, address, shard)
         with folder_here(out) as folder:
             if shard is not None:
                 said = _run_shard(experiments, shard, folder, workers, quiet)
@@ -74,12 +60,12 @@ def run(
 def _run_whole(
     experiments: list[Experiment],
     out: Path | None,
-    engine: Engine,
+    engine: options.Engine,
     address: str | None,
     workers: int | None,
     quiet: bool,
 ) -> list[Summary]:
-    if engine is Engine.ray:
+    if engine is options.Engine.ray:
         from armature.experiments.cluster import run_on_ray
 
         return run_on_ray(experiments, out, address, workers, complaints(), quiet)
@@ -116,13 +102,16 @@ def _print_results(
         return
     for experiment, result in zip(experiments, results, strict=True):
         print_summary(experiment.full_title, result)
-    say_where(out)
+    options.say_where(out)
 
 
 def merge(
-    spec: Spec,
+    spec: options.Spec,
     out: Annotated[
-        str, typer.Option(help="The folder for results, or an address.", callback=checked_folder)
+        str,
+        typer.Option(
+            help="The folder for results, or an address.", callback=options.checked_folder
+        ),
     ],
     sources: Annotated[
         list[Path] | None,
@@ -131,8 +120,8 @@ def merge(
     workers: Annotated[
         int, typer.Option(help="Processes, each for the next point of a sweep.", min=1)
     ] = 1,
-    as_json: AsJson = False,
-    allow: Allow = None,
+    as_json: options.AsJson = False,
+    allow: options.Allow = None,
 ) -> None:
     """Put the shares of an experiment together.
 
@@ -144,7 +133,7 @@ def merge(
         from armature.experiments.experiment import load_experiments
         from armature.experiments.shards import merge as merge_shares
 
-        experiments = load_experiments(spec, allowed(allow))
+        experiments = load_experiments(spec, options.allowed(allow))
         with folder_here(out) as folder:
             results = merge_shares(
                 experiments, sources or [], folder or Path(), complaints(), workers
@@ -161,13 +150,13 @@ def reproduce(
     extended: Annotated[
         bool, typer.Option("--extended", help="With the policies that the paper does not have.")
     ] = False,
-    workers: Workers = None,
+    workers: options.Workers = None,
     out: Annotated[
         Path | None,
         typer.Option(help="A folder; without it, `out` for the whole figure.", file_okay=False),
     ] = None,
-    engine: PlayedBy = Engine.threads,
-    address: Address = None,
+    engine: options.PlayedBy = options.Engine.threads,
+    address: options.Address = None,
 ) -> None:
     """Run Figure 1 of the paper again: pictures and a report.
 
@@ -181,7 +170,7 @@ def reproduce(
     names = [name for name in PANELS if name in panels] if panels else list(PANELS)
     folder = out or default_folder(names, horizon, repetitions, extended)
     with failing(f"what is finished is kept in {folder}"):
-        check_engine(engine, address)
+        options.check_engine(engine, address)
         run_panels(
             panels or PANELS,
             horizon,
