@@ -92,7 +92,7 @@ def run_study(
                 "drawn-wrong", drawn_cases(WRONG_OF_EACH, True), ON_DRAWN_WRONG, size.drawn
             ),
             drawn_true=run(
-                "drawn-true", drawn_cases(TRUE_OF_EACH, False), ON_DRAWN_TRUE, size.drawn // 4
+                "drawn-true", drawn_cases(TRUE_OF_EACH, False), ON_DRAWN_TRUE, size.drawn // 8
             ),
             again=run("again", again_cases(), ON_AGAIN, size.again, AGAIN_SEED),
         )

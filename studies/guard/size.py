@@ -14,7 +14,7 @@ class Size:
     panels: int  # repetitions of each panel
     per_group: int  # instances of each group whose structure is true
     repetitions: int  # of each of them
-    drawn: int  # repetitions of each drawn problem; a quarter of them where it is true
+    drawn: int  # repetitions of each drawn problem; an eighth of them where it is true
     again: int  # repetitions of what came out worst, with new rewards
     every: int  # n: only each nth problem
 
