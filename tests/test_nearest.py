@@ -83,10 +83,25 @@ def test_a_program_of_many_digits_in_a_union_whose_parts_have_different_numbers_
     scales = [1.7932404975910534, 1.3776758518790906, 2.143422172574453, 1.014150069059251]
     family, rng = am.Bernoulli(scales), np.random.default_rng(0)
     for _ in range(20):
-        means = np.array([0.04125583, 0.22196466, 0.90290965, 0.94014746]) * rng.uniform(
-            0.9, 1.0, 4
-        )
+        means = np.array([0.0413, 0.222, 0.9029, 0.9401]) * rng.uniform(0.9, 1.0, 4)
         weights = np.array([0.175, 0.0, 1.8e-5, 2.65e-3]) * rng.uniform(0.9, 1.1, 4)
         alone = concave.alt_min(means, weights, 3, 2, family).cost
         united = (am.Monotone(4) | concave).alt_min(means, weights, 3, 2, family).cost
         assert united == pytest.approx(alone, rel=1e-9)
+
+
+def test_a_weightless_arm_does_not_run_away_from_a_linear_fit() -> None:
+    """Arms 0 and 1 have the same features, so they have the same means; arm 4 is as it likes."""
+    shared = [0.6453681025866831, 0.5193238381371738, 0.5459356886418005]
+    half = [0.2312129230237785, 0.3865943321236007, 0.29212840027448456]
+    features = [shared, shared, [2.0 * x for x in half], half,
+                [0.9459101806540982, 0.929041897849172, 0.9315239249630961]]  # fmt: skip
+    means = [0.0, 0.288741790750974, 0.0, 0.5471580825962907, 0.061901787652203916]
+    weights = [48.0, 37.0, 22.0, 53.0, 0.0]
+    structure, family = am.Linear(features), am.Poisson()
+    alone = am.Linear(features[:4])  # what the others are without it
+    for challenger in (0, 1, 2):
+        fit = structure.alt_min(means, weights, 3, challenger, family)
+        expected = alone.alt_min(means[:4], weights[:4], 3, challenger, family)
+        assert fit.means[:4] == pytest.approx(expected.means, rel=1e-6)
+        assert fit.cost == pytest.approx(expected.cost, rel=1e-7)

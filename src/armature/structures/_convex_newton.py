@@ -21,6 +21,7 @@ CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
 PRECISELY_FLATTEST = 1e-26  # FLATTEST for programs with 32 digits, after some steps
+HELD = 1e-20  # the least curvature for a weightless arm where rounding of a gradient reaches it
 LESS_FLAT = 1e3  # how much more what is flat curves where the digits were not enough
 STRAIGHTEST = 1e-6  # how little a model may curve, relative to what keeps it within reach
 
@@ -53,12 +54,13 @@ def write_model(
     lam: Floats,
     straightest: float,
     flattest: float,
+    weightless: float,
     s: Scratch,
 ) -> float:
     """The gradient and the curvatures of F's model at lam; the greatest curvature.
 
     Where F is straight, the model curves just enough to stay within reach (or `straightest` times
-    that); where F is flat, just enough to be solved.
+    that); where F is flat, just enough to be solved; so much where an arm has no weight.
     """
     reach = largest(mu) + largest(lam)
     for i in range(mu.size):
@@ -72,7 +74,7 @@ def write_model(
                 s.h[i] = max(s.h[i], straightest * abs(s.g[i]) / reach)
     steepest = largest(s.h)
     for i in range(mu.size):
-        s.h[i] = max(s.h[i], flattest * steepest)
+        s.h[i] = max(s.h[i], (flattest if w[i] > 0.0 else weightless) * steepest)
     return steepest
 
 
@@ -185,7 +187,9 @@ def newton(
     flattest = FLATTEST if digits == 16 else 1e-20
     is_over = False
     for _ in range(NEWTON_STEPS):
-        if write_model(family, mu, w, lam, straightest, flattest, s) == 0.0:
+        # With a basis, rounding of the gradient would send a weightless arm far away.
+        weightless = flattest if basis.shape[0] == 0 else max(flattest, HELD)
+        if write_model(family, mu, w, lam, straightest, flattest, weightless, s) == 0.0:
             return SOLVED, value
         if digits == 16:
             start_model(basis, s.y, lam, s.g, s.h, state, s.model)
