@@ -14,7 +14,7 @@ import armature as am
 from armature.descriptions import POLICIES as KNOWN
 from armature.experiments.spec import load_instance
 from armature.simulation import engine, versions
-from armature.simulation import results as results_module
+from armature.simulation import runs as runs_module
 
 UNIMODAL = am.Instance(am.Unimodal(4), [0.0, 0.4, 1.0, 0.3])
 POLICIES = [am.UCB(), am.SPk(), am.ThompsonSampling(), am.ProjectedThompson()]
@@ -83,9 +83,9 @@ def test_memory_does_not_grow_with_the_horizon(policy: am.Policy) -> None:
     for horizon in (10**6, 10**7):
         checkpoints = engine.checkpoints_up_to(horizon)[:150]
         run = engine.make_run(policy, UNIMODAL, 0, 0, checkpoints)
-        sizes.add(nbytes(run._arguments))
+        sizes.add(nbytes((run._trial, run._packed)))
         run.advance(2000)
-        sizes.add(nbytes(run._arguments))
+        sizes.add(nbytes((run._trial, run._packed)))
     assert len(sizes) == 1
     assert engine.checkpoints_up_to(10**7).size <= 200
 
@@ -216,7 +216,7 @@ def test_results_of_other_code_say_so(results, tmp_path: Path, monkeypatch) -> N
     path = tmp_path / "results.parquet"
     with monkeypatch.context() as patch:
         patch.setattr(versions, "package_version", lambda: "0.0.9")
-        patch.setattr(results_module, "package_version", lambda: "0.0.9")
+        patch.setattr(runs_module, "package_version", lambda: "0.0.9")
         results.save(path)
         assert am.Results.load(path).is_current
     for _ in range(2):

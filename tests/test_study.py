@@ -22,6 +22,7 @@ from studies.challenger.__main__ import app
 from studies.challenger.cases import DECIDING, GROUPS, mints_cases, panel_cases, random_cases
 from studies.challenger.size import FULL, QUICK, SHORT, Size
 from studies.challenger.tables import Study, group_difference, group_rival, growth, tables, verdicts
+from studies.commands import Sizes, study_app
 
 
 def study(*arguments: str) -> tuple[int, str]:
@@ -185,17 +186,23 @@ def test_the_search_uses_the_workers_that_it_is_given(monkeypatch: pytest.Monkey
     assert len(seen) == 12 + 12 + 1  # a crowd, one generation, the last measurement
 
 
-def test_where_it_goes_and_with_how_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_it_goes_and_with_how_many_workers() -> None:
     seen, chosen = [], []
 
     def run_study(
-        out: Path, size: Size, workers: int | None, console: object, parts: object, engine: str
+        out: Path, size: Size, workers: int | None, console: object, *, parts: object, engine: str
     ) -> None:
         assert engine == "threads"
         seen.append((str(out), size, workers))
         chosen.append(parts)
 
-    monkeypatch.setattr(running, "run_study", run_study)
+    sizes = Sizes(FULL, SHORT, QUICK)
+    command = study_app("A study.", run_study, "out-study", sizes, {}, running.PARTS)
+
+    def study(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(command, list(arguments))
+        return result.exit_code, result.output
+
     assert study()[0] == study("--quick", "--workers", "2")[0] == study("--out", "x")[0] == 0
     assert study("--short")[0] == 0
     assert seen == [

@@ -212,15 +212,20 @@ def solve_in(
 
 @kernel
 def leave_open_end(problem: Problem, lam: Floats) -> None:
-    """Lift arms from an end of the domain that is no mean itself (its divergence there is not 0).
+    """Lift arms from an end of the domain that is no mean itself: it is infinitely far from others.
 
     They have no weight, or the cost would be infinite. At the least of all other means, they are
     still in order.
     """
     end = problem.family.low
-    if not end > -math.inf or divergence(problem.family, end, end) == 0.0:
+    highest = end
+    for i in range(lam.size):
+        highest = max(highest, problem.mu[i])
+    if not -math.inf < end < highest:
         return
-    least = math.inf
+    if divergence(problem.family, end, 0.5 * (end + highest)) < math.inf:
+        return
+    least = highest
     for i in range(lam.size):
         least = min(least, problem.mu[i])
         if lam[i] > end:
