@@ -234,6 +234,9 @@ class Family:
 
     @functools.cached_property
     def _record(self) -> FamilyRecord:
+        return _record_of(self) if self.__hash__ is not None else self._make_record()
+
+    def _make_record(self) -> FamilyRecord:
         formulas = getattr(type(self), "formulas", None)
         if not isinstance(formulas, Formulas):
             raise ArmatureError(
@@ -410,6 +413,12 @@ class Family:
         record = self.record_for(self.n_arms or 1)
         kernel(record, flat_first.ravel(), flat_second.ravel(), out.reshape(-1))
         return float(out) if out.ndim == 0 else out
+
+
+@functools.lru_cache(maxsize=256)
+def _record_of(family: Family) -> FamilyRecord:
+    """One record for all families that are equal."""
+    return family._make_record()
 
 
 def _checked_level(level: npt.ArrayLike) -> Floats:

@@ -486,7 +486,8 @@ class Structure:
                     "(Unconstrained, Unimodal, Categorised, Sparse)."
                 )
             family.check_arms(self.n_arms)
-            if not self._meets(family.domains):
+            is_anywhere = family.n_arms is None and self.has_constants
+            if not is_anywhere and not self._meets(family.domains):
                 raise ArmatureError(
                     f"{type(self).__name__} does not go with {type(family).__name__} rewards: none "
                     f"of its mean vectors has all means in {family.domain}."
