@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +85,7 @@ class Instance:
         """What of the structure the means break; None where they fit."""
         return None if self.strict else self.structure.violation_of(self.means)
 
-    @property
+    @functools.cached_property
     def best_arm(self) -> int:
         """The arm with the highest mean."""
         return int(self.means.argmax())

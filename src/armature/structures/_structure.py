@@ -519,7 +519,11 @@ class Structure:
         self, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family
     ) -> tuple[Floats, Floats]:
         """Means of the family and non-negative weights, one of each for each arm."""
-        mu = family.checked(self.checked_vector(means, "means"))
+        mu = self.checked_vector(means, "means")
+        if family.gaussian:
+            family.check_arms(self.n_arms)  # and every number is a mean
+        else:
+            mu = family.checked(mu)
         w = self.checked_vector(weights, "weights")
         if np.minimum.reduce(w) < 0.0:
             worst = int(np.argmin(w))
