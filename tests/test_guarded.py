@@ -10,7 +10,6 @@ import pytest
 
 import armature as am
 from armature.experiments.experiment import parse_experiments
-from armature.policies.guarded import GROWTH
 
 WRONG = {  # what policies are told, and the truth
     "Unimodal": (am.Unimodal(5), [1.5, 0.2, 0.1, 1.3, 0.3]),
@@ -58,7 +57,7 @@ class GuardTwin:
         below = self.family.divergence(np.minimum(with_one_more, bar), np.full(self.K, bar))
         against = (self.N + 1.0) * np.asarray(below)
         against[j] = math.inf
-        if against.min() < self.options.audit + GROWTH * log:
+        if against.min() < max(self.options.audit, 0.1 * log):
             return "audit", int(np.argmin(against))
         return "policy", -1
 
@@ -103,11 +102,14 @@ def compare(
 
 
 def test_every_decision() -> None:
-    """Over all of these, each reason decides at times, and the two differ nowhere."""
+    """Over all of these, each reason decides at times, and the two differ nowhere.
+
+    The first has the least audit, a tenth of ln t, which is 0.57 at the end.
+    """
     reasons: set[str] = set()
     for n, (structure, means) in enumerate(WRONG.values()):
         family = FAMILIES[(0, 1, 2, 0, 3, 0)[n]]
-        guarded = am.Guarded(am.Challenger(), audit=0.5 + n, delta=0.1)
+        guarded = am.Guarded(am.Challenger(), audit=1.1 * n, delta=0.1)
         differences, found = compare(guarded, GuardTwin(guarded, structure, family), means, 300)
         assert differences == 0, (structure, family)
         reasons |= set(found)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armature._compile import Kernel, kernel
+from armature._compile import Kernel, inlined, kernel
 from armature.arrays import Floats
 from armature.errors import ArmatureError, check_kind
 from armature.evidence import DELTA, doubt_of
@@ -29,7 +29,7 @@ from armature.structures import Structure
 from armature.structures.model import Model, projection
 
 DROPPED, LOG_E, LEARNING, LAST = range(4)  # of `GuardedState.verdict`
-GROWTH = 0.1  # of the audit's level with ln t: no arm is forgotten for ever
+GROWTH = 0.1  # the audit's level is no less than this much of ln t: no arm is forgotten for ever
 
 
 USUAL = Challenger()
@@ -58,13 +58,19 @@ class GuardedState(NamedTuple):
         return getattr(self.inner, name)
 
 
+@inlined
+def audit_level(audit: float, log_rounds: float) -> float:
+    """How much the own rewards of an arm must say against it, for it to be left alone."""
+    return max(audit, GROWTH * log_rounds)
+
+
 @kernel
 def to_be_audited(state: GuardedState, model: Model, history: History, j: int, bar: float) -> int:
     """The arm of which its own rewards say least that it is below the bar; -1: all say enough.
 
     One reward more, as high as the bar, is counted with its own.
     """
-    least = state.options.audit + GROWTH * math.log(history.clock[0] + 1.0)
+    least = audit_level(state.options.audit, math.log(history.clock[0] + 1.0))
     chosen = -1
     for k in range(history.pulls.size):
         if k == j or inside(model.family, k, bar) < bar:
@@ -168,9 +174,10 @@ class Guarded(CompiledPolicy):
        freedom), `IMED` chooses as well, without prejudice.
     3. *Conflict.* So it does while the own mean of some arm is above b.
     4. *Audit.* Else, if the own rewards of some arm, and one more that is b, have not yet shown
-       that it is worse than the leader, n d(m, b) < audit + (ln t) / 10 with n their number and m
-       their mean, the arm of which they say it least is pulled. Where there is none, the policy
-       chooses. (The one more reward is there so that a single bad one does not clear an arm.)
+       that it is worse than the leader, n d(m, b) < `audit` with n their number and m their mean,
+       the arm of which they say it least is pulled. Where there is none, the policy chooses. (The
+       one more reward is there so that a single bad one does not clear an arm; and as `audit`
+       counts as no less than (ln t) / 10, no arm is forgotten for ever.)
 
     The audit is the premium: what is paid where the structure is true. `docs/safety.md` has what
     each setting of it costs, and what it covers.
@@ -208,7 +215,7 @@ class Guarded(CompiledPolicy):
 
     policy: Policy = USUAL
     delta: float = DELTA
-    audit: float = 0.3
+    audit: float = 1.3
     doubt: float = 0.1
 
     def __post_init__(self) -> None:
@@ -338,7 +345,7 @@ class Guarded(CompiledPolicy):
         against = n * np.where(bars < high, math.inf, short)
         against[j] = math.inf
         k = int(np.argmin(against))
-        if against[k] < self.audit + GROWTH * log:
+        if against[k] < audit_level.py_func(self.audit, log):
             return (
                 f"{self.name} audits arm {k}: its own rewards, {belief.pulls[k]:.0f} of them, do "
                 f"not show yet that it is worse than arm {j}, which leads."
