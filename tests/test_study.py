@@ -20,6 +20,7 @@ from studies.challenger import run as running
 from studies.challenger import search as searching
 from studies.challenger.__main__ import app
 from studies.challenger.cases import DECIDING, GROUPS, mints_cases, panel_cases, random_cases
+from studies.challenger.narrowed import NARROWED, narrowed_cases, narrowed_table
 from studies.challenger.size import FULL, QUICK, SHORT, Size
 from studies.challenger.tables import Study, group_difference, group_rival, growth, tables, verdicts
 from studies.commands import Sizes, study_app
@@ -158,6 +159,27 @@ def test_the_aims_by_hand() -> None:
     ]  # fmt: skip
 
 
+def test_the_aims_without_narrowed_policies() -> None:
+    """Lost to a narrowed policy alone: both numbers are there, and so are both verdicts."""
+    regrets = {"Challenger": [5.0, 5.1], "IDS(width=0.5)": [3.0, 3.2], "SPk": [9.0, 9.2]}
+    lost = results_of(regrets, {})
+    study = Study({"p-00": lost}, {}, {"g-00": lost}, {}, {}, {}, [], {"g-00": "g"})
+    rows = [[cell.strip() for cell in row.split("|")] for row in verdicts(study).splitlines()[2:]]
+    counts = "1 of 1 (0 of 1 with the narrowed ones)"
+    ratios = f"{5.05 / 9.1:.3f} ({5.05 / 3.1:.3f} with the narrowed ones)"
+    assert [row[3] for row in rows] == [counts, counts, ratios, "1 of 1"]
+    assert [row[4] for row in rows] == [*3 * ["yes (**no** with them)"], "yes"]
+
+
+def test_narrowed_policies_get_stuck() -> None:
+    """The instance is one of its structure, and nobody but the narrowed ones is left out."""
+    (case,) = narrowed_cases()
+    assert case.instance.structure.contains(case.instance.means)
+    assert {policy.name for policy in case.policies} > {*NARROWED}
+    row = narrowed_table(results_of({"Challenger": [1.0, 3.0]}, {"Challenger": [10.0, 80.0]}))
+    assert row.splitlines()[-1] == "| Challenger | 2.0 ± 2.0 | 2 | 3 | 3 | 3 | 50.0% |"
+
+
 def test_the_search_finds_a_planted_weakness(monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy that loses where the means are high: the search must drive them up."""
 
@@ -230,13 +252,14 @@ def test_the_tables_hold_what_the_runs_gave(out: Path) -> None:
     frame = pd.read_csv(out / "cases.csv")
     text = (out / "tables.md").read_text()
     means = frame.pivot(index="case", columns="policy", values="mean")
-    others = means.drop(columns="Challenger").min(axis=1)
     groups = frame.drop_duplicates("case").set_index("case")["group"]
     random = groups[groups != "panels"].index
-    expected = np.exp(np.log(means["Challenger"] / others)[random].mean())
-    said = re.search(r"over the best other policy's \| 0.93 \| ([\d.]+) \|", text)
+    said = re.search(r"policy's \| 0.93 \| ([\d.]+) \(([\d.]+) with the narrowed ones\) \|", text)
     assert said is not None
-    assert float(said[1]) == pytest.approx(expected, abs=6e-4)
+    for number, without in zip(said.groups(), ([*NARROWED], []), strict=True):
+        others = means.drop(columns=["Challenger", *without]).min(axis=1)
+        expected = np.exp(np.log(means["Challenger"] / others)[random].mean())
+        assert float(number) == pytest.approx(expected, abs=6e-4)
     for case in means.index:
         part = "deciding groups" if groups[case] in DECIDING else "random instances"
         folder = out / (part if case in random else "panels") / case

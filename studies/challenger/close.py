@@ -15,6 +15,7 @@ import numpy as np
 from armature import Results
 from armature.experiments.markdown import markdown_table
 from studies.challenger.cases import Case, random_cases
+from studies.challenger.narrowed import NARROWED
 
 CLOSE = (  # first those lost at the short size, then those with worst runs above SPk's
     "unimodal-10-sigmas", "linear-20-5", "linear-20-4-stretched", "linear-100-5",
@@ -26,10 +27,9 @@ CLOSE = (  # first those lost at the short size, then those with worst runs abov
 )  # fmt: skip
 RIVALS = (
     "Challenger", "SPk", "ThompsonSampling", "ProjectedThompson", "IMEDUB", "UnimodalThompson",
-    "IDS(width=0.5)", "SOLID(width=0.3)",
+    *NARROWED,
 )  # fmt: skip
 ON_SPARSE = ("SPLambda",)  # which is slow, and comes close on sparse structures alone
-NARROWED = ("IDS(width=0.5)", "SOLID(width=0.3)")  # no guarantee: they explore too little
 
 
 def close_cases(per_group: int, groups: Sequence[str] = CLOSE) -> list[Case]:

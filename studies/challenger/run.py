@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from armature import UCB, Challenger, Results
+from armature import UCB, Challenger, Instance, Policy, Results
 from armature.experiments.cluster import places_of, play_on_ray
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import claim_folder
@@ -24,13 +24,21 @@ from studies.challenger.cases import (
     share_cases,
 )
 from studies.challenger.close import close_cases
+from studies.challenger.narrowed import NARROW, narrowed_cases
 from studies.challenger.search import search
 from studies.challenger.size import Size
 from studies.challenger.tables import Study, write_tables
 
 SEED = 0
-LONG = (Challenger(), UCB())
-PARTS = ("panels", "groups", "close", "long", "shares", "search", "ablations", "mints")
+LONG = (Challenger(), UCB(), *NARROW)
+PARTS = (
+    "panels", "groups", "close", "long", "narrowed", "shares", "search", "ablations", "mints",
+)  # fmt: skip
+
+
+def going_with(instance: Instance) -> tuple[Policy, ...]:
+    """Of the policies of the longest horizon, those for the structure of an instance."""
+    return tuple(p for p in LONG if p.supports(instance.structure, instance.family))
 
 
 def run_study(
@@ -47,7 +55,7 @@ def run_study(
     """
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
     panels = panel_cases()
-    long = [Case(case.group, 0, case.instance, LONG) for case in panels]
+    long = [Case(case.group, 0, case.instance, going_with(case.instance)) for case in panels]
     others = random_cases(size.per_group, [g for g in GROUPS if g not in DECIDING])
     deciding = random_cases(size.per_deciding_group, DECIDING)
     close = close_cases(size.per_deciding_group)
@@ -100,6 +108,7 @@ def run_study(
             close=part("close", ("close groups", close, T, size.deciding_repetitions)),
             ablations=part("ablations", ("ablations", ablation_cases(), T, R // 2)),
             long=part("long", ("longer horizons", long, size.long_horizon, size.long_repetitions)),
+            narrowed=part("narrowed", ("narrowed", narrowed_cases(), T, 15 * R)),
             shares=part(
                 "shares",
                 ("shares", share_cases(), size.long_horizon // 10, 2 * size.few_repetitions),

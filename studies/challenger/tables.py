@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from armature.experiments.markdown import markdown_table
 from armature.files import write_text
 from armature.plotting import Panel, plot_panels
 from studies.challenger.close import close_table
+from studies.challenger.narrowed import NARROWED, narrowed_table
 from studies.challenger.picture import plot_ratios, plot_shares
 from studies.challenger.search import Failure, share_stuck
 
@@ -33,6 +35,7 @@ class Study:
     failures: list[tuple[Failure, Results]]
     groups: dict[str, str]  # of each random case
     close: dict[str, Results] = field(default_factory=dict)
+    narrowed: dict[str, Results] = field(default_factory=dict)
 
 
 def final(results: Results, policy: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -40,9 +43,9 @@ def final(results: Results, policy: str) -> np.ndarray[tuple[int], np.dtype[np.f
     return np.asarray(results.regret(policy)[:, -1])
 
 
-def best_other(results: Results) -> str:
-    """The policy with the least mean regret, but for ours."""
-    others = [name for name in results.names if name != MINE]
+def best_other(results: Results, without: Collection[str] = ()) -> str:
+    """The policy with the least mean regret, but for ours and those that are left out."""
+    others = [name for name in results.names if name not in (MINE, *without)]
     return min(others, key=lambda name: final(results, name).mean())
 
 
@@ -100,15 +103,16 @@ def panel_differences(study: Study) -> str:
     return markdown_table([*titles, "99 %", "SPk's 99 %"], rows)
 
 
-def group_rival(cases: list[Results]) -> str:
+def group_rival(cases: list[Results], without: Collection[str] = ()) -> str:
     """Of the policies that took part in all cases of a group but ours, the least mean regret."""
-    names = [n for n in cases[0].names if n != MINE and all(n in r.names for r in cases)]
+    common = set.intersection(*(set(r.names) for r in cases)) - {MINE, *without}
+    names = [n for n in cases[0].names if n in common]
     return min(names, key=lambda n: float(np.mean([final(r, n).mean() for r in cases])))
 
 
-def group_difference(cases: list[Results]) -> tuple[float, float]:
+def group_difference(cases: list[Results], without: Collection[str] = ()) -> tuple[float, float]:
     """How far ours is above that policy, in parts of its regret, and the error (95 %): paired."""
-    rival = group_rival(cases)
+    rival = group_rival(cases, without)
     theirs = np.concatenate([final(r, rival) for r in cases])
     above = np.concatenate([final(r, MINE) for r in cases]) - theirs
     error = 1.96 * above.std(ddof=1) / np.sqrt(above.size)
@@ -233,14 +237,31 @@ def verdict(what: str, aim: str, measured: str, met: bool, part: str) -> list[st
     return [what, aim, measured, "yes" if met else "**no**", f"`--only {part}`"]
 
 
+def both_ways(
+    what: str, aim: str, measure: Callable[[Collection[str]], tuple[str, bool]], part: str
+) -> list[str]:
+    """The same for an aim that compares: with all policies, and without the narrowed ones."""
+    (everybody, met), (others, met_by_others) = measure(()), measure(NARROWED)
+    if everybody == others:
+        return verdict(what, aim, everybody, met, part)
+    row = verdict(what, aim, f"{others} ({everybody} with the narrowed ones)", met, part)
+    if met_by_others and not met:
+        row[3] = "yes (**no** with them)"
+    return row
+
+
 def verdicts(study: Study) -> str:
     """Each aim of the parts that were run, what was measured, and whether that is enough."""
     rows: list[list[str]] = []
     if study.panels:
-        panels = [r.paired(MINE, best_other(r)).low <= 0.0 for r in study.panels.values()]
+
+        def panels(without: Collection[str]) -> tuple[str, bool]:
+            found = study.panels.values()
+            below = [r.paired(MINE, best_other(r, without)).low <= 0.0 for r in found]
+            return f"{sum(below)} of {len(below)}", all(below)
+
         what = "panels on which no other policy is clearly below it (paired, 95 %)"
-        count = f"{sum(panels)} of {len(panels)}"
-        rows.append(verdict(what, "all", count, all(panels), "panels"))
+        rows.append(both_ways(what, "all", panels, "panels"))
     if study.random:
         rows += group_verdicts(study)
     for against, most in (("the best other", 1.15), ("UCB", 1.0)):
@@ -269,24 +290,32 @@ def long_verdicts(study: Study) -> list[list[str]]:
 def group_verdicts(study: Study) -> list[list[str]]:
     """Those of the random instances."""
     groups = list(grouped(study.random, study.groups).values())
-    below = [above <= error for above, error in map(group_difference, groups)]
-    ratios = [final(r, MINE).mean() / final(r, best_other(r)).mean() for r in study.random.values()]
-    mean = float(np.exp(np.mean(np.log(ratios))))
+
+    def below(without: Collection[str]) -> tuple[str, bool]:
+        found = [above <= error for above, error in (group_difference(g, without) for g in groups)]
+        return f"{sum(found)} of {len(found)}", sum(found) >= 0.95 * len(found)
+
+    def ratio(without: Collection[str]) -> tuple[str, bool]:
+        cases = study.random.values()
+        found = [final(r, MINE).mean() / final(r, best_other(r, without)).mean() for r in cases]
+        mean = float(np.exp(np.mean(np.log(found))))
+        return f"{mean:.3f}", mean <= 0.93
+
     tails = []
     for cases in groups:
         mine, spk = (
             np.quantile(np.concatenate([final(r, p) for r in cases]), 0.99) for p in (MINE, "SPk")
         )
         tails.append(mine <= spk)
-    rows: list[tuple[str, str, str, bool]] = [
-        ("groups in which no other policy is clearly below it", "95 %",
-         f"{sum(below)} of {len(below)}", sum(below) >= 0.95 * len(below)),
-        ("geometric mean of its regret over the best other policy's", "0.93",
-         f"{mean:.3f}", mean <= 0.93),
-        ("groups in which its 99th percentile is no worse than SPk's", "all",
-         f"{sum(tails)} of {len(tails)}", all(tails)),
-    ]  # fmt: skip
-    return [verdict(*row, "groups") for row in rows]
+    where = "groups"
+    what = "geometric mean of its regret over the best other policy's"
+    worst = "groups in which its 99th percentile is no worse than SPk's"
+    count = f"{sum(tails)} of {len(tails)}"
+    return [
+        both_ways("groups in which no other policy is clearly below it", "95 %", below, where),
+        both_ways(what, "0.93", ratio, where),
+        verdict(worst, "all", count, all(tails), where),
+    ]
 
 
 def tables(study: Study) -> dict[str, str]:
@@ -298,6 +327,8 @@ def tables(study: Study) -> dict[str, str]:
         found["mints"] = ablation_table(study.mints)
     if study.long:
         found["growth"] = growth_table(study.long)
+    for results in study.narrowed.values():
+        found["narrowed"] = narrowed_table(results)
     if study.shares:
         found["shares"] = growth_table(study.shares)
     if study.random:
