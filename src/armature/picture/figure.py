@@ -56,7 +56,8 @@ def draw_arms(axis: Any, arms: Arms) -> None:
         axis.set_title("no rewards yet")
         return
     known = seen & np.isfinite(arms.low) & np.isfinite(arms.high)
-    axis.vlines(x[known], arms.low[known], arms.high[known], color=SOFT, linewidth=1.5)
+    ends = np.column_stack([arms.low, arms.high, np.full(len(arms), np.nan)])  # nan: a gap
+    axis.plot(np.repeat(x[known], 3), ends[known].ravel(), "-", color=SOFT, linewidth=1.5)
     if arms.alternative is not None and arms.rival is not None:
         axis.plot(
             x, arms.alternative, marker="_", markersize=11, linestyle="--" if line else "",
