@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from armature.errors import ArmatureError
 from armature.simulation.engine import checked_engine
@@ -23,6 +25,18 @@ class Sizes(NamedTuple):
 def make_app() -> typer.Typer:
     """A command line of plain text."""
     return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def study_progress(console: Console) -> Progress:
+    """A bar for each part, with the problem (`now`) that is played."""
+    return Progress(
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[now]}", markup=False),
+        console=console,
+    )
 
 
 def study_app(

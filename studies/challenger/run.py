@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from armature import UCB, Challenger, Instance, Policy, Results
 from armature.experiments.cluster import places_of, play_on_ray
@@ -28,6 +27,7 @@ from studies.challenger.narrowed import NARROW, narrowed_cases
 from studies.challenger.search import search
 from studies.challenger.size import Size
 from studies.challenger.tables import Study, write_tables
+from studies.commands import study_progress
 
 SEED = 0
 LONG = (Challenger(), UCB(), *NARROW)
@@ -59,14 +59,7 @@ def run_study(
     others = random_cases(size.per_group, [g for g in GROUPS if g not in DECIDING])
     deciding = random_cases(size.per_deciding_group, DECIDING)
     close = close_cases(size.per_deciding_group)
-    with Progress(
-        TextColumn("{task.description:<28}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[now]}"),
-        console=console,
-    ) as progress:
+    with study_progress(console) as progress:
 
         def run(name: str, cases: Sequence[Case], horizon: int, R: int) -> dict[str, Results]:
             chosen = cases[:: size.every]

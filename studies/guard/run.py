@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from armature import IMED, KLUCB, ArmatureError, Challenger, Guarded, Policy, Results, simulate
 from armature.experiments.folder import claim_folder
+from studies.commands import study_progress
 from studies.guard.cases import Case, panel_cases, true_cases, wrong_cases
 from studies.guard.drawn import TRUE_OF_EACH, WRONG_OF_EACH, drawn_cases
 from studies.guard.size import Size
@@ -53,14 +53,7 @@ def run_study(
     With the engine "ray", the program should be connected to a cluster.
     """
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
-    with Progress(
-        TextColumn("{task.description:<20}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[now]}", markup=False),
-        console=console,
-    ) as progress:
+    with study_progress(console) as progress:
 
         def run(
             name: str,
