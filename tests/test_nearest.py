@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.isotonic import isotonic_regression
 
 import armature as am
 from armature.testing import discover, random_problem, supported_families
@@ -74,6 +75,32 @@ def test_a_weightless_arm_stays_in_an_open_domain(structure: am.Structure) -> No
         if fit.cost < np.inf:
             assert (np.asarray(fit.means) > 0.0).all()
             assert structure.contains(fit.means)
+
+
+@pytest.mark.parametrize("family", [am.Poisson(), am.Bounded(0.0, 1.0), am.Exponential()])
+@pytest.mark.parametrize("high", [np.inf, 0.45])
+def test_ordered_means_to_the_last_digit(family: am.Family, high: float) -> None:
+    """Pooled means, and those at an end of the domain: 3e-10 for 0 costs far more than its square.
+
+    Isotonic regression of the arms that have weight, and where means are bounded, what is above.
+    """
+    structure = am.Monotone(6) if high == np.inf else am.Monotone(6) & am.Box(6, high=high)
+    problems = [([0.0, 0.47659858, 0.33504881, 0.0, 0.3, 0.6], [54.0, 106.0, 0.0, 1.5, 0.0, 2.0])]
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        means = rng.uniform(0.01, 1.0, 6) * (rng.uniform(size=6) < 0.6)
+        weights = 10.0 ** rng.uniform(-6.0, 0.0, 6) * (rng.uniform(size=6) < 0.8)
+        problems.append((means.tolist(), weights.tolist()))
+    for means, weights in problems:
+        least = 0.02 if isinstance(family, am.Exponential) else 0.0  # it has no mean of 0
+        mu, w = np.maximum(means, least), np.array(weights)
+        seen = w > 0.0
+        if not seen.any():
+            continue
+        expected = np.minimum(isotonic_regression(mu[seen], sample_weight=w[seen]), high)
+        fit = structure.project(mu, w, family)
+        assert np.asarray(fit.means)[seen] == pytest.approx(expected, rel=1e-12, abs=1e-300)
+        assert structure.contains(fit.means)
 
 
 def test_a_program_of_many_digits_in_a_union_whose_parts_have_different_numbers_of_rows() -> None:

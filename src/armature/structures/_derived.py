@@ -25,11 +25,13 @@ from armature.structures._convex_room import fail, nearest_scratch_size
 from armature.structures._farthest import farthest
 from armature.structures._pooling import pair_cost
 from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
+from armature.structures._tied_arms import settle
 from armature.structures.piece import Piece
 from armature.structures.records import Oracle, Problem, Shape, Work
 from armature.structures.vectors import copy, fill
 
 MOST_PIECES = 20_000
+ROUNDING = 1e-12  # of a cost
 
 
 class Table(NamedTuple):
@@ -204,10 +206,19 @@ def solve_in(
     )
     if not (table.orders_only and problem.family.alike) or cost == math.inf:
         return cost
-    for i in range(lam.size):
+    K = lam.size
+    for i in range(K):
         lam[i] = min(max(lam[i], limits.low[i]), limits.high[i])  # rounding
     leave_open_end(problem, lam)
-    return total_divergence(problem.family, problem.w, problem.mu, lam)
+    cost = total_divergence(problem.family, problem.w, problem.mu, lam)
+    exact = room.solver[:K]
+    if settle(problem.mu, problem.w, rows, limits, lam, exact, room.solver[K : 3 * K]):
+        leave_open_end(problem, exact)
+        exact_cost = total_divergence(problem.family, problem.w, problem.mu, exact)
+        if exact_cost <= cost * (1.0 + ROUNDING):
+            copy(exact, lam)
+            return exact_cost
+    return cost
 
 
 @kernel
