@@ -103,6 +103,14 @@ def test_ordered_means_to_the_last_digit(family: am.Family, high: float) -> None
         assert structure.contains(fit.means)
 
 
+def test_ordered_means_of_forty_orders_of_magnitude() -> None:
+    """The first arm's mean is nothing beside the others, and yet its reward's family has no 0."""
+    means = [0.38592458907763777, 9.0923952571221664e10, 1.698976986149144e22, 1.7e-20, 1.1e6]
+    weights = [17.0, 9.0, 6.0, 6.0, 5.0]
+    fit = am.Monotone(5).project(means, weights, am.Exponential())
+    assert fit.means == pytest.approx(isotonic_regression(means, sample_weight=weights), rel=1e-12)
+
+
 def test_a_program_of_many_digits_in_a_union_whose_parts_have_different_numbers_of_rows() -> None:
     """What it says of the active constraints must be where the caller looks for it."""
     places = np.array([2.376936509962, 3.356960948, 0.205205629, 1.386663229])

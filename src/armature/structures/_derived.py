@@ -25,7 +25,7 @@ from armature.structures._convex_room import fail, nearest_scratch_size
 from armature.structures._farthest import farthest
 from armature.structures._pooling import pair_cost
 from armature.structures._quadratic import Limits, Rows, State, make_state, state_size
-from armature.structures._tied_arms import settle
+from armature.structures._tied_arms import GUESSES, settle
 from armature.structures.piece import Piece
 from armature.structures.records import Oracle, Problem, Shape, Work
 from armature.structures.vectors import copy, fill
@@ -206,18 +206,28 @@ def solve_in(
     )
     if not (table.orders_only and problem.family.alike) or cost == math.inf:
         return cost
-    K = lam.size
-    for i in range(K):
+    for i in range(lam.size):
         lam[i] = min(max(lam[i], limits.low[i]), limits.high[i])  # rounding
     leave_open_end(problem, lam)
+    return last_digits(problem, rows, limits, lam, room)
+
+
+@kernel
+def last_digits(problem: Problem, rows: Rows, limits: Limits, lam: Floats, room: Scratch) -> float:
+    """Give tied arms their exact means, where that costs no more; the cost."""
+    K = lam.size
+    found = room.solver[:K]  # with whatever ties
+    exact = room.solver[K : 2 * K]
+    copy(lam, found)
     cost = total_divergence(problem.family, problem.w, problem.mu, lam)
-    exact = room.solver[:K]
-    if settle(problem.mu, problem.w, rows, limits, lam, exact, room.solver[K : 3 * K]):
-        leave_open_end(problem, exact)
-        exact_cost = total_divergence(problem.family, problem.w, problem.mu, exact)
-        if exact_cost <= cost * (1.0 + ROUNDING):
-            copy(exact, lam)
-            return exact_cost
+    for guess in range(GUESSES):
+        rest = room.solver[2 * K : 4 * K]
+        if settle(problem.mu, problem.w, rows, limits, found, guess, exact, rest):
+            leave_open_end(problem, exact)
+            exact_cost = total_divergence(problem.family, problem.w, problem.mu, exact)
+            if exact_cost <= cost * (1.0 + ROUNDING):
+                copy(exact, lam)
+                cost = exact_cost
     return cost
 
 
@@ -225,7 +235,7 @@ def solve_in(
 def leave_open_end(problem: Problem, lam: Floats) -> None:
     """Lift arms from an end of the domain that is no mean itself: it is infinitely far from others.
 
-    They have no weight, or the cost would be infinite. At the least of all other means, they are
+    They have no weight, or rounding has put them there. At the least of all other means, they are
     still in order.
     """
     end = problem.family.low
@@ -242,7 +252,7 @@ def leave_open_end(problem: Problem, lam: Floats) -> None:
         if lam[i] > end:
             least = min(least, lam[i])
     for i in range(lam.size):
-        if lam[i] == end and problem.w[i] == 0.0:
+        if lam[i] == end:
             lam[i] = least
 
 

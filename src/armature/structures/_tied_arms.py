@@ -13,7 +13,9 @@ from armature.arrays import Floats
 from armature.structures._quadratic import Limits, Rows, ordered_arms
 from armature.structures.vectors import largest
 
-TIED = 1e-10  # what is so near, relative to the means, is equal but for rounding
+TIED = 1e-10  # what is so near, relative to the means, may be equal but for rounding
+CLOSER = 1e-2  # how much nearer it must be next: the least cost tells who is tied
+GUESSES = 4
 
 
 @kernel
@@ -89,17 +91,25 @@ def are_in_order(rows: Rows, limits: Limits, lam: Floats) -> bool:
 
 @kernel
 def settle(
-    mu: Floats, w: Floats, rows: Rows, limits: Limits, lam: Floats, exact: Floats, room: Floats
+    mu: Floats,
+    w: Floats,
+    rows: Rows,
+    limits: Limits,
+    lam: Floats,
+    guess: int,
+    exact: Floats,
+    room: Floats,
 ) -> bool:
     """exact = the means of tied arms, for the ties of lam; whether they are in order as well.
 
     Every row compares two arms, or one with a number. Arms without any weight stay where they are.
-    `room` takes 2 K floats.
+    With each guess, from 0 to GUESSES - 1, fewer arms are tied. `room` takes 2 K floats.
     """
     K = lam.size
     tied_to = room[:K]
     weights = room[K : 2 * K]
-    tie_all(rows, limits, lam, TIED * max(largest(mu), largest(lam)), tied_to)
+    near = TIED * CLOSER**guess * max(largest(mu), largest(lam))
+    tie_all(rows, limits, lam, near, tied_to)
     for i in range(K):
         exact[i] = 0.0
         weights[i] = 0.0
