@@ -3,8 +3,8 @@
     python tests/fuzz.py --cases 1000000 --seed 0
 
 A case is a function of the seed and its number, so that a finding can be looked at by itself
-(`--only oracles --first 4711 --cases 1`). All cores are used. What is covered, with its share of
-the cases:
+(`--only oracles --first 4711 --cases 1`). All cores are used; a million cases take about two hours
+of processor time. What is covered, with its share of the cases:
 
 * solver (40 %): dense programs of four kinds and three families, 2 to 100 arms, weights over twelve
   orders of magnitude and 0; every answer is proved by its multipliers, also that there is none;
