@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from random_structures import FAMILIES, KINDS, random_structure
 from scipy.special import erfc, ndtri
-from test_policy_twins import CASES, DisagreementError, compare
+from test_policy_twins import CASES as SHARED
+from test_policy_twins import DisagreementError, compare
 from twins import ChallengerTwin, Twin
 
 import armature as am
@@ -20,6 +21,7 @@ from armature.streams import DECISIONS, make_stream, next_units
 from armature.structures.model import make_model
 from armature.testing import random_problem, supported_families
 
+CASES = {**SHARED, "one good arm": (am.Sparse(6, 1, 0.3), [0.3, 0.3, 0.3, 0.45, 0.3, 0.3])}
 # Those that weigh all challengers in one sweep.
 JOINT = [kind for kind in KINDS if kind.oracle.challenger_costs is not None]
 
@@ -210,12 +212,20 @@ class Forgetful(ChallengerTwin):
         return super().due(G, j)
 
 
+class Ordered(ChallengerTwin):
+    """What counts of the one good arm is that it is not below the leader."""
+
+    def alone(self, mu: np.ndarray, j: int, i: int) -> float:
+        return self.rival(mu, j, i).cost
+
+
 MISTAKES = {
     "leader": ("Linear", Empirical),
     "evidence": ("Unimodal", Raw),
     "price": ("Linear", Unpriced),
     "date": ("Unimodal", Hasty),
     "looks": ("Linear", Forgetful),
+    "one good arm": ("one good arm", Ordered),
 }
 
 
@@ -312,3 +322,16 @@ def test_who_is_overdue_goes_first() -> None:
         bandit.tell([0] * n + [1], [1.0] * n + [0.0])
         assert ("Challenger looks into arm 1" in bandit.explain().summary) == overdue
         assert bandit.ask() == int(overdue)
+
+
+def test_of_several_who_may_be_the_one_good_arm_the_likeliest_goes_first() -> None:
+    """Means 1, 1; -3; 0 and the level 0: that arm 2 is as good as 1 costs 2 / 2 + 1 / 2."""
+    bandit = am.Bandit(am.Challenger(), am.Sparse(3, 1, 0.0))
+    bandit.tell([0, 0, 1, 2], [1.0, 1.0, -3.0, 0.0])
+    assert bandit.explain().summary == (
+        "Challenger pulls arm 0, as it leads; the next to be looked into is arm 2 (1 pull, and "
+        "evidence of 1.50 against it), when arm 0 has more than 12.2 pulls."
+    )
+    bandit = am.Bandit(am.Challenger(), am.Sparse(3, 1, 0.0))
+    bandit.tell([0] * 20 + [1, 2], [0.1] * 20 + [-3.0, 0.0])
+    assert bandit.ask() == 2  # whoever it is, it costs as much that arm 0 is not

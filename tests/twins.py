@@ -275,8 +275,23 @@ class ChallengerTwin(Twin):
 
     def evidence(self, mu: np.ndarray, j: int, base: float) -> np.ndarray:
         """G, 0 for the leader."""
-        costs = [base if i == j else self.rival(mu, j, i).cost for i in range(self.K)]
+        if isinstance(self.structure, am.Sparse) and self.structure.support == 1:
+            costs = [base if i == j else self.alone(mu, j, i) for i in range(self.K)]
+        else:
+            costs = [base if i == j else self.rival(mu, j, i).cost for i in range(self.K)]
         return np.maximum(np.array(costs) - base, 0.0)
+
+    def alone(self, mu: np.ndarray, j: int, i: int) -> float:
+        """What it costs that i is the one arm above the level, where the leader is thought to be.
+
+        (Or above; what the order of i and j costs at least.)
+        """
+        lam = np.full(self.K, self.structure.level)
+        lam[i] = max(mu[i], self.structure.project(mu, self.N, self.family).means[j])
+        cost = sum(
+            n * self.family.divergence(m, x) for n, m, x in zip(self.N, mu, lam, strict=True) if n
+        )
+        return max(cost, self.rival(mu, j, i).cost)
 
     def due(self, G: np.ndarray, j: int) -> list[int]:
         """Who goes first, or the leader; then who is as early but for rounding."""

@@ -11,7 +11,13 @@ import numpy as np
 from armature._compile import Kernel, inlined, kernel
 from armature.arrays import Floats, Ints
 from armature.families import Family
-from armature.families.kernels import divergence, draw_means, of_arm, variance
+from armature.families.kernels import (
+    divergence,
+    draw_means,
+    of_arm,
+    variance,
+    weighted_divergence,
+)
 from armature.policies._explanation import Belief
 from armature.policies._options import check_choice, check_number
 from armature.policies._policy import CompiledPolicy, Policy
@@ -50,6 +56,8 @@ class ChallengerState(NamedTuple):
     lam: Floats
     sample: Floats
     convex: bool  # whether M is
+    lone: bool  # whether one arm at most is above a level, which is
+    level: float
     draw: int
     patience: float
     price: float
@@ -79,6 +87,25 @@ def least_cost(model: Model, history: History, pr: Floats, j: int, i: int) -> fl
     return float(gap * gap / (2.0 * noise))
 
 
+@inlined
+def replacing(
+    model: Model, history: History, pr: Floats, level: float, j: int, i: int, cost: float
+) -> float:
+    """What it costs that i is the one arm above a level, and as good as the leader j seems.
+
+    `cost`, what it costs at least that i beats j, where neither can be said: then another arm
+    beside j is above the level for sure.
+    """
+    mu = history.means
+    N = history.pulls
+    arm = of_arm(model.family, i)
+    G = weighted_divergence(arm, N[i], mu[i], max(mu[i], pr[j]))
+    G -= weighted_divergence(arm, N[i], mu[i], level)
+    if mu[j] > level:
+        G += weighted_divergence(of_arm(model.family, j), N[j], mu[j], level)
+    return cost if math.isnan(G) else max(G, cost)
+
+
 @kernel
 def overdue(state: ChallengerState, model: Model, history: History, j: int, base: float) -> int:
     """The challenger whose date is longest past, or the leader where there is none."""
@@ -101,7 +128,10 @@ def overdue(state: ChallengerState, model: Model, history: History, j: int, base
             cost = nearest_challenger(model, history.means, N, j, i, state.lam)
         if cost - base >= least:
             continue
-        wait = waited(cost - base, N[i] + state.looked[i])
+        G = cost - base
+        if state.lone:
+            G = replacing(model, history, state.projected, state.level, j, i, G)
+        wait = waited(G, N[i] + state.looked[i])
         if wait < least:
             least = wait
             chosen = i
@@ -230,6 +260,9 @@ class Challenger(CompiledPolicy):
 
     "i beats j" reads lam_i >= lam_j, but in a union of pieces (one peak, categories) it asks
     besides that i can be the best arm there: that the peak is at i, that its category is on top.
+    Where one arm alone can be above a level (`Sparse` with a support of 1), all that lam_i >= lam_j
+    says is that j is not that arm, and about i nothing: there it reads that i is the one, and
+    lam_i >= pr_j.
 
     The options are there to see what each part is worth.
 
@@ -291,12 +324,29 @@ class Challenger(CompiledPolicy):
             cls(draw="tail", patience=0.0, share=0.2),
         )
 
-    def explain(self, belief: Belief) -> str:
-        j = belief.leader
-        costs = belief.structure.challenger_costs(belief.means, belief.pulls, j, belief.family)
+    def evidence(self, belief: Belief) -> Floats:
+        """G of every arm: how much speaks against its being better than the leader."""
+        j, N = belief.leader, belief.pulls
+        costs = belief.structure.challenger_costs(belief.means, N, j, belief.family)
         G = np.full(len(costs), math.inf)  # of a challenger that no mean vector of M allows
         possible = np.isfinite(costs)
         G[possible] = np.maximum(costs[possible] - belief.misfit, 0.0)
+        few = belief.structure.few_above
+        if few is None or few[0] > 1:
+            return G
+        seems = float(belief.projected[j])
+
+        def at(arm: int, mean: float) -> float:
+            return float(N[arm] * belief.family.for_arm(arm).divergence(belief.means[arm], mean))
+
+        for i in map(int, np.flatnonzero(possible & (N > 0.0))):  # as `replacing` has it
+            raised = at(i, max(float(belief.means[i]), seems))
+            lowered = at(j, few[1]) if belief.means[j] > few[1] else 0.0
+            G[i] = max(G[i], raised - at(i, few[1]) + lowered)
+        return G
+
+    def explain(self, belief: Belief) -> str:
+        j, G = belief.leader, self.evidence(belief)
         wait = G + np.log(np.maximum(belief.pulls, 1.0))
         wait[j] = math.inf
         i = int(np.argmin(wait))
@@ -370,6 +420,7 @@ class Challenger(CompiledPolicy):
     def _plain_state(self, structure: Structure) -> ChallengerState:
         K = structure.n_arms
         every = np.arange(K, dtype=np.int64)
+        few = structure.few_above
         return ChallengerState(
             looked=np.zeros(K),
             begun=np.zeros(1, dtype=np.int64),
@@ -379,6 +430,8 @@ class Challenger(CompiledPolicy):
             lam=np.zeros(K),
             sample=np.zeros(K),
             convex=structure.is_convex,
+            lone=few is not None and few[0] == 1,
+            level=0.0 if few is None else few[1],
             draw=DRAWS.index(self.draw),
             patience=float(self.patience),
             price=float(self.price),
