@@ -22,6 +22,7 @@ from studies.challenger.__main__ import app
 from studies.challenger.cases import DECIDING, GROUPS, mints_cases, panel_cases, random_cases
 from studies.challenger.narrowed import NARROWED, narrowed_cases, narrowed_table
 from studies.challenger.size import FULL, QUICK, SHORT, Size
+from studies.challenger.stuck import still_stuck, stuck_table
 from studies.challenger.tables import Study, group_difference, group_rival, growth, tables, verdicts
 from studies.commands import Sizes, study_app
 
@@ -159,6 +160,21 @@ def test_the_aims_by_hand() -> None:
     ]  # fmt: skip
 
 
+def test_groups_in_doubt_are_judged_by_the_runs_that_were_added() -> None:
+    """Of three groups one was lost; with more runs it is not. Each counts once in the mean."""
+    lost = results_of({"Challenger": [5.0, 5.1], "UCB": [3.0, 3.2], "SPk": [4.0, 4.0]}, {})
+    won = results_of({"Challenger": [2.0, 2.0], "UCB": [4.0, 4.0], "SPk": [9.0, 9.0]}, {})
+    many = results_of({"Challenger": [1.0] * 4}, {"Challenger": [90.0, 90.0, 1.0, 90.0]})
+    cases = {"g-00": lost, "h-00": won, "h-01": won}
+    groups = {name: name[0] for name in cases}
+    study = Study({}, {}, cases, {}, {}, {}, [], groups, close={"g-00": won}, stuck={"p-00": many})
+    measured = [row.split("|")[3].strip() for row in verdicts(study).splitlines()[2:]]
+    assert measured == ["2 of 2", "0.500", "2 of 2", "1 of 4"]
+    study = Study({}, {}, cases, {}, {}, {}, [], groups)
+    measured = [row.split("|")[3].strip() for row in verdicts(study).splitlines()[2:]]
+    assert measured == ["1 of 2", f"{math.sqrt(0.5 * 5.05 / 3.1):.3f}", "1 of 2"]
+
+
 def test_the_aims_without_narrowed_policies() -> None:
     """Lost to a narrowed policy alone: both numbers are there, and so are both verdicts."""
     regrets = {"Challenger": [5.0, 5.1], "IDS(width=0.5)": [3.0, 3.2], "SPk": [9.0, 9.2]}
@@ -169,6 +185,18 @@ def test_the_aims_without_narrowed_policies() -> None:
     ratios = f"{5.05 / 9.1:.3f} ({5.05 / 3.1:.3f} with the narrowed ones)"
     assert [row[3] for row in rows] == [counts, counts, ratios, "1 of 1"]
     assert [row[4] for row in rows] == [*3 * ["yes (**no** with them)"], "yes"]
+
+
+def test_a_stuck_run_is_played_on_with_the_same_rewards() -> None:
+    """Twenty rounds are few: some runs have another arm; at 5,000 rounds none has."""
+    instance = am.Instance(am.Unconstrained(2), [0.0, 0.6])
+    results = am.simulate(instance, [am.Challenger()], 20, 200)
+    stuck = searching.stuck_runs(results, "Challenger")
+    assert stuck.size > 10
+    for r in range(200):
+        assert still_stuck(results, r, 20) == (r in stuck)
+    row = stuck_table({"p-00": results}, 5000).splitlines()[-1]
+    assert row.startswith(f"| **all** | **200** | **{stuck.size}** | **0** |")
 
 
 def test_narrowed_policies_get_stuck() -> None:
@@ -254,11 +282,19 @@ def test_the_tables_hold_what_the_runs_gave(out: Path) -> None:
     means = frame.pivot(index="case", columns="policy", values="mean")
     groups = frame.drop_duplicates("case").set_index("case")["group"]
     random = groups[groups != "panels"].index
-    said = re.search(r"policy's \| 0.93 \| ([\d.]+) \(([\d.]+) with the narrowed ones\) \|", text)
+    said = re.search(r"groups \| 0.93 \| ([\d.]+) \(([\d.]+) with the narrowed ones\) \|", text)
     assert said is not None
+    again = {  # of groups in doubt, other runs count
+        folder.name: am.Results.load(folder / "results.parquet").summary()["regret"]
+        for folder in (out / "close groups").iterdir()
+    }
+    assert again
+    in_doubt = groups.index.isin([*again])
+    used = pd.concat([means[~means.index.isin(groups.index[in_doubt])], pd.DataFrame(again).T])
     for number, without in zip(said.groups(), ([*NARROWED], []), strict=True):
-        others = means.drop(columns=["Challenger", *without]).min(axis=1)
-        expected = np.exp(np.log(means["Challenger"] / others)[random].mean())
+        others = used.drop(columns=["Challenger", *without]).min(axis=1)
+        ratios = np.log(used["Challenger"] / others)[random]
+        expected = np.exp(ratios.groupby(groups[random]).mean().mean())
         assert float(number) == pytest.approx(expected, abs=6e-4)
     for case in means.index:
         part = "deciding groups" if groups[case] in DECIDING else "random instances"

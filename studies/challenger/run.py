@@ -32,7 +32,8 @@ from studies.commands import study_progress
 SEED = 0
 LONG = (Challenger(), UCB(), *NARROW)
 PARTS = (
-    "panels", "groups", "close", "long", "narrowed", "shares", "search", "ablations", "mints",
+    "panels", "groups", "close", "long", "stuck", "narrowed", "shares", "search", "ablations",
+    "mints",
 )  # fmt: skip
 
 
@@ -56,9 +57,10 @@ def run_study(
     claim_folder(out, "size.txt", f"{size}\n", ("tables.md",))
     panels = panel_cases()
     long = [Case(case.group, 0, case.instance, going_with(case.instance)) for case in panels]
+    alone = [Case(case.group, 0, case.instance, (Challenger(),)) for case in panels]
     others = random_cases(size.per_group, [g for g in GROUPS if g not in DECIDING])
     deciding = random_cases(size.per_deciding_group, DECIDING)
-    close = close_cases(size.per_deciding_group)
+    close = close_cases(size.per_close_group)
     with study_progress(console) as progress:
 
         def run(name: str, cases: Sequence[Case], horizon: int, R: int) -> dict[str, Results]:
@@ -98,9 +100,10 @@ def run_study(
                 ("random instances", others, T, size.repetitions),
                 ("deciding groups", deciding, T, size.deciding_repetitions),
             ),
-            close=part("close", ("close groups", close, T, size.deciding_repetitions)),
+            close=part("close", ("close groups", close, T, size.close_repetitions)),
             ablations=part("ablations", ("ablations", ablation_cases(), T, R // 2)),
             long=part("long", ("longer horizons", long, size.long_horizon, size.long_repetitions)),
+            stuck=part("stuck", ("many runs", alone, T, size.stuck_repetitions)),
             narrowed=part("narrowed", ("narrowed", narrowed_cases(), T, 15 * R)),
             shares=part(
                 "shares",
@@ -109,6 +112,7 @@ def run_study(
             failures=search(out / "search", size, workers, progress, engine)
             if "search" in parts
             else [],
+            long_horizon=size.long_horizon,
             groups={case.name: case.group for case in [*others, *deciding, *close]},
         )
     write_tables(study, out)

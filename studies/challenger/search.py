@@ -28,7 +28,7 @@ from armature import (
     Structure,
     simulate,
 )
-from armature.arrays import Floats
+from armature.arrays import Floats, Ints
 from studies.challenger.cases import G, Make, categorised, linear, sparse, unconstrained
 from studies.challenger.cases import unimodal as unimodal_means
 from studies.challenger.size import Size
@@ -105,13 +105,11 @@ def worst(
         children = [changed(parents[n % len(parents)], rng) for n in range(POPULATION)]
         fresh = [(measure(x), POPULATION * (generation + 1) + n, x) for n, x in enumerate(children)]
         ranked = sorted(ranked[:KEPT] + fresh, reverse=True)
-    instance = ranked[0][2]
-    more = 2 * size.panel_repetitions
     return simulate(
-        instance,
+        ranked[0][2],
         [Challenger(), *rivals],
         size.horizon,
-        more,
+        size.last_repetitions,
         seed=1,
         workers=workers,
         engine=engine,
@@ -135,13 +133,18 @@ def ratio_of(results: Results) -> tuple[float, float, str]:
     return float(ratio), error, rival
 
 
-def share_stuck(results: Results, policy: str) -> float:
-    """The share of runs that pulled the best arm less than half the time after a tenth of them."""
+def stuck_runs(results: Results, policy: str) -> Ints:
+    """Which runs pulled the best arm less than half the time after a tenth of the rounds."""
     start = int(np.searchsorted(results.checkpoints, results.horizon / 10))
     pulls = results.pulls(policy)[:, :, results.instance.best_arm]
     later = pulls[:, -1] - pulls[:, start]
     rounds = results.horizon - results.checkpoints[start]
-    return float((later < 0.5 * rounds).mean())
+    return np.flatnonzero(later < 0.5 * rounds)
+
+
+def share_stuck(results: Results, policy: str) -> float:
+    """The share of runs that are stuck."""
+    return stuck_runs(results, policy).size / results.repetitions
 
 
 def changed(instance: Instance, rng: np.random.Generator) -> Instance:
