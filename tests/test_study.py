@@ -22,7 +22,7 @@ from studies.challenger.__main__ import app
 from studies.challenger.cases import DECIDING, GROUPS, mints_cases, panel_cases, random_cases
 from studies.challenger.narrowed import NARROWED, narrowed_cases, narrowed_table
 from studies.challenger.size import FULL, QUICK, SHORT, Size
-from studies.challenger.stuck import still_stuck, stuck_table
+from studies.challenger.stuck import Stuck, count_stuck, still_stuck, stuck_table
 from studies.challenger.tables import Study, group_difference, group_rival, growth, tables, verdicts
 from studies.commands import Sizes, study_app
 
@@ -164,12 +164,13 @@ def test_groups_in_doubt_are_judged_by_the_runs_that_were_added() -> None:
     """Of three groups one was lost; with more runs it is not. Each counts once in the mean."""
     lost = results_of({"Challenger": [5.0, 5.1], "UCB": [3.0, 3.2], "SPk": [4.0, 4.0]}, {})
     won = results_of({"Challenger": [2.0, 2.0], "UCB": [4.0, 4.0], "SPk": [9.0, 9.0]}, {})
-    many = results_of({"Challenger": [1.0] * 4}, {"Challenger": [90.0, 90.0, 1.0, 90.0]})
+    many = Stuck("p", 4, 100, 2, 1000, 1, 1.0, 2.0, 3.0)
     cases = {"g-00": lost, "h-00": won, "h-01": won}
     groups = {name: name[0] for name in cases}
-    study = Study({}, {}, cases, {}, {}, {}, [], groups, close={"g-00": won}, stuck={"p-00": many})
+    study = Study({}, {}, cases, {}, {}, {}, [], groups, close={"g-00": won}, stuck=[many])
     measured = [row.split("|")[3].strip() for row in verdicts(study).splitlines()[2:]]
-    assert measured == ["2 of 2", "0.500", "2 of 2", "1 of 4"]
+    stuck = "2 of 4 at T = 100, 1 of these at T = 1,000"
+    assert measured == ["2 of 2", "0.500", "2 of 2", stuck]
     study = Study({}, {}, cases, {}, {}, {}, [], groups)
     measured = [row.split("|")[3].strip() for row in verdicts(study).splitlines()[2:]]
     assert measured == ["1 of 2", f"{math.sqrt(0.5 * 5.05 / 3.1):.3f}", "1 of 2"]
@@ -195,8 +196,11 @@ def test_a_stuck_run_is_played_on_with_the_same_rewards() -> None:
     assert stuck.size > 10
     for r in range(200):
         assert still_stuck(results, r, 20) == (r in stuck)
-    row = stuck_table({"p-00": results}, 5000).splitlines()[-1]
-    assert row.startswith(f"| **all** | **200** | **{stuck.size}** | **0** |")
+    found = count_stuck("p", results, 5000)
+    assert (found.stuck, found.late) == (stuck.size, 0)
+    assert found.worst == results.regret("Challenger")[:, -1].max() > found.mean
+    row = stuck_table([found, found]).splitlines()[-1]
+    assert row.startswith(f"| **all** | **400** | **{2 * stuck.size}** | **0** |")
 
 
 def test_narrowed_policies_get_stuck() -> None:

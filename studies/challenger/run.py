@@ -26,6 +26,7 @@ from studies.challenger.close import close_cases
 from studies.challenger.narrowed import NARROW, narrowed_cases
 from studies.challenger.search import search
 from studies.challenger.size import Size
+from studies.challenger.stuck import count_stuck
 from studies.challenger.tables import Study, write_tables
 from studies.commands import study_progress
 
@@ -92,6 +93,7 @@ def run_study(
             return found
 
         T, R = size.horizon, size.panel_repetitions
+        many = part("stuck", ("many runs", alone, T, size.stuck_repetitions))
         study = Study(
             panels=part("panels", ("panels", panels, T, R)),
             mints=part("mints", ("mints", mints_cases(), T, size.few_repetitions)),
@@ -103,7 +105,11 @@ def run_study(
             close=part("close", ("close groups", close, T, size.close_repetitions)),
             ablations=part("ablations", ("ablations", ablation_cases(), T, R // 2)),
             long=part("long", ("longer horizons", long, size.long_horizon, size.long_repetitions)),
-            stuck=part("stuck", ("many runs", alone, T, size.stuck_repetitions)),
+            stuck=[
+                count_stuck(case.group, many[case.name], size.long_horizon)
+                for case in alone
+                if case.name in many
+            ],
             narrowed=part("narrowed", ("narrowed", narrowed_cases(), T, 15 * R)),
             shares=part(
                 "shares",
@@ -112,7 +118,6 @@ def run_study(
             failures=search(out / "search", size, workers, progress, engine)
             if "search" in parts
             else [],
-            long_horizon=size.long_horizon,
             groups={case.name: case.group for case in [*others, *deciding, *close]},
         )
     write_tables(study, out)

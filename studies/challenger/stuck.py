@@ -9,12 +9,30 @@ the longest horizon.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from armature import Challenger, Results
 from armature.experiments.markdown import markdown_table
 from armature.simulation.engine import make_run
 from studies.challenger.search import stuck_runs
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """What many runs of a panel show."""
+
+    panel: str
+    runs: int
+    horizon: int
+    stuck: int  # of them
+    longest: int  # a longer horizon
+    late: int  # of those that are stuck, how many are so there
+    mean: float  # regret
+    rare: float  # 99.9 % of the runs have less
+    worst: float
 
 
 def still_stuck(results: Results, repetition: int, horizon: int) -> bool:
@@ -26,25 +44,33 @@ def still_stuck(results: Results, repetition: int, horizon: int) -> bool:
     return bool(after - before < 0.5 * (ends[1] - ends[0]))
 
 
-def stuck_table(panels: dict[str, Results], horizon: int) -> str:
-    """How many runs of each panel are stuck, and how many of these up to a longer horizon."""
-    rows, total = [], np.zeros(3, dtype=np.int64)
-    for name, results in panels.items():
-        stuck = stuck_runs(results, "Challenger")
-        late = sum(still_stuck(results, int(r), horizon) for r in stuck)
-        regret = results.regret("Challenger")[:, -1]
-        counts = np.array([results.repetitions, stuck.size, late])
-        cells = [f"{regret.mean():.1f}", f"{np.quantile(regret, 0.999):.0f}", f"{regret.max():.0f}"]
-        rows.append([name.rpartition("-")[0], *(f"{n:,}" for n in counts), *cells])
-        total += counts
-    rows.append(["**all**", *(f"**{n:,}**" for n in total), "", "", ""])
-    titles = [
-        "panel",
-        "runs",
-        "stuck",
-        f"of these at {horizon:,} rounds",
-        "mean",
-        "99.9 %",
-        "worst",
+def count_stuck(panel: str, results: Results, longest: int) -> Stuck:
+    """Count those that are stuck, play them on, and count again."""
+    stuck = stuck_runs(results, "Challenger")
+    late = sum(still_stuck(results, int(r), longest) for r in stuck)
+    regret = results.regret("Challenger")[:, -1]
+    rare, worst = np.quantile(regret, [0.999, 1.0])
+    ends = results.horizon, int(stuck.size), longest
+    return Stuck(
+        panel, results.repetitions, *ends, late, float(regret.mean()), float(rare), float(worst)
+    )
+
+
+def stuck_table(panels: Sequence[Stuck]) -> str:
+    """A row for each panel."""
+    rows = [
+        [
+            p.panel,
+            *(f"{n:,}" for n in (p.runs, p.stuck, p.late)),
+            f"{p.mean:.1f}",
+            f"{p.rare:.0f}",
+            f"{p.worst:.0f}",
+        ]
+        for p in panels
     ]
-    return markdown_table(titles, rows)
+    sums = [
+        sum(column) for column in zip(*((p.runs, p.stuck, p.late) for p in panels), strict=True)
+    ]
+    rows.append(["**all**", *(f"**{n:,}**" for n in sums), "", "", ""])
+    ends = [f"stuck at T = {T:,}" for T in (panels[0].horizon, panels[0].longest)]
+    return markdown_table(["panel", "runs", *ends, "mean regret", "99.9 %", "worst"], rows)

@@ -18,7 +18,7 @@ from studies.challenger.close import close_table
 from studies.challenger.narrowed import NARROWED, narrowed_table
 from studies.challenger.picture import plot_ratios, plot_shares
 from studies.challenger.search import Failure, share_stuck
-from studies.challenger.stuck import stuck_table
+from studies.challenger.stuck import Stuck, stuck_table
 
 MINE = "Challenger"
 
@@ -37,8 +37,7 @@ class Study:
     groups: dict[str, str]  # of each random case
     close: dict[str, Results] = field(default_factory=dict)
     narrowed: dict[str, Results] = field(default_factory=dict)
-    stuck: dict[str, Results] = field(default_factory=dict)
-    long_horizon: int = 0
+    stuck: list[Stuck] = field(default_factory=list)
 
     @property
     def of_groups(self) -> dict[str, list[Results]]:
@@ -274,10 +273,12 @@ def verdicts(study: Study) -> str:
     if study.random:
         rows += group_verdicts(study)
     for against, most in (("the best other", 1.15), ("UCB", 1.0)):
-        found = max((f.ratio for f, _ in study.failures if f.against == against), default=None)
-        if found is not None:
-            what = f"the search's worst instance, over {against}"
-            rows.append(verdict(what, f"{most:.2f}", f"{found:.2f}", found <= most, "search"))
+        ended = [f for f, _ in study.failures if f.against == against]
+        if ended:
+            f = max(ended, key=lambda f: f.ratio)
+            what, measured = f"the search's worst instance, over {against}", f"{f.ratio:.2f}"
+            measured += f" \N{PLUS-MINUS SIGN} {1.96 * f.error:.2f} ({f.kind}, {f.rival})"
+            rows.append(verdict(what, f"{most:.2f}", measured, f.ratio <= most, "search"))
     if study.stuck:
         rows.append(stuck_verdict(study))
     if study.long:
@@ -286,11 +287,15 @@ def verdicts(study: Study) -> str:
 
 
 def stuck_verdict(study: Study) -> list[str]:
-    """Of many runs on the panels, how many are stuck."""
-    runs = sum(r.repetitions for r in study.stuck.values())
-    stuck = round(sum(r.repetitions * share_stuck(r, MINE) for r in study.stuck.values()))
-    what = "runs on the panels that are stuck"
-    return verdict(what, "none of 10^5", f"{stuck} of {runs:,}", stuck == 0, "stuck")
+    """Of many runs on the panels, how many stay with another arm."""
+    runs, stuck, late = (
+        sum(getattr(p, name) for p in study.stuck) for name in ("runs", "stuck", "late")
+    )
+    ends = study.stuck[0].horizon, study.stuck[0].longest
+    measured = f"{stuck} of {runs:,} at T = {ends[0]:,}, {late} of these at T = {ends[1]:,}"
+    return verdict(
+        "runs on the panels that are stuck", "none of 10^5", measured, late == 0, "stuck"
+    )
 
 
 def long_verdicts(study: Study) -> list[list[str]]:
@@ -351,7 +356,7 @@ def tables(study: Study) -> dict[str, str]:
     for results in study.narrowed.values():
         found["narrowed"] = narrowed_table(results)
     if study.stuck:
-        found["stuck"] = stuck_table(study.stuck, study.long_horizon)
+        found["stuck"] = stuck_table(study.stuck)
     if study.shares:
         found["shares"] = growth_table(study.shares)
     if study.random:
