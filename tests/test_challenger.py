@@ -156,6 +156,7 @@ OPTIONS = (
 MATCHES = [(name, LOUD, {}) for name in CASES]
 MATCHES += [(name, am.Bernoulli(), {}) for name in CASES if name != "Linear"]
 MATCHES += [(name, LOUD, options) for name in ("Unimodal", "Linear") for options in OPTIONS]
+MATCHES += [("one good arm", LOUD, {"draw": "tail", "patience": 50.0})]
 
 
 def make_twin(name: str, family: am.Family, kind=ChallengerTwin, **options: object) -> Twin:
@@ -335,3 +336,12 @@ def test_of_several_who_may_be_the_one_good_arm_the_likeliest_goes_first() -> No
     bandit = am.Bandit(am.Challenger(), am.Sparse(3, 1, 0.0))
     bandit.tell([0] * 20 + [1, 2], [0.1] * 20 + [-3.0, 0.0])
     assert bandit.ask() == 2  # whoever it is, it costs as much that arm 0 is not
+
+
+def test_nobody_can_be_as_good_as_the_one_good_arm_seems() -> None:
+    """After one sale and no other, and where another arm can't even have the leader's mean."""
+    for family, sale in ((am.Bernoulli(), 1.0), (am.Bernoulli(scale=[1.0, 5.0, 1.0]), 5.0)):
+        bandit = am.Bandit(am.Challenger(), am.Sparse(3, 1, 0.3), family)
+        bandit.tell([0, 1, 2], [0.0, sale, 0.0])
+        assert bandit.ask() == 1
+        assert "no other can be as good as it seems so far" in bandit.explain().summary

@@ -235,7 +235,8 @@ def test_challenger_with_few_arms_above_a_level(seed: int) -> None:
 @pytest.mark.parametrize("support", [1, 2, 5])
 def test_challenger_above_a_level_with_ties(support: int) -> None:
     """Rewards are 0 or 1, though the policy thinks them Gaussian: ties are everywhere."""
-    live(am.Challenger(), am.Sparse(40, support, 0.4), am.Gaussian(), 400)
+    for family in (am.Gaussian(), am.Bernoulli())[: 2 if support == 1 else 1]:
+        live(am.Challenger(), am.Sparse(40, support, 0.4), family, 400)
 
 
 @pytest.mark.usefixtures("few_are_many")

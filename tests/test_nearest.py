@@ -111,6 +111,19 @@ def test_ordered_means_of_forty_orders_of_magnitude() -> None:
     assert fit.means == pytest.approx(isotonic_regression(means, sample_weight=weights), rel=1e-12)
 
 
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+@pytest.mark.parametrize("family", [am.Gaussian(), am.Poisson(), am.Exponential()])
+def test_numbers_hold_beside_a_mean_of_another_order_of_magnitude(
+    family: am.Family, weight: float
+) -> None:
+    """lam_0 <= 0.2 and lam_1 >= 0.7, which are near each other beside 1e10, but not tied."""
+    structure = am.Polyhedral([[1, 0, 0], [0, -1, 0], [1, -1, 0]], [0.2, -0.7, 0.0])
+    fit = structure.project([0.9, 0.1, 1e10], [100.0, 100.0, weight], family)
+    assert np.asarray(fit.means)[:2] == pytest.approx([0.2, 0.7], rel=1e-5)
+    expected = 100.0 * (family.divergence(0.9, 0.2) + family.divergence(0.1, 0.7))
+    assert fit.cost == pytest.approx(expected, rel=1e-5)
+
+
 def test_a_program_of_many_digits_in_a_union_whose_parts_have_different_numbers_of_rows() -> None:
     """What it says of the active constraints must be where the caller looks for it."""
     places = np.array([2.376936509962, 3.356960948, 0.205205629, 1.386663229])

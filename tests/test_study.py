@@ -23,7 +23,7 @@ from studies.challenger.cases import DECIDING, GROUPS, mints_cases, panel_cases,
 from studies.challenger.narrowed import NARROWED, narrowed_cases, narrowed_table
 from studies.challenger.size import FULL, QUICK, SHORT, Size
 from studies.challenger.stuck import Stuck, count_stuck, still_stuck, stuck_table
-from studies.challenger.tables import Study, group_difference, group_rival, growth, tables, verdicts
+from studies.challenger.tables import Study, growth, others_in, tables, verdicts
 from studies.commands import Sizes, study_app
 
 
@@ -100,24 +100,14 @@ def test_ratio_and_stuck_by_hand() -> None:
     assert searching.share_stuck(results, "Challenger") == 0.5
 
 
-def test_a_group_is_held_against_one_policy_by_hand() -> None:
-    """IMED has means 1 and 4 and the least of the two together; above it: 1, 1 and -1, 3."""
-    cases = [
-        results_of({"Challenger": [2.0, 2.0], "UCB": [0.5, 0.5], "IMED": [1.0, 1.0]}, {}),
-        results_of({"Challenger": [3.0, 7.0], "UCB": [9.0, 9.0], "IMED": [4.0, 4.0]}, {}),
-    ]
-    assert group_rival(cases) == "IMED"
-    above, error = group_difference(cases)
-    assert above == pytest.approx(1.0 / 2.5)
-    assert error == pytest.approx(1.96 * np.std([1, 1, -1, 3], ddof=1) / 2 / 2.5)
-
-
 def test_close_groups_by_hand() -> None:
     """The same numbers, and each instance against its own best; tails drawn again."""
     cases = [
         results_of({"Challenger": [2.0, 2.0], "SPk": [0.5, 0.5], "IMED": [1.0, 1.0]}, {}),
         results_of({"Challenger": [3.0, 7.0], "SPk": [9.0, 9.0], "IMED": [4.0, 4.0]}, {}),
     ]
+    assert others_in(cases) == ["SPk", "IMED"]
+    assert others_in(cases, ["SPk"]) == ["IMED"]
     found = closing.against_the_best(cases, ["SPk", "IMED"])
     assert (found.rival, found.above) == ("IMED", pytest.approx(1.0 / 2.5))
     assert found.error == pytest.approx(1.96 * np.std([1, 1, -1, 3], ddof=1) / 2 / 2.5)
@@ -161,13 +151,15 @@ def test_the_aims_by_hand() -> None:
 
 
 def test_groups_in_doubt_are_judged_by_the_runs_that_were_added() -> None:
-    """Of three groups one was lost; with more runs it is not. Each counts once in the mean."""
+    """Of two groups one was lost; with more runs it is not. Each counts once in the mean."""
     lost = results_of({"Challenger": [5.0, 5.1], "UCB": [3.0, 3.2], "SPk": [4.0, 4.0]}, {})
     won = results_of({"Challenger": [2.0, 2.0], "UCB": [4.0, 4.0], "SPk": [9.0, 9.0]}, {})
     many = Stuck("p", 4, 100, 2, 1000, 1, 1.0, 2.0, 3.0)
     cases = {"g-00": lost, "h-00": won, "h-01": won}
-    groups = {name: name[0] for name in cases}
-    study = Study({}, {}, cases, {}, {}, {}, [], groups, close={"g-00": won}, stuck=[many])
+    groups = {name: name[0] for name in [*cases, "g-01"]}
+    study = Study(
+        {}, {}, cases, {}, {}, {}, [], groups, close={"g-00": won, "g-01": won}, stuck=[many]
+    )
     measured = [row.split("|")[3].strip() for row in verdicts(study).splitlines()[2:]]
     stuck = "2 of 4 at T = 100, 1 of these at T = 1,000"
     assert measured == ["2 of 2", "0.500", "2 of 2", stuck]
@@ -186,6 +178,10 @@ def test_the_aims_without_narrowed_policies() -> None:
     ratios = f"{5.05 / 9.1:.3f} ({5.05 / 3.1:.3f} with the narrowed ones)"
     assert [row[3] for row in rows] == [counts, counts, ratios, "1 of 1"]
     assert [row[4] for row in rows] == [*3 * ["yes (**no** with them)"], "yes"]
+    hidden = {"Challenger": [5.0, 5.1], "IDS(width=0.5)": [0.0, 8.0], "SPk": [4.5, 4.6]}
+    study = Study({"p-00": results_of(hidden, {})}, {}, {}, {}, {}, {}, [], {})
+    (row,) = verdicts(study).splitlines()[2:]
+    assert "**no** (yes with them)" in row  # a noisy rival that is best on average hides another
 
 
 def test_a_stuck_run_is_played_on_with_the_same_rewards() -> None:
@@ -203,8 +199,8 @@ def test_a_stuck_run_is_played_on_with_the_same_rewards() -> None:
     assert row.startswith(f"| **all** | **400** | **{2 * stuck.size}** | **0** |")
 
 
-def test_narrowed_policies_get_stuck() -> None:
-    """The instance is one of its structure, and nobody but the narrowed ones is left out."""
+def test_the_instance_for_narrowed_policies_and_its_table() -> None:
+    """The means fit the structure; both narrowed policies take part, and others."""
     (case,) = narrowed_cases()
     assert case.instance.structure.contains(case.instance.means)
     assert {policy.name for policy in case.policies} > {*NARROWED}

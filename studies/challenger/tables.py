@@ -14,7 +14,7 @@ from armature.bounds import bound_or_none
 from armature.experiments.markdown import markdown_table
 from armature.files import write_text
 from armature.plotting import Panel, plot_panels
-from studies.challenger.close import close_table
+from studies.challenger.close import against_the_best, close_table, ratio_to_best
 from studies.challenger.narrowed import NARROWED, narrowed_table
 from studies.challenger.picture import plot_ratios, plot_shares
 from studies.challenger.search import Failure, share_stuck
@@ -43,7 +43,15 @@ class Study:
     def of_groups(self) -> dict[str, list[Results]]:
         """The cases of each group: those with more runs, where it was in doubt."""
         first, again = (grouped(cases, self.groups) for cases in (self.random, self.close))
-        return {**first, **{group: again[group] for group in first if group in again}}
+        return {
+            group: again[group] if runs_of(again.get(group, [])) > runs_of(cases) else cases
+            for group, cases in first.items()
+        }
+
+
+def runs_of(cases: list[Results]) -> int:
+    """How many runs of a group there are."""
+    return sum(results.repetitions for results in cases)
 
 
 def final(results: Results, policy: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -111,20 +119,10 @@ def panel_differences(study: Study) -> str:
     return markdown_table([*titles, "99 %", "SPk's 99 %"], rows)
 
 
-def group_rival(cases: list[Results], without: Collection[str] = ()) -> str:
-    """Of the policies that took part in all cases of a group but ours, the least mean regret."""
+def others_in(cases: list[Results], without: Collection[str] = ()) -> list[str]:
+    """The policies that took part in all cases of a group, but for ours and some."""
     common = set.intersection(*(set(r.names) for r in cases)) - {MINE, *without}
-    names = [n for n in cases[0].names if n in common]
-    return min(names, key=lambda n: float(np.mean([final(r, n).mean() for r in cases])))
-
-
-def group_difference(cases: list[Results], without: Collection[str] = ()) -> tuple[float, float]:
-    """How far ours is above that policy, in parts of its regret, and the error (95 %): paired."""
-    rival = group_rival(cases, without)
-    theirs = np.concatenate([final(r, rival) for r in cases])
-    above = np.concatenate([final(r, MINE) for r in cases]) - theirs
-    error = 1.96 * above.std(ddof=1) / np.sqrt(above.size)
-    return float(above.mean() / theirs.mean()), float(error / theirs.mean())
+    return [name for name in cases[0].names if name in common]
 
 
 def group_table(study: Study) -> str:
@@ -132,7 +130,7 @@ def group_table(study: Study) -> str:
     rows = []
     everything = []
     for group, cases in grouped(study.random, study.groups).items():
-        above, error = group_difference(cases)
+        found = against_the_best(cases, others_in(cases))
         to_best = [final(r, MINE).mean() / final(r, best_other(r)).mean() for r in cases]
         to_ucb = [final(r, MINE).mean() / final(r, reference(r)).mean() for r in cases]
         everything += to_best
@@ -143,8 +141,8 @@ def group_table(study: Study) -> str:
                 group,
                 f"{np.exp(np.mean(np.log(to_best))):.2f}",
                 f"{max(to_best):.2f}",
-                f"{group_rival(cases)}, {above:+.0%} ± {error:.0%}",
-                "yes" if above <= error else "**no**",
+                f"{found.rival}, {found.above:+.0%} ± {found.error:.0%}",
+                "**no**" if found.clearly else "yes",
                 f"{np.exp(np.mean(np.log(to_ucb))):.2f}",
                 f"{max(to_ucb):.2f}",
                 f"{mine.mean():.0f}",
@@ -252,9 +250,10 @@ def both_ways(
     (everybody, met), (others, met_by_others) = measure(()), measure(NARROWED)
     if everybody == others:
         return verdict(what, aim, everybody, met, part)
-    row = verdict(what, aim, f"{others} ({everybody} with the narrowed ones)", met, part)
-    if met_by_others and not met:
-        row[3] = "yes (**no** with them)"
+    measured = f"{others} ({everybody} with the narrowed ones)"
+    row = verdict(what, aim, measured, met_by_others, part)
+    if met != met_by_others:
+        row[3] += " (yes with them)" if met else " (**no** with them)"
     return row
 
 
@@ -316,15 +315,12 @@ def group_verdicts(study: Study) -> list[list[str]]:
     groups = list(study.of_groups.values())
 
     def below(without: Collection[str]) -> tuple[str, bool]:
-        found = [above <= error for above, error in (group_difference(g, without) for g in groups)]
+        found = [not against_the_best(g, others_in(g, without)).clearly for g in groups]
         return f"{sum(found)} of {len(found)}", sum(found) >= 0.95 * len(found)
 
     def ratio(without: Collection[str]) -> tuple[str, bool]:
-        found = [
-            [final(r, MINE).mean() / final(r, best_other(r, without)).mean() for r in cases]
-            for cases in groups
-        ]
-        mean = float(np.exp(np.mean([np.log(ratios).mean() for ratios in found])))
+        found = [ratio_to_best(g, others_in(g, without)) for g in groups]
+        mean = float(np.exp(np.mean(np.log(found))))
         return f"{mean:.3f}", mean <= 0.93
 
     tails = []

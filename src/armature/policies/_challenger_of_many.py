@@ -14,7 +14,8 @@ them (rewards are of an exponential family). So the evidence against i is now
 
 where the first minimum is at least what it was, and the second at most its value at pr. If this is
 positive for all i, then j leads still: a projection in which another arm leads would cost that arm
-no more than the projection does. This holds for every structure, convex or not.
+no more than the projection does. This holds for every structure, convex or not. (Where one arm
+alone can be above a level, more may speak against i than G_i, never less: `replacing` sees to it.)
 
 Where rewards are Gaussian of variance v and the mean vectors in which i beats j are a convex set, a
 lam of it costs at least N_j (lam_j - x_i)^2 / (2 v) more than the nearest one, in which arm j has

@@ -89,21 +89,31 @@ def least_cost(model: Model, history: History, pr: Floats, j: int, i: int) -> fl
 
 @inlined
 def replacing(
-    model: Model, history: History, pr: Floats, level: float, j: int, i: int, cost: float
+    model: Model, history: History, pr: Floats, level: float, j: int, i: int, G: float
 ) -> float:
     """What it costs that i is the one arm above a level, and as good as the leader j seems.
 
-    `cost`, what it costs at least that i beats j, where neither can be said: then another arm
-    beside j is above the level for sure.
+    At least G, which it costs that i beats j. (It is nan where the rewards of two arms can't be of
+    that level, and so is G.)
     """
     mu = history.means
     N = history.pulls
     arm = of_arm(model.family, i)
-    G = weighted_divergence(arm, N[i], mu[i], max(mu[i], pr[j]))
-    G -= weighted_divergence(arm, N[i], mu[i], level)
+    alone = weighted_divergence(arm, N[i], mu[i], max(mu[i], pr[j]))
+    alone -= weighted_divergence(arm, N[i], mu[i], level)
     if mu[j] > level:
-        G += weighted_divergence(of_arm(model.family, j), N[j], mu[j], level)
-    return cost if math.isnan(G) else max(G, cost)
+        alone += weighted_divergence(of_arm(model.family, j), N[j], mu[j], level)
+    return max(alone, G)
+
+
+@inlined
+def evidence_against(
+    state: ChallengerState, model: Model, history: History, j: int, i: int, G: float
+) -> float:
+    """What speaks against i, where it costs G more than the projection that i beats j."""
+    if state.lone:
+        return replacing(model, history, state.projected, state.level, j, i, G)
+    return G
 
 
 @kernel
@@ -128,9 +138,7 @@ def overdue(state: ChallengerState, model: Model, history: History, j: int, base
             cost = nearest_challenger(model, history.means, N, j, i, state.lam)
         if cost - base >= least:
             continue
-        G = cost - base
-        if state.lone:
-            G = replacing(model, history, state.projected, state.level, j, i, G)
+        G = evidence_against(state, model, history, j, i, cost - base)
         wait = waited(G, N[i] + state.looked[i])
         if wait < least:
             least = wait
@@ -147,7 +155,7 @@ def draw_by_tails(
     challenger_costs(model, history.means, history.pulls, j, base, q, state.lam)
     total = 0.0
     for i in range(q.size):
-        G = max(q[i] - base, 0.0)
+        G = max(evidence_against(state, model, history, j, i, q[i] - base), 0.0)
         q[i] = 0.5 * math.erfc(math.sqrt(G)) if G < NEGLIGIBLE else 0.0
         if i == j:
             q[i] = 1.0
@@ -337,7 +345,10 @@ class Challenger(CompiledPolicy):
         seems = float(belief.projected[j])
 
         def at(arm: int, mean: float) -> float:
-            return float(N[arm] * belief.family.for_arm(arm).divergence(belief.means[arm], mean))
+            own = belief.family.for_arm(arm)
+            if mean not in own.domain:
+                return math.inf
+            return float(N[arm] * own.divergence(belief.means[arm], mean))
 
         for i in map(int, np.flatnonzero(possible & (N > 0.0))):  # as `replacing` has it
             raised = at(i, max(float(belief.means[i]), seems))
@@ -360,7 +371,7 @@ class Challenger(CompiledPolicy):
                 f"it: {seen}, while arm {j}, which leads, has {belief.pulls[j]:.0f}."
             )
         if not wait[i] < math.inf:
-            return f"{self.name} pulls arm {j}: no other can be better."
+            return f"{self.name} pulls arm {j}: no other can be as good as it seems so far."
         return (
             f"{self.name} pulls arm {j}{drawn}, as it leads; the next to be looked into is arm {i} "
             f"({seen}), when arm {j} has more than {due:.3g} pulls."

@@ -3,7 +3,8 @@
 What the kernels need of the pieces is a table, made once for a structure (`make_table`). Each entry
 goes through the pieces, leaves out those that can't do better than what was found, and solves the
 rest by `minimise`. If all rows are orders, the minimiser is the same for every family whose arms
-are alike: it is found for Gaussian rewards, and only its cost is the family's.
+are alike: it is found for Gaussian rewards, tied arms get their exact means (`_tied_arms`), and the
+cost alone is the family's.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""Means that only have to be in order, to the last digit: each is that of the arms it is tied to.
+"""Means that only have to be in order, more exactly: each is that of the arms it is tied to.
 
 What minimises the cost under orders is the same for every family, so one quadratic program finds
 it. But what is next to nothing in a quadratic cost is not so in others: with a mean of 0, Poisson
 rewards make 3e-10 cost 3e-10 and not its square. Tied arms have the weighted mean of their own
-means, which needs no program once it is known who is tied to whom.
+means, which needs no program once it is known who is tied to whom. Where means are many orders of
+magnitude apart, that is guessed at several scales.
 """
 
 from __future__ import annotations
+
+import math
 
 from armature._compile import kernel
 from armature.arrays import Floats
@@ -62,26 +65,40 @@ def keep_within(rows: Rows, limits: Limits, tied_to: Floats, exact: Floats) -> N
         first = int(tied_to[i])
         exact[first] = min(max(exact[first], limits.low[i]), limits.high[i])
     for row in range(rows.right.size):
-        a = rows.start[row]
-        if rows.start[row + 1] - a == 1:
-            first = int(tied_to[rows.indices[a]])
-            number = rows.right[row] / rows.values[a]
-            if rows.values[a] > 0.0 or row < rows.equalities:
-                exact[first] = max(exact[first], number)
-            if rows.values[a] < 0.0 or row < rows.equalities:
-                exact[first] = min(exact[first], number)
+        if not compares(rows, row):
+            first = int(tied_to[rows.indices[rows.start[row]]])
+            least, most = ends_of(rows, row)
+            exact[first] = min(max(exact[first], least), most)
+
+
+@kernel
+def ends_of(rows: Rows, row: int) -> tuple[float, float]:
+    """Between which numbers an arm has to be, by a row that compares it with one."""
+    value = rows.values[rows.start[row]]
+    number = rows.right[row] / value
+    fixed = row < rows.equalities
+    least = number if value > 0.0 or fixed else -math.inf
+    most = number if value < 0.0 or fixed else math.inf
+    return least, most
 
 
 @kernel
 def are_in_order(rows: Rows, limits: Limits, lam: Floats) -> bool:
-    """Whether every order of two arms holds, exactly."""
+    """Whether every order of two arms, limit and number holds, exactly."""
     for row in range(rows.right.size):
+        a = rows.start[row]
         if compares(rows, row):
-            a = rows.start[row]
             first = rows.values[a] * lam[rows.indices[a]]
             second = -rows.values[a + 1] * lam[rows.indices[a + 1]]
             if first < second or (row < rows.equalities and first > second):
                 return False
+        else:
+            least, most = ends_of(rows, row)
+            if not least <= lam[rows.indices[a]] <= most:
+                return False
+    for i in range(lam.size):
+        if not limits.low[i] <= lam[i] <= limits.high[i]:
+            return False
     for number in range(lam.size + 2):
         upper, lower = ordered_arms(limits, number)
         if upper >= 0 and lower >= 0 and lam[upper] < lam[lower]:
@@ -100,7 +117,7 @@ def settle(
     exact: Floats,
     room: Floats,
 ) -> bool:
-    """exact = the means of tied arms, for the ties of lam; whether they are in order as well.
+    """exact = the means of tied arms, for the ties of lam; whether all constraints hold.
 
     Every row compares two arms, or one with a number. Arms without any weight stay where they are.
     With each guess, from 0 to GUESSES - 1, fewer arms are tied. `room` takes 2 K floats.
