@@ -3,7 +3,7 @@
     python tests/fuzz.py --cases 1000000 --seed 0
 
 A case is a function of the seed and its number, so that a finding can be looked at by itself
-(`--only oracles --first 4711 --cases 1`). All cores are used; a million cases take about two hours
+(`--only oracles --first 4711 --cases 1`). All cores are used; a million cases take 75 minutes
 of processor time. What is covered, with its share of the cases:
 
 * solver (40 %): dense programs of four kinds and three families, 2 to 100 arms, weights over twelve

@@ -17,7 +17,7 @@ from studies.guard.size import Size
 from studies.guard.tables import Study, write_tables
 
 SEED = 1
-DIAL = (0.9, 1.2, 1.7, 2.5)  # settings of `audit`
+DIAL = (0.9, 1.3, 1.7, 2.5)  # settings of `audit`
 GUARDED = tuple(Guarded(Challenger(), audit=audit) for audit in DIAL)
 ON_WRONG: tuple[Policy, ...] = (Challenger(), KLUCB(), IMED(), *GUARDED)
 ON_TRUE: tuple[Policy, ...] = (Challenger(), *GUARDED)

@@ -215,7 +215,7 @@ class Guarded(CompiledPolicy):
 
     policy: Policy = USUAL
     delta: float = DELTA
-    audit: float = 1.2
+    audit: float = 1.3
     doubt: float = 0.1
 
     def __post_init__(self) -> None:
