@@ -32,13 +32,14 @@ def group_ratios(cases: pd.DataFrame, policy: str) -> pd.DataFrame:
     ratios = np.log(means.div(means[policy], axis=0).drop(columns=policy))
     group = cases.drop_duplicates("case").set_index("case")["group"]
     names = [name for name in STYLES if name in ratios.columns]
+    names += [name for name in ratios.columns if name not in STYLES]  # with options of their own
     return pd.DataFrame(np.exp(ratios[names].groupby(group).mean().reindex(group.unique())))
 
 
 def draw_ratios(ratios: pd.DataFrame, policy: str) -> Picture:
     """A row for each group, a mark for each other policy."""
     groups = list(ratios.index)
-    picture = new_picture(9.0, 1.6 + 0.3 * len(groups))
+    picture = new_picture(10.5, 1.6 + 0.3 * len(groups))
     axis = picture.subplots()
     for n, name in enumerate(ratios.columns):
         colour, mark = style_of(name, n)["color"], MARKS[n % len(MARKS)]
@@ -50,8 +51,9 @@ def draw_ratios(ratios: pd.DataFrame, policy: str) -> Picture:
     axis.set_xscale("log")
     axis.set_xticks(TICKS, [f"{x:g}" for x in TICKS])
     axis.minorticks_off()
-    axis.set_xlim(0.6, min(60.0, max(1.2, 1.1 * float(np.nanmax(ratios.to_numpy())))))
-    axis.set_yticks(range(len(groups)), groups, fontsize=8)
+    least, most = np.nanmin(ratios.to_numpy()), np.nanmax(ratios.to_numpy())
+    axis.set_xlim(min(0.6, 0.95 * float(least)), min(60.0, max(1.2, 1.1 * float(most))))
+    axis.set_yticks(range(len(groups)), groups, fontsize=7)
     axis.invert_yaxis()
     axis.set_xlabel(f"mean regret over {policy}'s: to the right of 1, {policy} does better")
     axis.grid(alpha=0.25)
