@@ -332,7 +332,7 @@ class Challenger(CompiledPolicy):
             cls(draw="tail", patience=0.0, share=0.2),
         )
 
-    def evidence(self, belief: Belief) -> Floats:
+    def _evidence(self, belief: Belief) -> Floats:
         """G of every arm: how much speaks against its being better than the leader."""
         j, N = belief.leader, belief.pulls
         costs = belief.structure.challenger_costs(belief.means, N, j, belief.family)
@@ -357,7 +357,7 @@ class Challenger(CompiledPolicy):
         return G
 
     def explain(self, belief: Belief) -> str:
-        j, G = belief.leader, self.evidence(belief)
+        j, G = belief.leader, self._evidence(belief)
         wait = G + np.log(np.maximum(belief.pulls, 1.0))
         wait[j] = math.inf
         i = int(np.argmin(wait))
