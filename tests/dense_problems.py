@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import armature as am
-from armature.structures._convex import minimise
-from armature.structures._convex_room import scratch_size
-from armature.structures._quadratic import Limits, Rows, make_state, state_size
+from armature.solver.convex import minimise
+from armature.solver.quadratic import Limits, Rows, make_state, state_size
+from armature.solver.workspace import scratch_size
 
 KINDS = ("concave", "lipschitz", "polyhedral", "linear")
 FAMILIES = {"gaussian": am.Gaussian(), "bernoulli": am.Bernoulli(), "poisson": am.Poisson()}

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import armature as am
-from armature.descriptions import POLICIES
+from armature.storage.registry import POLICIES
 
 PARTS = 10  # of a run, in which times are taken
 DELAY = 50  # the most rewards that are outstanding

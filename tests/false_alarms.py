@@ -10,8 +10,8 @@ import armature as am
 from armature.families.kernels import divergence
 from armature.families.learning import learning_address, total_learning_cost
 from armature.policies.records import History, make_history
-from armature.simulation.rewards import Rewards, make_rewards, next_reward
-from armature.structures.model import Model, make_model, projection
+from armature.rounds.rewards import Rewards, make_rewards, next_reward
+from armature.structures.oracles.model import Model, make_model, projection
 
 
 @am.kernel

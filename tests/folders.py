@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 import armature as am
+from armature.experiments import simulation
 from armature.experiments.experiment import parse_experiments
 from armature.experiments.sweep import run_all
-from armature.files import write_text
-from armature.simulation import engine
+from armature.storage.files import write_text
 
 SPEC = """
 title = "three arms"
@@ -40,13 +40,13 @@ class Runner:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.played: list[tuple[str, int]] = []
-        play = engine.run_repetition
+        play = simulation.run_repetition
 
         def run_repetition(policy, instance, seed, repetition, *rest):
             self.played.append((policy.name, repetition))
             return play(policy, instance, seed, repetition, *rest)
 
-        monkeypatch.setattr(engine, "run_repetition", run_repetition)
+        monkeypatch.setattr(simulation, "run_repetition", run_repetition)
         monkeypatch.setattr(am.Results, "plot", draw_quickly)
 
     def __call__(self, out: Path, spec: str = SPEC) -> str:

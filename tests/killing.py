@@ -23,8 +23,8 @@ from serving import free_port
 from warm_server import KILLED, run
 
 from armature.client import Client, ServiceError, UnreachableError
-from armature.service import replay
-from armature.service.database import open_database
+from armature.service.db.database import open_database
+from armature.service.domain import replay
 
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # for what the forking process imports
 PATIENCE = 600.0  # seconds until a server that does not come back is a failure

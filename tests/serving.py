@@ -18,8 +18,8 @@ import httpx
 import sqlalchemy as sa
 import uvicorn
 
-from armature.service.app import make_app
-from armature.service.database import open_database
+from armature.service.api.app import make_app
+from armature.service.db.database import open_database
 
 PRICES = {
     "structure": {"kind": "unimodal", "n_arms": 4},

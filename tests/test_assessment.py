@@ -18,15 +18,16 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import armature as am
-from armature.assessment import draws, page
-from armature.assessment.drift import find_drift, p_value
-from armature.assessment.fit import POWER, distance_needed, judge, ranked
-from armature.assessment.intervals import at_any_time, interval
-from armature.assessment.log import Log, read_log
-from armature.assessment.spread import informed
-from armature.assessment.trials import LOGGED, try_policies
-from armature.cli import app
-from armature.evidence import evidence
+from armature.assess import draws
+from armature.assess.compare import LOGGED, try_policies
+from armature.assess.drift import find_drift, p_value
+from armature.assess.fit import POWER, distance_needed, judge, ranked
+from armature.assess.intervals import at_any_time, interval
+from armature.assess.log.log import Log, read_log
+from armature.assess.noise import informed
+from armature.assess.report import page
+from armature.bounds.evidence import evidence
+from armature.cli.program import app
 from studies.assessment import intervals as study_of_intervals
 from studies.assessment import structures as study_of_structures
 

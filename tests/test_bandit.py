@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.descriptions import POLICIES
 from armature.experiments.spec import load_instance
-from armature.simulation.rewards import make_rewards, next_reward
+from armature.rounds.rewards import make_rewards, next_reward
+from armature.storage.registry import POLICIES
 
 PRICES = ["9.99", "12.99", "14.99"]
 

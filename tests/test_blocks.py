@@ -12,7 +12,7 @@ from folders import SPEC, Runner
 
 import armature as am
 from armature.experiments import run as running
-from armature.simulation.blocks import (
+from armature.experiments.engines.blocks import (
     LARGEST,
     LEAST_SECONDS,
     MOST_BYTES,
@@ -22,8 +22,8 @@ from armature.simulation.blocks import (
     cut,
     seconds_for,
 )
-from armature.simulation.engine import checkpoints_up_to
-from armature.simulation.measure import seconds_of_repetition
+from armature.experiments.engines.measure import seconds_of_repetition
+from armature.rounds.simulated import checkpoints_up_to
 
 
 def test_a_block_is_as_large_as_time_and_memory_allow() -> None:

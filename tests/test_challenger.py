@@ -13,12 +13,12 @@ from test_policy_twins import DisagreementError, compare
 from twins import ChallengerTwin, Twin
 
 import armature as am
-from armature.decisions import make_decisions
-from armature.policies._start import spanning_arms
+from armature.kernels.streams import DECISIONS, make_stream, next_units
 from armature.policies.challenger import least_cost
 from armature.policies.records import make_history
-from armature.streams import DECISIONS, make_stream, next_units
-from armature.structures.model import make_model
+from armature.policies.start import spanning_arms
+from armature.rounds.runner import make_decisions
+from armature.structures.oracles.model import make_model
 from armature.testing import random_problem, supported_families
 
 CASES = {**SHARED, "one good arm": (am.Sparse(6, 1, 0.3), [0.3, 0.3, 0.3, 0.45, 0.3, 0.3])}

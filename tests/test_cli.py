@@ -16,13 +16,13 @@ import pytest
 from typer.testing import CliRunner
 
 import armature as am
-from armature.cli import app
-from armature.descriptions import STRUCTURES
+from armature.cli.program import app
 from armature.experiments import load_instance, shipped_specs
 from armature.experiments.experiment import load_experiments, parse_experiments
-from armature.experiments.figure import panel_experiments
+from armature.experiments.paper import panel_experiments
+from armature.experiments.simulation import checked_policies
 from armature.experiments.spec import parse_instance
-from armature.simulation.engine import checked_policies
+from armature.storage.registry import STRUCTURES
 
 SHIPPED = {**shipped_specs("panels"), **shipped_specs("examples")}
 GOOD = "means = [0.1, 0.9, 0.3]\n[structure]\nkind = 'unimodal'\n"

@@ -15,16 +15,16 @@ from processes import run
 from typer.testing import CliRunner
 
 import armature as am
-from armature._compile import Kernel, kernel
-from armature._compiling import notice
-from armature._compiling.fingerprint import Fingerprint
-from armature.cli import app
-from armature.compiling import checked_name, example_of
-from armature.descriptions import FAMILIES, STRUCTURES
+from armature.cli.fill_cache import checked_name, example_of
+from armature.cli.program import app
+from armature.kernels.compiling import notice
+from armature.kernels.compiling.fingerprint import Fingerprint
+from armature.kernels.kernel import Kernel, kernel
+from armature.storage.registry import FAMILIES, STRUCTURES
 
 USE = """
 import armature as am
-from armature._compiling import notice
+from armature.kernels.compiling import notice
 instance = am.Instance(am.Unconstrained(3), [0.1, 0.2, 0.7])
 am.lower_bound(instance)
 am.simulate(instance, [am.SPk(), am.UCB(), am.Challenger()], horizon=30, repetitions=2)
@@ -42,7 +42,7 @@ def test_a_filled_cache_is_enough() -> None:
 
 def test_without_it_there_is_something_to_compile(tmp_path: Path) -> None:
     code = (
-        "import armature as am; from armature._compiling import notice\n"
+        "import armature as am; from armature.kernels.compiling import notice\n"
         "am.Unconstrained(2).project([1, 2], [1, 1], am.Gaussian()); print(notice.count)"
     )
     assert int(run(code, ARMATURE_CACHE_DIR=str(tmp_path))) > 0
@@ -109,7 +109,7 @@ def test_one_sentence_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SLOW = """
-from armature._compiling import notice
+from armature.kernels.compiling import notice
 notice.PATIENCE = 0.0
 import armature as am
 am.Unconstrained(2).project([1, 2], [1, 1], am.Gaussian())

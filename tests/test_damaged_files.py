@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.simulation.parts import Parts, unpack
-from armature.simulation.results import PolicyRuns
+from armature.experiments.results import PolicyRuns
+from armature.experiments.store.run_store import Parts, unpack
 
 INSTANCE = am.Instance(am.Unconstrained(3), [0.0, 0.5, 1.0])
 

@@ -17,9 +17,9 @@ import pytest
 from serving import free_port, serving, sqlite_in
 
 import armature as am
-from armature import demo
 from armature.client import Client
 from armature.errors import ArmatureError
+from armature.service import demo
 
 
 def test_visitors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +86,8 @@ def test_compiling_ends_when_the_server_does(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.__name__)
 def test_the_stories_are_true(story: object) -> None:
     """What is simulated fits the structure that the spec claims."""
-    from armature.service.limits import Limits
-    from armature.service.spec import parse_spec
+    from armature.service.domain.limits import Limits
+    from armature.service.domain.spec import parse_spec
 
     told = story()  # type: ignore[operator]
     spec = parse_spec(told.spec, (), Limits())

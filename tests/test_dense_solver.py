@@ -26,12 +26,10 @@ from dense_problems import (
 from scipy.optimize import linprog
 
 import armature as am
-from armature.structures._convex_room import scratch_size
-from armature.structures._double_double import add, divide, dot, multiply, square_root
-from armature.structures._farthest import farthest
-from armature.structures._precise_call import solve_precisely
-from armature.structures._proof import is_infeasible
-from armature.structures._quadratic import (
+from armature.solver.double_double import add, divide, dot, multiply, square_root
+from armature.solver.precise_call import solve_precisely
+from armature.solver.proof import is_infeasible
+from armature.solver.quadratic import (
     INFEASIBLE,
     SOLVED,
     Limits,
@@ -40,7 +38,9 @@ from armature.structures._quadratic import (
     reset,
     state_size,
 )
-from armature.structures._quadratic import solve as solve_quadratic
+from armature.solver.quadratic import solve as solve_quadratic
+from armature.solver.support_function import farthest
+from armature.solver.workspace import scratch_size
 
 PROBLEMS = 60
 

@@ -16,8 +16,8 @@ import pytest
 import typer
 
 import armature as am
-from armature.cli import app
-from armature.experiments.assessing import KEYS as KEYS_OF_ASSESS
+from armature.assess.from_spec import KEYS as KEYS_OF_ASSESS
+from armature.cli.program import app
 from armature.experiments.experiment import ALL_KEYS
 from armature.testing import discover
 

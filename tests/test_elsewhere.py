@@ -10,10 +10,10 @@ from folders import SPEC, content, draw_quickly
 from typer.testing import CliRunner
 
 import armature as am
-from armature.cli import app
-from armature.experiments import elsewhere
-from armature.experiments.elsewhere import Sending, folder_here
-from armature.simulation.stores import Store
+from armature.cli.program import app
+from armature.experiments.store import remote
+from armature.experiments.store.remote import Sending, folder_here
+from armature.experiments.store.remote_store import Store
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ def test_an_interruption_keeps_what_is_finished(tmp_path: Path) -> None:
 
 
 def test_parts_are_sent_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elsewhere, "EVERY", 0.01)
+    monkeypatch.setattr(remote, "EVERY", 0.01)
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     with Sending(here, Store(there.as_uri())):

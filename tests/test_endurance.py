@@ -6,8 +6,8 @@ import endurance
 import pytest
 
 import armature as am
-from armature.descriptions import POLICIES
-from armature.online.choosing import Chooser
+from armature.live.choosing import Chooser
+from armature.storage.registry import POLICIES
 
 
 @pytest.mark.parametrize("kind", POLICIES.values(), ids=lambda kind: kind.__name__)

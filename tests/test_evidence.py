@@ -14,7 +14,7 @@ from reference import Reference, UnsolvedError
 from scipy import stats
 
 import armature as am
-from armature.evidence import doubt_of, evidence
+from armature.bounds.evidence import doubt_of, evidence
 from armature.testing import supported_families
 
 SCALES = range(16)

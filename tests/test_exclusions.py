@@ -9,8 +9,8 @@ import pytest
 from live_bandits import problem_for, refused
 
 import armature as am
-from armature.descriptions import POLICIES
-from armature.online.choosing import Chooser
+from armature.live.choosing import Chooser
+from armature.storage.registry import POLICIES
 
 
 def kl_choice(means, pulls, t, allowed, chosen):

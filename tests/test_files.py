@@ -12,8 +12,16 @@ from pathlib import Path
 import pytest
 
 import armature as am
-from armature import files, plotting
-from armature.files import PREFIX, read_text, remove_leftovers, replacing, write_bytes, write_text
+from armature.storage import files
+from armature.storage.files import (
+    PREFIX,
+    read_text,
+    remove_leftovers,
+    replacing,
+    write_bytes,
+    write_text,
+)
+from armature.views import plotting
 
 PACKAGE = Path(am.__file__).parent
 
@@ -123,7 +131,8 @@ def test_a_protected_file_is_left_alone(tmp_path: Path, monkeypatch) -> None:
 
 def test_text_is_utf_8_in_every_locale(tmp_path: Path) -> None:
     script = (
-        "import sys; from armature.files import *; write_text(sys.argv[1], 'prix: 3 \\u20ac\\n'); "
+        "import sys; from armature.storage.files import *; "
+        "write_text(sys.argv[1], 'prix: 3 \\u20ac\\n'); "
         "assert read_text(sys.argv[1]) == 'prix: 3 \\u20ac\\n'"
     )
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -228,14 +237,16 @@ def writes(source: str) -> list[str]:
 
 
 def test_only_one_module_writes_files() -> None:
-    """But for `_compile.py` and its kin, which keep compiled code where Numba wants it.
+    """But for `kernels/kernel.py` and its kin, which keep compiled code where Numba wants it.
 
     And for the demonstration, whose database goes with it.
     """
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if name in ("files.py", "demo.py") or name.startswith(("_compile", "_compiling/")):
+        if name in ("storage/files.py", "service/demo.py") or name.startswith(
+            ("_compile", "kernels/compiling/")
+        ):
             continue
         calls = writes(path.read_text(encoding="utf-8"))
         if calls:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numba
 import pytest
 
-from armature._compiling.fingerprint import Fingerprint, Indescribable
+from armature.kernels.compiling.fingerprint import Fingerprint, Indescribable
 
 OTHER = """
 from typing import NamedTuple
@@ -39,7 +39,7 @@ import numpy as np
 import numba.extending
 import other
 import armature as am
-from armature._compile import inlined
+from armature.kernels.kernel import inlined
 
 TABLE = np.array([1.0, 2.0])
 NUMBERS = (1, 2.5, "x")

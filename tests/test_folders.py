@@ -17,8 +17,8 @@ from rich.console import Console
 import armature as am
 from armature.experiments import run as running
 from armature.experiments.experiment import parse_experiments
-from armature.experiments.folder import claim_folder
-from armature.simulation import versions
+from armature.experiments.store import keys
+from armature.experiments.store.folder import claim_folder
 
 FILES = ["experiment.json", "parts", "regret.png", "results.parquet", "summary.csv"]
 
@@ -115,7 +115,7 @@ def test_another_problem_is_another_experiment(
 def test_other_code_is_run_again(runner: Runner, tmp_path: Path, monkeypatch) -> None:
     """Never silently old numbers: after an update, all is computed again, and that is said."""
     with monkeypatch.context() as patch:
-        patch.setattr(versions, "package_code", lambda: "older code")
+        patch.setattr(keys, "package_code", lambda: "older code")
         runner(tmp_path)
         older = content(tmp_path)
     said = runner(tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import armature as am
-from armature.experiments.figure import PANELS
+from armature.experiments.paper import PANELS
 from studies.challenger.cases import GROUPS
 from studies.guard.__main__ import app
 from studies.guard.cases import GROSS, ONE, SUBTLE, panel_cases, true_cases, wrong_cases
@@ -88,7 +88,7 @@ def test_what_breaks_a_structure() -> None:
 
 def results_of(regret: dict[str, float | list[float]]) -> am.Results:
     """Results of one run, or of some, with given final regrets."""
-    from armature.simulation.results import PolicyRuns
+    from armature.experiments.results import PolicyRuns
 
     instance = am.Instance(am.Unconstrained(2), [0.0, 1.0])
     runs = {}

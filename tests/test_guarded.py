@@ -306,7 +306,7 @@ def test_less_regret_where_the_structure_is_wrong() -> None:
 
 def test_the_service_guards_what_may_be_wrong() -> None:
     """Unless a spec says otherwise; there is nothing to guard without structure or evidence."""
-    from armature.service.spec import read_spec
+    from armature.service.domain.spec import read_spec
 
     def policy_of(structure: str, **more: object) -> am.Policy:
         return read_spec({"structure": {"kind": structure, "n_arms": 3}, **more}).policy

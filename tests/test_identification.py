@@ -11,12 +11,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import armature as am
-from armature.cli import app
-from armature.experiments import identify as running
+from armature.cli.program import app
+from armature.experiments import identification
+from armature.experiments import run_identification as running
 from armature.experiments.experiment import parse_experiments
-from armature.identification import engine
-from armature.identification.picture import stopping_panels
-from armature.simulation.rewards import make_rewards, next_reward
+from armature.rounds.rewards import make_rewards, next_reward
+from armature.views.stopping_times import stopping_panels
 
 RULES = [am.TopTwo(), am.GameSampling(), am.TrackAndStop(), am.UniformSampling()]
 UNIMODAL = am.Instance(am.Unimodal(4), [0.0, 0.6, 1.6, 0.8])
@@ -86,7 +86,7 @@ def same(one: am.Identification, other: am.Identification, policy: am.Policy) ->
 
 def test_runs_are_the_same_in_any_company(monkeypatch: pytest.MonkeyPatch) -> None:
     first = am.identify(UNIMODAL, RULES, delta=[0.1, 0.01], repetitions=4, seed=2, workers=1)
-    monkeypatch.setattr(engine, "CHUNK_SECONDS", 0.0)  # a round at a time
+    monkeypatch.setattr(identification, "CHUNK_SECONDS", 0.0)  # a round at a time
     second = am.identify(UNIMODAL, RULES[::-1], delta=[0.01, 0.1], repetitions=4, seed=2, workers=2)
     other = am.identify(UNIMODAL, RULES[:1], delta=[0.1, 0.01], repetitions=4, seed=3)
     assert all(same(first, second, policy) for policy in RULES)
@@ -224,14 +224,14 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path, monkeypatch: pytest.MonkeyPatc
     asked = running.Asked((0.1,), "practical", 10_000)
     console = Console(quiet=True)
     whole = running.run_identification(experiment, asked, None, 1, console, True)
-    true_run = engine.Sampling.run
+    true_run = identification.Sampling.run
 
     def cut_off(self, policy, repetition, *rest):
         if repetition == 11:
             raise KeyboardInterrupt
         true_run(self, policy, repetition, *rest)
 
-    monkeypatch.setattr(engine.Sampling, "run", cut_off)
+    monkeypatch.setattr(identification.Sampling, "run", cut_off)
     with pytest.raises(KeyboardInterrupt):
         running.run_identification(experiment, asked, tmp_path / "out", 1, console, True)
     calls = []
@@ -240,7 +240,7 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path, monkeypatch: pytest.MonkeyPatc
         calls.append((policy.name, repetition))
         true_run(self, policy, repetition, *rest)
 
-    monkeypatch.setattr(engine.Sampling, "run", counted)
+    monkeypatch.setattr(identification.Sampling, "run", counted)
     resumed = running.run_identification(experiment, asked, tmp_path / "out", 1, console, True)
     assert all(same(whole, resumed, policy) for policy in whole.policies)
     assert 2 <= len(calls) < 24

@@ -11,14 +11,17 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import armature as am
-from armature.cli import app
+from armature.cli.program import app
+from armature.experiments import identification
+from armature.experiments.engines.blocks import Shard
 from armature.experiments.experiment import Experiment, parse_experiments
-from armature.experiments.identify import Asked, folder_of, run_identification
-from armature.experiments.identify_shards import merge_identification, run_identification_shard
-from armature.files import write_text
-from armature.identification import engine
-from armature.simulation import versions
-from armature.simulation.blocks import Shard
+from armature.experiments.run_identification import Asked, folder_of, run_identification
+from armature.experiments.store import keys
+from armature.experiments.store.identify_shards import (
+    merge_identification,
+    run_identification_shard,
+)
+from armature.storage.files import write_text
 
 SPEC = """
 title = "four"
@@ -35,13 +38,13 @@ ASKED = Asked((0.1, 0.02), "practical", 10_000)
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Which repetitions were run; pictures are only hinted at."""
     calls: list[tuple[str, int]] = []
-    true_run = engine.Sampling.run
+    true_run = identification.Sampling.run
 
     def counted(self, policy, repetition, *rest):
         calls.append((policy.name, repetition))
         true_run(self, policy, repetition, *rest)
 
-    monkeypatch.setattr(engine.Sampling, "run", counted)
+    monkeypatch.setattr(identification.Sampling, "run", counted)
     monkeypatch.setattr(am.Identification, "plot", lambda self, path: write_text(path, "a picture"))
     return calls
 
@@ -94,7 +97,7 @@ def test_what_is_missing_or_of_other_code_is_said(
         merge_identification(experiments, ASKED, [], tmp_path, console)
     with pytest.raises(am.ArmatureError, match="there is no folder"):
         merge_identification(experiments, ASKED, [tmp_path / "no"], tmp_path, console)
-    monkeypatch.setattr(versions, "package_code", lambda: "other code")
+    monkeypatch.setattr(keys, "package_code", lambda: "other code")
     said = io.StringIO()
     with pytest.raises(am.ArmatureError, match="repetitions 0 to 6"):
         merge_identification(experiments, ASKED, [], tmp_path, Console(file=said, width=10_000))

@@ -130,7 +130,7 @@ def make(c):
 ADDRESSES = """
 import ctypes
 import numba
-from armature._pointers import address_of
+from armature.kernels.addresses import address_of
 from factory import make
 one, other = make(2.0), make(3.0)
 signature = numba.float64(numba.float64)
@@ -218,7 +218,7 @@ def test_what_numba_was_taught_is_told_apart(place: Path) -> None:
 
 PLAIN = """
 import numba
-from armature._compile import callback
+from armature.kernels.kernel import callback
 
 def answer(x):
     return 2.0 * x
@@ -232,9 +232,9 @@ def ask(x):
 
 
 def test_calls_of_plain_python_are_cached_too(place: Path) -> None:
-    (place / "plain.py").write_text(PLAIN)
+    (place / "storage/tagged_json.py").write_text(PLAIN)
     code = "from plain import ask\n" + COUNT
     assert run(code, cwd=place) == "6.0 0\n"
     assert run(code, cwd=place) == "6.0 1\n"
-    (place / "plain.py").write_text(PLAIN.replace("2.0 * x", "5.0 * x"))
+    (place / "storage/tagged_json.py").write_text(PLAIN.replace("2.0 * x", "5.0 * x"))
     assert run(code, cwd=place) == "15.0 1\n"

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from processes import run
 
-from armature._compiling import files
-from armature._compiling.files import DAY, FOLDER, prune, read, unwrapped, wrapped, write
+from armature.kernels.compiling import files
+from armature.kernels.compiling.files import DAY, FOLDER, prune, read, unwrapped, wrapped, write
 
 KERNEL = """
 import armature as am

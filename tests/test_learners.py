@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy.special import lambertw
 
 import armature as am
-from armature import thresholds
-from armature.learners import AdaHedge, FollowTheLeader, Tracker
+from armature.bounds.learners import AdaHedge, FollowTheLeader, Tracker
+from armature.policies import thresholds
 
 
 def play(losses: np.ndarray) -> tuple[float, list[np.ndarray]]:

@@ -12,8 +12,8 @@ from live_bandits import problem_for, refused
 from scipy import stats
 
 import armature as am
-from armature.descriptions import POLICIES
-from armature.online.tickets import REMEMBERED
+from armature.live.tickets import REMEMBERED
+from armature.storage.registry import POLICIES
 
 # Rewards that never come.
 

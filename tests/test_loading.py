@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature import descriptions
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, describe
 from armature.experiments.experiment import parse_experiments
+from armature.experiments.results import PolicyRuns
 from armature.experiments.spec import parse_instance
-from armature.simulation import results_file as results_module
-from armature.simulation.results import PolicyRuns
+from armature.experiments.store import results_file as results_module
+from armature.storage import registry
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, build, describe
 from armature.testing import discover
 
 OWN = """
@@ -77,7 +77,7 @@ def malicious(path: Path) -> list[dict]:
         {"kind": "subprocess:Popen", "args": command, "shell": True},
         {"kind": "os:system", "command": command},
         {"kind": "builtins:eval", "source": f"open({str(path)!r}, 'w')"},
-        {"kind": "armature.descriptions:importlib.import_module", "name": "antigravity"},
+        {"kind": "armature.storage.registry:importlib.import_module", "name": "antigravity"},
         {"kind": "OSSB", "epsilon": {"kind": "subprocess:Popen", "args": ["touch", str(path)]}},
         {"kind": "Gaussian", "sigma": [{"kind": "subprocess:Popen", "args": ["touch", str(path)]}]},
         {"kind": "Unimodal", "n_arms": {"tuple": [{"kind": "os:system", "command": command}]}},
@@ -199,7 +199,7 @@ def test_a_module_that_fails_gets_a_sentence(tmp_path: Path, monkeypatch) -> Non
 def test_entry_points_need_no_permission(own: str, monkeypatch) -> None:
     point = metadata.EntryPoint("LastArm", "own_for_test:Last", "armature")
     monkeypatch.setattr(metadata, "entry_points", lambda group: [point] if group else [])
-    descriptions._entry_points.cache_clear()
+    registry._entry_points.cache_clear()
     try:
         policy = build(POLICIES, "policy", "lastarm")
         assert type(policy).__name__ == "Last"
@@ -209,7 +209,7 @@ def test_entry_points_need_no_permission(own: str, monkeypatch) -> None:
         with pytest.raises(am.ArmatureError, match="did you mean 'lastarm'"):
             build(POLICIES, "policy", "lastarms")
     finally:
-        descriptions._entry_points.cache_clear()
+        registry._entry_points.cache_clear()
 
 
 def test_names_come_from_what_the_packages_export() -> None:

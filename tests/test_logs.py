@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 import armature as am
-from armature.assessment.csv_file import read_csv
-from armature.assessment.log import Log, read_log
-from armature.assessment.table import Columns, Table
-from armature.cli import app
+from armature.assess.log.csv_file import read_csv
+from armature.assess.log.log import Log, read_log
+from armature.assess.log.table import Columns, Table
+from armature.cli.program import app
 
 QUOTED = '"x ""y, z"""'
 SPEC = 'draws = 2\nhorizon = 100\npolicies = []\n[structure]\nkind = "unimodal"\n'
@@ -277,7 +277,7 @@ def test_columns_can_be_named_by_options(tmp_path: Path) -> None:
 
 def test_the_service_log_can_be_read(tmp_path: Path) -> None:
     """The columns that `armature experiments export` writes."""
-    from armature.service.export import COLUMNS
+    from armature.service.domain.export import COLUMNS
 
     frame = rows().assign(decision=range(60), unit=None, asked_seq=1, told_seq=2, told_at=0.0)
     frame[list(COLUMNS)].to_csv(tmp_path / "log.csv", index=False)

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.descriptions import POLICIES as NAMED
-from armature.limits import MOST_PAIRED
-from armature.policies import _search, challenger, imed, klucb, ucb
-from armature.policies._groups import (
+from armature.experiments.store.results_file import MOST_TRACED
+from armature.families.limits import MOST_PAIRED
+from armature.policies import challenger
+from armature.policies.baselines import imed, klucb, ucb
+from armature.policies.many_arms import search
+from armature.policies.many_arms.groups import (
     GROUPS,
     NOBODY,
     best_at,
@@ -23,8 +25,8 @@ from armature.policies._groups import (
     make_groups,
     place_for,
 )
-from armature.policies._search import MANY
-from armature.policies._tournament import (
+from armature.policies.many_arms.search import MANY
+from armature.policies.many_arms.tournament import (
     build,
     make_tournament,
     next_at_least,
@@ -32,7 +34,7 @@ from armature.policies._tournament import (
     top,
 )
 from armature.policies.records import make_history
-from armature.simulation.results_file import MOST_TRACED
+from armature.storage.registry import POLICIES as NAMED
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 100])
@@ -87,7 +89,7 @@ POLICY_CLASSES = [cls for cls in NAMED.values() if issubclass(cls, am.CompiledPo
 
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (_search, challenger):
+    for module in (search, challenger):
         monkeypatch.setattr(module, "MANY", FEW)
 
 

@@ -8,7 +8,7 @@ from sklearn.isotonic import isotonic_regression
 
 import armature as am
 from armature.testing import discover, random_problem, supported_families
-from armature.testing._structures import nearest_is_the_least
+from armature.testing.structures import nearest_is_the_least
 
 STRUCTURES = [s for kind in discover(am.Structure, am) for s in kind.examples()]
 

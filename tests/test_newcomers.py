@@ -15,7 +15,7 @@ from newcomers.staircase import Staircase
 from scipy import stats
 
 import armature as am
-from armature.simulation.rewards import make_rewards, next_reward
+from armature.rounds.rewards import make_rewards, next_reward
 from armature.testing import check_family, check_policy, check_structure
 
 STAIRS, FAMILY = Staircase(3, 0.1), Binomial(3)
@@ -172,7 +172,7 @@ def test_structures_in_plain_python_are_let_go() -> None:
     """A model refers to such a structure by number; the number of one that is gone is free."""
     import gc
 
-    from armature.structures import _callbacks
+    from armature.structures.oracles import callbacks
 
     class Plain(am.Unimodal):
         def project(self, means, weights, family):
@@ -181,4 +181,4 @@ def test_structures_in_plain_python_are_let_go() -> None:
     for _ in range(30):
         am.Bandit(am.ProjectedThompson(), Plain(3)).ask(5)
     gc.collect()
-    assert len(_callbacks._STRUCTURES) < 10
+    assert len(callbacks._STRUCTURES) < 10

@@ -20,8 +20,8 @@ from reference import Means, Reference, Template, UnsolvedError, cost
 from scipy.optimize import linprog
 
 import armature as am
-from armature.structures.model import highest_means as model_highest
-from armature.structures.model import make_model, nearest_with_best
+from armature.structures.oracles.model import highest_means as model_highest
+from armature.structures.oracles.model import make_model, nearest_with_best
 from armature.testing import Declared
 
 BOXED = tuple(kind for kind in KINDS if kind not in (am.Unconstrained, am.Linear))

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from armature._compile import kernel
-from armature._pointers import is_compiling
-from armature.simulation.packing import pack, packed_choose, packed_update
+from armature.kernels.addresses import is_compiling
+from armature.kernels.kernel import kernel
+from armature.kernels.packing import pack, packed_choose, packed_update
 
 
 class Inner(NamedTuple):

@@ -13,12 +13,12 @@ import pytest
 from serving import PRICES, query, serving, sqlite_in
 
 from armature.client import Client
-from armature.service import timeline
-from armature.service.app import make_app
-from armature.service.database import open_database
-from armature.service.keys import make_key
-from armature.service.migrate import migrate
-from armature.service.timeline import Timeline
+from armature.service.api.app import make_app
+from armature.service.db.database import open_database
+from armature.service.db.keys import make_key
+from armature.service.db.migrate import migrate
+from armature.service.page import timeline
+from armature.service.page.timeline import Timeline
 
 HTML = {"Accept": "text/html"}
 
@@ -26,7 +26,7 @@ HTML = {"Accept": "text/html"}
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
     """An open server, as a browser sees it."""
-    monkeypatch.setattr("armature.service.viewing.FRESH", -1.0)
+    monkeypatch.setattr("armature.service.page.viewing.FRESH", -1.0)
     with (
         serving(sqlite_in(tmp_path)) as url,
         httpx.Client(base_url=url, headers={**HTML, "Origin": url}) as http,
@@ -181,7 +181,7 @@ def test_forms_of_other_sites_are_refused(page: httpx.Client, headers: dict[str,
 
 
 def test_keys_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("armature.service.keys.FRESH", 0.0)
+    monkeypatch.setattr("armature.service.db.keys.FRESH", 0.0)
     storage = sqlite_in(tmp_path)
     engine = open_database(storage)
     migrate(engine)
@@ -244,7 +244,7 @@ def test_it_is_small_and_its_own(page: httpx.Client) -> None:
 def test_a_long_log_is_counted_beside_the_page(
     page: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("armature.service.viewing.MOMENT", 0.05)
+    monkeypatch.setattr("armature.service.page.viewing.MOMENT", 0.05)
     counting, count = threading.Event(), Timeline.catch_up
 
     def slowly(self: Timeline, connection: Any, key: int) -> None:
@@ -259,7 +259,7 @@ def test_a_long_log_is_counted_beside_the_page(
     assert "outstanding" not in figures(text)
     assert figures(text)["decisions"] == "4"
     counting.set()
-    monkeypatch.setattr("armature.service.viewing.MOMENT", 60.0)
+    monkeypatch.setattr("armature.service.page.viewing.MOMENT", 60.0)
     assert figures(page.get("/experiments/prices").text)["outstanding"] == "4"
 
 

@@ -12,9 +12,9 @@ from browser import CHROMIUM, FLAGS
 from serving import PRICES, serving, sqlite_in
 
 from armature.client import Client
-from armature.service.database import open_database
-from armature.service.keys import make_key
-from armature.service.migrate import migrate
+from armature.service.db.database import open_database
+from armature.service.db.keys import make_key
+from armature.service.db.migrate import migrate
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open pages with")
 AXE = (Path(__file__).parent / "data" / "axe.min.js").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import pytest
 from pointers import ROOT, broken, pointers, rows
 
 import armature as am
-from armature import learners
+from armature.bounds import learners
 from armature.testing import discover
 
 DOCUMENT = (ROOT / "docs" / "paper-map.md").read_text()

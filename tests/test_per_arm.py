@@ -13,11 +13,11 @@ from scipy.optimize import minimize_scalar
 from test_bounds import check_certificate
 
 import armature as am
-from armature.descriptions import POLICIES
 from armature.experiments import load_instance
-from armature.structures._scaled import meeting_point
-from armature.structures.model import DERIVED, make_model
-from armature.structures.records import ENTRIES
+from armature.storage.registry import POLICIES
+from armature.structures.fast.scaled import meeting_point
+from armature.structures.oracles.model import DERIVED, make_model
+from armature.structures.oracles.records import ENTRIES
 from armature.testing import check_policy, further_families
 
 FORMS = pytest.mark.parametrize("form", range(3), ids=["sigmas", "scales", "interval"])

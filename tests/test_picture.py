@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.picture import picture_of
-from armature.picture.arms_chart import arms_chart
-from armature.picture.gauge_chart import gauge_chart, verdict_chart
-from armature.picture.pulls_chart import pulls_chart
-from armature.picture.records import Past, gain_of, traffic_of
-from armature.picture.svg import Scale, number, tag, ticks
-from armature.picture.time_charts import gain_chart, traffic_chart
-from armature.picture.wording import verdict_words
+from armature.views import picture_of
+from armature.views.arms_chart import arms_chart
+from armature.views.gauge_chart import gauge_chart, verdict_chart
+from armature.views.picture import Past, gain_of, traffic_of
+from armature.views.pulls_chart import pulls_chart
+from armature.views.svg import Scale, number, tag, ticks
+from armature.views.time_charts import gain_chart, traffic_chart
+from armature.views.wording import verdict_words
 
 
 def told(structure: am.Structure, means: list[float], n: int = 40, **options: object) -> am.Bandit:

@@ -12,8 +12,8 @@ from matplotlib.image import imread
 from terminals import environment
 
 import armature as am
-from armature.curves import ASYMPTOTIC, LOWER, WITHOUT, bound_bars, regret_curves
-from armature.plotting import (
+from armature.views.curves import ASYMPTOTIC, LOWER, WITHOUT, bound_bars, regret_curves
+from armature.views.plotting import (
     Panel,
     draw_bound,
     draw_problem,
@@ -54,7 +54,7 @@ def test_curves_by_hand() -> None:
 def test_curves_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that can't be computed does not take the picture with it."""
 
-    monkeypatch.setattr("armature.curves.bound_or_none", lambda instance: None)
+    monkeypatch.setattr("armature.views.curves.bound_or_none", lambda instance: None)
     curves = regret_curves(PRICES, ROUNDS, REGRET)
     assert curves.bounds == {}
     assert curves.leaving == ()

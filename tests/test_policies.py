@@ -8,7 +8,7 @@ from plain_structure import Plain
 from random_structures import FAMILIES, KINDS
 
 import armature as am
-from armature.descriptions import POLICIES
+from armature.storage.registry import POLICIES
 from armature.testing import check_policy, discover, supported_families
 
 ROUNDS = 60

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.descriptions import FAMILIES
-from armature.policies.catse import clipped_level
+from armature.policies.baselines.catse import clipped_level
+from armature.storage.registry import FAMILIES
 from armature.testing import fuzz_bandits
 
 CASES = 300  # of all policies, structures and families; `make fuzz` plays more

@@ -24,13 +24,13 @@ from test_sweep import SWEEP
 from typer.testing import CliRunner
 
 import armature as am
-from armature.cli import app
+from armature.cli.program import app
 from armature.errors import BlocksFailedError
-from armature.experiments.cluster import run_on_ray
+from armature.experiments.engines.cluster import run_on_ray
+from armature.experiments.engines.ray_engine import RETRIES
 from armature.experiments.experiment import parse_experiments
+from armature.experiments.results import Summary
 from armature.experiments.sweep import run_all
-from armature.simulation.ray_engine import RETRIES
-from armature.simulation.results import Summary
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own

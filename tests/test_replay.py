@@ -13,47 +13,47 @@ from scipy import stats
 from test_logs import rows
 
 import armature as am
-from armature.assessment import replaying
-from armature.assessment.log import read_log
-from armature.assessment.weights import mean_interval, weigh
+from armature.assess.log.log import read_log
+from armature.assess.weights import mean_interval, weigh
+from armature.rounds import replay
 from studies.assessment import replays as study
 
 STRUCTURE, FAMILY = am.Unimodal(3), am.Gaussian(1.0)
 POLICIES = [am.UCB(), am.Challenger(), am.ThompsonSampling(), am.SPk()]
 
 
-def feed_of(frame: pd.DataFrame, kind: int, family: am.Family, longest: int) -> replaying.Feed:
+def feed_of(frame: pd.DataFrame, kind: int, family: am.Family, longest: int) -> replay.Feed:
     log = read_log(frame, STRUCTURE)
     assert log.rewards is not None
     assert log.places is not None
     order = np.argsort(log.places, kind="stable")
     starts = np.concatenate([[0], np.cumsum(log.counts)]).astype(np.int64)
-    rewards = log.rewards[order] if kind == replaying.QUEUES else log.rewards
+    rewards = log.rewards[order] if kind == replay.QUEUES else log.rewards
     accepted = np.random.default_rng(1).integers(0, 2, len(frame))
-    return replaying.make_feed(kind, rewards, log.places, starts, accepted, family, longest)
+    return replay.make_feed(kind, rewards, log.places, starts, accepted, family, longest)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@pytest.mark.parametrize("kind", [replaying.QUEUES, replaying.REJECTION, replaying.SHADOW])
+@pytest.mark.parametrize("kind", [replay.QUEUES, replay.REJECTION, replay.SHADOW])
 def test_the_compiled_loop_against_ask_and_tell(kind: int, policy: am.Policy) -> None:
     """The same choices and rewards as a bandit's that is asked and told row by row."""
     frame = rows(400, seed=2)
     for family in (FAMILY, am.Gaussian(None)):
         feed = feed_of(frame, kind, family, 150)
-        replaying.play_feed(policy, STRUCTURE, family, feed, 5, 0)
+        replay.play_feed(policy, STRUCTURE, family, feed, 5, 0)
         n = int(feed.place[1])
         queues = {k: list(frame.reward[frame.arm == k]) for k in range(3)}
         bandit = am.Bandit(policy, STRUCTURE, family, seed=5)
         row, choices, gains = 0, [], []
         while len(choices) < 150:
-            if kind != replaying.QUEUES and row >= len(frame):
+            if kind != replay.QUEUES and row >= len(frame):
                 break
             arm = bandit.ask()
-            if kind == replaying.QUEUES:
+            if kind == replay.QUEUES:
                 if not queues[arm]:
                     break
                 shown, reward = arm, queues[arm].pop(0)
-            elif kind == replaying.SHADOW:
+            elif kind == replay.SHADOW:
                 shown, reward = int(frame.arm[row]), float(frame.reward[row])
                 row += 1
                 bandit.cancel(arm)

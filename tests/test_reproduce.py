@@ -13,7 +13,7 @@ from matplotlib.image import imread
 from test_run import invoke
 
 import armature as am
-from armature.experiments.figure import PANELS, panel_experiments, policies_of
+from armature.experiments.paper import PANELS, panel_experiments, policies_of
 from armature.experiments.reproduce import default_folder
 
 PAPER = {

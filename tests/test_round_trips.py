@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, Classes, build, describe
-from armature.plain import decoded, encoded
-from armature.simulation.results import PolicyRuns
+from armature.experiments.results import PolicyRuns
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Classes, build, describe
+from armature.storage.tagged_json import decoded, encoded
 
 DATA = Path(__file__).parent / "data"
 OPTIONS = (

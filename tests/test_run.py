@@ -16,7 +16,7 @@ from folders import content
 from typer.testing import CliRunner
 
 import armature as am
-from armature.cli import app
+from armature.cli.program import app
 from armature.experiments.experiment import parse_experiments
 
 SPEC = """

@@ -10,8 +10,8 @@ from folders import SPEC, content, draw_quickly
 from typer.testing import CliRunner
 
 import armature as am
-from armature.cli import app
-from armature.simulation.stores import Store
+from armature.cli.program import app
+from armature.experiments.store.remote_store import Store
 
 server = pytest.importorskip("moto.server", reason="moto, which plays S3, is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # moto's own

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import armature as am
+from armature.bounds.learners import AdaHedge, Tracker
 from armature.experiments import load_instance
-from armature.learners import AdaHedge, Tracker
 
 
 @pytest.mark.parametrize("panel", ["unconstrained", "unimodal-1", "linear", "sparse-2"])

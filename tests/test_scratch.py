@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.structures.records import ENTRIES, Problem, Work
+from armature.structures.oracles.records import ENTRIES, Problem, Work
 from armature.testing import Declared, discover, random_problem, supported_families
 
 GUARD = 16

@@ -13,9 +13,9 @@ import pytest
 from serving import PRICES, query, serving, sqlite_in
 
 from armature.client import AsyncClient, Client, ServiceError, UnreachableError
-from armature.service import replay
-from armature.service.database import open_database
-from armature.service.rules import RETIRED
+from armature.service.db.database import open_database
+from armature.service.domain import replay
+from armature.service.domain.rules import RETIRED
 
 
 @pytest.fixture

@@ -19,13 +19,13 @@ from serving import PRICES, fingerprint, free_port, query, sentence, serving, sq
 from typer.testing import CliRunner, Result
 
 import armature as am
-from armature.cli import app
+from armature.cli.program import app
 from armature.client import Client
-from armature.service.database import open_database, writing
-from armature.service.keys import SCOPES, Guard, hash_of, make_key, read_keys, revoke_key
-from armature.service.limits import Limits
-from armature.service.migrate import migrate
-from armature.service.writer import Writer
+from armature.service.db.database import open_database, writing
+from armature.service.db.keys import SCOPES, Guard, hash_of, make_key, read_keys, revoke_key
+from armature.service.db.migrate import migrate
+from armature.service.domain.limits import Limits
+from armature.service.domain.writer import Writer
 
 ENDPOINTS = {
     "admin": [
@@ -54,7 +54,7 @@ ENDPOINTS = {
 
 def test_scopes(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every endpoint takes the keys of its scope and those of administrators, and no others."""
-    monkeypatch.setattr("armature.service.keys.FRESH", 0.0)
+    monkeypatch.setattr("armature.service.db.keys.FRESH", 0.0)
     engine = open_database(file_storage)
     migrate(engine)
     keys = {scope: make_key(engine, scope, [scope]) for scope in SCOPES}
@@ -93,7 +93,7 @@ def test_scopes(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_keys_end(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("armature.service.keys.FRESH", 0.0)
+    monkeypatch.setattr("armature.service.db.keys.FRESH", 0.0)
     engine = open_database(file_storage)
     migrate(engine)
     admin = make_key(engine, "admin", ["admin"])

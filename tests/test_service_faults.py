@@ -21,12 +21,12 @@ from serving import PRICES, Postgres, query, serving, sqlite_in
 
 import armature as am
 from armature.client import Client, ServiceError
-from armature.service import backend, replay
-from armature.service.database import clock, lock, open_database, writing
-from armature.service.migrate import migrate, revision_of
-from armature.service.rules import Decide, Expire, Reward
-from armature.service.schema import REVISION
-from armature.service.writer import Job, Writer
+from armature.service.db.database import clock, lock, open_database, writing
+from armature.service.db.migrate import migrate, revision_of
+from armature.service.db.schema import REVISION
+from armature.service.domain import backend, replay
+from armature.service.domain.rules import Decide, Expire, Reward
+from armature.service.domain.writer import Job, Writer
 
 
 @pytest.mark.parametrize("servers", [1, 2])
@@ -108,7 +108,7 @@ def test_migrations_make_what_the_schema_says(storage: str) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.runtime.migration import MigrationContext
 
-    from armature.service.schema import metadata
+    from armature.service.db.schema import metadata
 
     engine = open_database(storage)
     migrate(engine)
@@ -341,7 +341,7 @@ def test_a_transaction_that_failed_leaves_no_trace(
         raise sa.exc.OperationalError("INSERT", {}, Exception("the disk is gone"))
 
     with monkeypatch.context() as patched:
-        patched.setattr("armature.service.writer._write", fail)
+        patched.setattr("armature.service.domain.writer._write", fail)
         (job,) = _jobs([Decide(n=6)])
         here._serve([job])
     assert "Nothing was changed" in str(job.error)

@@ -279,7 +279,7 @@ def test_whatever_the_description_allows(
                     modes.remove(schemathesis.GenerationMode.NEGATIVE)
                 for mode in modes:
                     _try_out(operation, mode, checks, session, n_problems // 2)
-            monkeypatch.setattr("armature.service.reading.summary", lambda row: {"name": 5})
+            monkeypatch.setattr("armature.service.domain.reading.summary", lambda row: {"name": 5})
             (listing,) = [o for o in operations if o.label == "GET /v1/experiments"]
             with pytest.raises(BaseException, match="violates schema"):
                 _try_out(listing, schemathesis.GenerationMode.POSITIVE, checks, session, 1)

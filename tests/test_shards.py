@@ -14,12 +14,12 @@ from test_sweep import SWEEP
 from typer.testing import CliRunner
 
 import armature as am
-from armature.cli import app
-from armature.experiments.collecting import collect_point, points_of
+from armature.cli.program import app
+from armature.experiments.engines.blocks import Shard
 from armature.experiments.experiment import parse_experiments
-from armature.experiments.shards import merge, run_shard
-from armature.simulation import versions
-from armature.simulation.blocks import Shard
+from armature.experiments.store import keys
+from armature.experiments.store.collecting import collect_point, points_of
+from armature.experiments.store.shards import merge, run_shard
 
 
 class Shares:
@@ -117,7 +117,7 @@ def test_blocks_of_other_code_are_refused(
     out, other = tmp_path / "out", tmp_path / ("other" if elsewhere else "out")
     shares.run("1/2", out)
     with monkeypatch.context() as patch:
-        patch.setattr(versions, "package_code", lambda: "older code")
+        patch.setattr(keys, "package_code", lambda: "older code")
         shares.run("2/2", other)
     said = io.StringIO()
     with pytest.raises(am.ArmatureError, match="UCB lacks the repetitions 6 to 11"):

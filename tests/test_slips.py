@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES
-from armature.simulation.results import PolicyRuns
+from armature.experiments.results import PolicyRuns
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES
 
 WRONG = (
     None, "x", "", b"1", math.nan, math.inf, -1, -1.0, 0, 2.5, 1e300, 1e-300, 10**400, True,

@@ -13,7 +13,7 @@ from test_policy_twins import CASES, CIRCLE, DisagreementError, compare
 from twins import ROUNDING, Twin, largest
 
 import armature as am
-from armature.streams import DECISIONS, make_stream, next_units
+from armature.kernels.streams import DECISIONS, make_stream, next_units
 
 ROUNDS = 1000
 LOUD = am.Gaussian(1.0)

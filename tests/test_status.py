@@ -8,7 +8,7 @@ import pytest
 from pointers import ROOT, broken, pointers, rows
 
 import armature as am
-from armature import learners
+from armature.bounds import learners
 from armature.testing import discover
 
 DOCUMENT = (ROOT / "docs" / "status.md").read_text()
@@ -18,8 +18,8 @@ CITED = set(re.findall(r"^- \*\*(.+?)\*\*:", DOCUMENT, re.MULTILINE))
 
 def test_everything_is_listed_once() -> None:
     kinds = [*discover(am.Policy, am), *discover(am.Structure, am), *discover(am.Family, am)]
-    parts = [*learners.__all__, "lower_bound", "solve_game", "armature.thresholds"]
-    parts += ["characteristic_time", "armature.stopping", "assess", "replay"]
+    parts = [*learners.__all__, "lower_bound", "solve_game", "armature.policies.thresholds"]
+    parts += ["characteristic_time", "armature.rounds.stopping", "assess", "replay"]
     expected = [f"`{kind.__name__}`" for kind in kinds] + [f"`{part}`" for part in parts]
     assert sorted(row[0] for row in ROWS) == sorted(expected)
 

@@ -12,8 +12,7 @@ from scipy import special, stats
 
 import armature as am
 from armature.families.kernels import draw_means
-from armature.simulation.rewards import make_rewards, next_reward
-from armature.streams import (
+from armature.kernels.streams import (
     DECISIONS,
     fill_normals,
     fill_units,
@@ -23,6 +22,7 @@ from armature.streams import (
     normal_quantile,
     philox,
 )
+from armature.rounds.rewards import make_rewards, next_reward
 
 LEVEL = 1e-4
 FULL = 0xFFFFFFFF

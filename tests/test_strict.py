@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 import armature as am
-from armature.cli import app
+from armature.cli.program import app
 from armature.experiments import load_instance
 
 MEANS = [0.9, 0.1, 0.5]

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import armature as am
-from armature.descriptions import POLICIES
-from armature.simulation.results import PolicyRuns
+from armature.experiments.results import PolicyRuns
+from armature.storage.registry import POLICIES
 from studies.challenger import close as closing
 from studies.challenger import run as running
 from studies.challenger import search as searching

@@ -13,7 +13,7 @@ from matplotlib.image import imread
 import armature as am
 from armature.experiments.experiment import parse_experiments
 from armature.experiments.sweep import curve_names, point_folder
-from armature.experiments.sweep_picture import MOST_PANELS, sweep_picture
+from armature.views.sweep_picture import MOST_PANELS, sweep_picture
 
 SWEEP = changed(SPEC, "repetitions = 12", "repetitions = 3") + (
     '\n[sweep]\n"family.sigma" = [0.5, 2.0]\n"policies.ucb.width" = [0.5, 1.0]\n'

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 import armature as am
 from armature.families.learning import learning_address, total_learning_cost
-from armature.verdict import verdict
+from armature.live.verdict import verdict
 
 
 def log_marginal(family: am.Family, rewards: np.ndarray) -> float:

@@ -11,10 +11,10 @@ from plain_structure import Plain
 from scipy import stats
 
 import armature as am
-from armature.descriptions import POLICIES
 from armature.experiments import load_instance
 from armature.families.estimation import estimate_variance, inflation
-from armature.simulation.rewards import make_rewards, next_reward
+from armature.rounds.rewards import make_rewards, next_reward
+from armature.storage.registry import POLICIES
 from studies.unknown_sigma import kept_in, play, table
 
 

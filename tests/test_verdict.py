@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.verdict import Verdict, verdict
+from armature.live.verdict import Verdict, verdict
 
 
 def test_a_verdict_by_hand() -> None:

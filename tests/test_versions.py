@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,9 +14,9 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, build, spelled_out
-from armature.simulation import versions
-from armature.simulation.versions import package_code, run_key, sources
+from armature.experiments.store import keys
+from armature.experiments.store.keys import package_code, run_key, sources
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, build, spelled_out
 
 INSTANCE = am.Instance(am.Unimodal(3), [0.0, 1.0, 0.5])
 
@@ -88,47 +90,46 @@ def test_structures_and_families_too() -> None:
         assert build(FAMILIES, "family", spelled_out(FAMILIES, family)) == family
 
 
-def test_a_change_of_the_package_is_another_code(monkeypatch, tmp_path: Path) -> None:
-    before = key(am.UCB())
-    policies, engine = tmp_path / "policies", tmp_path / "simulation"
-    for path in (policies / "ucb.py", engine / "engine.py", engine / "results.py"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("x = 1\n")
-    monkeypatch.setattr(versions, "PACKAGE", tmp_path)
-    monkeypatch.setattr(versions, "sources", lambda: sources(tmp_path))
-    codes = []
-    for path in (engine / "results.py", policies / "ucb.py", engine / "engine.py"):
-        package_code.cache_clear()
-        codes.append(package_code())
-        path.write_text("x = 2\n")
-    package_code.cache_clear()
-    codes.append(package_code())
-    assert codes[0] == codes[1]  # what only writes results does not matter
-    assert len(set(codes[1:])) == 3
-    assert key(am.UCB()) != before
-    monkeypatch.undo()
-    package_code.cache_clear()
-    assert key(am.UCB()) == before
+def test_the_core_is_the_key_and_nothing_else_is(monkeypatch, tmp_path: Path) -> None:
+    """Each file of the package is touched once: the key changes with the core's, and only these."""
+    copy = tmp_path / "armature"
+    shutil.copytree(keys.PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(keys, "PACKAGE", copy)
+    monkeypatch.setattr(keys, "sources", lambda: sources(copy))
+    before = package_code.__wrapped__()
+    rooms = set()
+    for path in sorted(path for path in copy.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        path.write_bytes(content + b"\n")
+        room = path.relative_to(copy).parts[0]
+        in_core = room in keys.CORE and path.suffix == ".py"
+        assert (package_code.__wrapped__() != before) == in_core, path
+        path.write_bytes(content)
+        rooms.add(room)
+    assert package_code.__wrapped__() == before
+    assert set(keys.CORE) < rooms
 
 
 def test_the_version_of_the_package_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     before = key(am.UCB())
-    monkeypatch.setattr(versions, "package_version", lambda: "99.0")
+    monkeypatch.setattr(keys, "package_version", lambda: "99.0")
     assert key(am.UCB()) != before
 
 
 def test_all_code_behind_the_numbers_is_counted() -> None:
-    counted = {path.relative_to(versions.PACKAGE).as_posix() for path in sources()}
-    folders = {name.partition("/")[0] for name in counted if "/" in name}
-    assert {"families", "structures", "policies", "learners", "bounds", "simulation"} <= folders
-    assert {"streams.py", "decisions.py", "instance.py", "_compile.py"} <= counted
-    assert {"simulation/engine.py", "simulation/play.py", "simulation/rewards.py"} <= counted
+    counted = {path.relative_to(keys.PACKAGE).as_posix() for path in sources()}
     for classes in (POLICIES, STRUCTURES, FAMILIES):
         for cls in classes.values():
             assert cls.__module__.removeprefix("armature.").replace(".", "/") + ".py" in counted
-    assert not counted & {"cli.py", "plotting.py", "simulation/parts.py"}
-    for name in versions.WITHOUT_INFLUENCE:
-        assert (versions.PACKAGE / name).exists(), f"{name} is not there any more"
+
+
+def test_the_core_imports_nothing_but_itself_and_what_changes_no_number() -> None:
+    beside = {"errors", "storage"}  # sentences, and files
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("armature."):
+                room = str(node.module).split(".")[1]
+                assert room in {*keys.CORE, *beside}, f"{path}: {node.module}"
 
 
 @pytest.fixture

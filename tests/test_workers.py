@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.simulation import player
-from armature.simulation.blocks import Block, Job
-from armature.simulation.parts import Parts, unpack
-from armature.simulation.player import play_block
-from armature.simulation.results import PolicyRuns
-from armature.simulation.versions import package_code
-from armature.simulation.waiting import WaitingBlocks
+from armature.experiments.engines import worker
+from armature.experiments.engines.blocks import Block, Job
+from armature.experiments.engines.scheduler import WaitingBlocks
+from armature.experiments.engines.worker import play_block
+from armature.experiments.results import PolicyRuns
+from armature.experiments.store.keys import package_code
+from armature.experiments.store.run_store import Parts, unpack
 
 INSTANCE = am.Instance(am.Unconstrained(3), [0.2, 0.9, 0.4])
 POLICY = am.UCB()
@@ -85,10 +85,10 @@ def compile_and_tell(job: Job, log: str, gate: object) -> None:
         with open(log, "a") as file:
             file.write("ends\n")
 
-    player._compile = compile_slowly  # type: ignore[assignment]
+    worker._compile = compile_slowly  # type: ignore[assignment]
     gate.wait()  # type: ignore[attr-defined]
-    player.compile_once(job)
-    player.compile_once(job)
+    worker.compile_once(job)
+    worker.compile_once(job)
 
 
 def test_kernels_are_compiled_once_on_a_machine(
