@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from serving import serving, sqlite_in
 
-PAGE = (Path(__file__).parent.parent / "docs" / "service.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")

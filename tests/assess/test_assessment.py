@@ -401,7 +401,7 @@ def test_nothing_is_written_if_the_page_fails(
         report.save(tmp_path / "file")
 
 
-LOGS = Path(__file__).parent.parent / "examples" / "logs"
+LOGS = Path(__file__).parents[2] / "examples" / "logs"
 FOUND = {  # what docs/assess.md says of the published tables
     "cake": ("Unimodal", False, "215"),
     "migraine": ("Monotone", False, "200.0"),

@@ -35,7 +35,7 @@ from armature.experiments.sweep import run_all
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
-TESTS = Path(__file__).parent
+HELPERS = Path(__file__).parents[1] / "helpers"
 OWN = "ray_policies"
 ALLOW = (OWN,)
 PATIENCE = 120.0  # seconds for something to happen in another process
@@ -47,7 +47,7 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
-        paths = [str(TESTS), os.environ.get("PYTHONPATH", "")]
+        paths = [str(HELPERS), os.environ.get("PYTHONPATH", "")]
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})

@@ -1,7 +1,7 @@
 """Kill servers under load, many times, and check that nothing was lost or doubled.
 
-python tests/kill_service.py --kills 1000
-python tests/kill_service.py --kills 100 --storage postgresql --servers 2
+python tests/helpers/kill_service.py --kills 1000
+python tests/helpers/kill_service.py --kills 100 --storage postgresql --servers 2
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ def test_where_it_goes_and_with_how_many_workers() -> None:
 
 
 def test_only_public_modules_are_imported() -> None:
-    for path in (Path(__file__).parent.parent / "studies").rglob("*.py"):
+    for path in (Path(__file__).parents[2] / "studies").rglob("*.py"):
         for module in re.findall(r"^(?:from|import) (armature[\w.]*)", path.read_text(), re.M):
             assert "._" not in module, f"{path.name}: {module}"
 

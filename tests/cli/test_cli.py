@@ -170,7 +170,7 @@ def test_running_a_panel_is_a_part_of_the_figure(
 
 def test_the_blocks_of_the_manual_make_a_file() -> None:
     """The problem, and below it what makes an experiment of it, as the page says."""
-    page = Path(__file__).parent.parent / "docs" / "experiments.md"
+    page = Path(__file__).parents[2] / "docs" / "experiments.md"
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (experiment,) = parse_experiments("".join(blocks))
@@ -224,7 +224,7 @@ def as_toml(table: dict[str, Any]) -> str:
 
 def test_a_summary_in_latex() -> None:
     """pandas needs jinja2 for this: it is installed with the package, not only with its tests."""
-    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
     assert any(name.startswith("jinja2") for name in project["project"]["dependencies"])
     results = am.simulate(am.Instance(am.Unimodal(3), [0.1, 0.9, 0.3]), [am.UCB()], 10, 2)
     assert "tabular" in results.summary().to_latex()

@@ -18,7 +18,7 @@ from armature.experiments.results import PolicyRuns
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Classes, build, describe
 from armature.storage.tagged_json import decoded, encoded
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 OPTIONS = (
     3, 0.25, 1e-3, True, False, "raw", "theory", "tail", [0.0, 3.0, 1.0], [2.0, 0.5],
     am.ProjectedThompson(),

@@ -1,6 +1,6 @@
 """Random cases of everything that takes input, many or few: `make fuzz` runs a million.
 
-    python tests/fuzz.py --cases 1000000 --seed 0
+    python tests/helpers/fuzz.py --cases 1000000 --seed 0
 
 A case is a function of the seed and its number, so that a finding can be looked at by itself
 (`--only oracles --first 4711 --cases 1`). All cores are used; a million cases take 75 minutes

@@ -17,7 +17,7 @@ from armature.service.db.keys import make_key
 from armature.service.db.migrate import migrate
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open pages with")
-AXE = (Path(__file__).parent / "data" / "axe.min.js").read_text(encoding="utf-8")
+AXE = (Path(__file__).parents[1] / "data" / "axe.min.js").read_text(encoding="utf-8")
 SIZES = [(360, 740), (820, 1100), (1440, 900)]
 
 

@@ -1,6 +1,6 @@
 """A live bandit for a long time: it neither slows down nor grows, and saving it changes nothing.
 
-    python tests/endurance.py --asks 200000
+    python tests/helpers/endurance.py --asks 200000
 
 For every policy: arms are asked for in batches of one to four, some of them with ids, now and then
 with arms excluded; rewards come in any order, after up to fifty others, and one in five never

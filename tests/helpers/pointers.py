@@ -7,7 +7,7 @@ import functools
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def rows(document: str) -> list[list[str]]:

@@ -15,7 +15,7 @@ from matplotlib.image import imread
 
 import armature as am
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PACKAGE = str(Path(am.__file__).parent.parent)  # whatever the working directory
 
 

@@ -5,8 +5,8 @@ constraints hold, and the gap between the cost and the lower bound that the mult
 nothing. Every problem has a known feasible point with a finite cost (or, on demand, none): the
 solver must never say otherwise.
 
-    python tests/dense_problems.py 100000            so many problems of each kind and family
-    python tests/dense_problems.py 100000 concave gaussian 7     of one, with another seed
+    python tests/helpers/dense_problems.py 100000          so many problems of each kind and family
+    python tests/helpers/dense_problems.py 100000 concave gaussian 7     of one, with another seed
 """
 
 from __future__ import annotations

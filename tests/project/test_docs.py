@@ -21,7 +21,7 @@ from armature.cli.program import app
 from armature.experiments.experiment import ALL_KEYS
 from armature.testing import discover
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -33,7 +33,12 @@ def blocks(document: Path) -> list[tuple[str, str]]:
 def check_command(line: str) -> None:
     """A line of a console block is a command that exists, with options that exist."""
     words = shlex.split(line, comments=True)
-    if not words or words[0] in ("pip", "cd", "git", "curl"):  # curl: tests/test_service_docs.py
+    if not words or words[0] in (
+        "pip",
+        "cd",
+        "git",
+        "curl",
+    ):  # curl: test_service_docs.py
         return
     if words[0] == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)

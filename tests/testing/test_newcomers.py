@@ -110,7 +110,7 @@ trials = 3
 def test_a_spec(tmp_path: Path) -> None:
     (tmp_path / "stairs.toml").write_text(SPEC)
     command = [sys.executable, "-m", "armature", "run", str(tmp_path / "stairs.toml"), "--json"]
-    here = Path(__file__).parent  # the current folder is where the modules are
+    here = Path(__file__).parents[1] / "helpers"  # the current folder is where the modules are
     refused = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "allow" in refused.stderr

@@ -17,7 +17,7 @@ from serving import serving
 
 import armature as am
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
 SERVER = "http://127.0.0.1:8000"
 FEW = ["--draws", "2", "--horizon", "200"]  # what a reader need not type
