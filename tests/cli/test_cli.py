@@ -242,7 +242,7 @@ def test_help_needs_no_compiler() -> None:
     """`python -m armature --help` answers without importing Numba or matplotlib."""
     code = (
         "import sys; sys.argv = ['armature', '--help']\n"
-        "from armature.cli import app\n"
+        "from armature.cli.program import app\n"
         "try:\n    app()\nexcept SystemExit:\n    pass\n"
         "assert not {'numba', 'matplotlib', 'scipy'} & set(sys.modules)"
     )

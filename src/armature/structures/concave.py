@@ -20,7 +20,7 @@ from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Concave(Structure):
     """Along the positions, each step up is at most as steep as the one before it.
 

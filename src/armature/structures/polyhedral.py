@@ -15,7 +15,7 @@ from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Polyhedral(Structure):
     """The means satisfy A @ means <= b and, if given, C @ means = d.
 

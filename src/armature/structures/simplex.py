@@ -332,7 +332,7 @@ def scratch_of(work: Work, K: int) -> Scratch:
     return Scratch(work.real[:K], work.real[K : 2 * K])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Simplex(Structure):
     """The means are non-negative and add up to one.
 

@@ -15,13 +15,14 @@ import numpy.typing as npt
 from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord, Gaussian, Interval
 from armature.families.kernels import divide_by_variances, unit_gaussian
-from armature.kernels.arrays import Floats, Ints
+from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
 from armature.structures.checks import checked_index, checked_vector
 from armature.structures.oracles import derived
 from armature.structures.oracles.records import ENTRIES, Cell, Fit, Oracle, Problem, Shape, Work
 from armature.structures.oracles.scratch import measure
 from armature.structures.piece import Piece
+from armature.words import Card, Shown, brief
 
 if TYPE_CHECKING:
     from armature.structures.composition import Intersection, Union
@@ -42,7 +43,7 @@ METHODS = (
 )
 
 
-class Structure:
+class Structure(Shown):
     """What is known about the means: a set M of mean vectors.
 
     Write `not j` for the closure of { lam in M : the best arm of lam is not j }. Given means mu,
@@ -101,6 +102,18 @@ class Structure:
     # arm would mean. And whether its place among the others means something.
     arm_facts: tuple[str, ...] | None = None
     arms_in_order: bool = False
+
+    def card(self) -> Card:
+        meaning = (inspect.getdoc(type(self)) or "").partition("\n\n")[0]
+        return Card(repr(self), note=" ".join(meaning.split()))
+
+    def __repr__(self) -> str:
+        said = []
+        for name in inspect.signature(type(self)).parameters:
+            value = getattr(self, name, None)
+            if value is not None and np.size(value) > 0:
+                said.append(f"{name}={brief(value)}")
+        return f"{type(self).__name__}({', '.join(said)})"
 
     @classmethod
     def examples(cls) -> tuple[Structure, ...]:
@@ -376,13 +389,8 @@ class Structure:
         return self.pairwise and not overrides(self)
 
     @property
-    def few_above(self) -> tuple[int, float] | None:
-        """How many arms may be above which level, where that is all that is known; else None."""
-        return None
-
-    @property
-    def one_on_top(self) -> Ints | None:
-        """The category of each arm, where all that is known is that one of them is on top."""
+    def lone_level(self) -> float | None:
+        """The level of all arms but one, where one arm alone may be above it; else None."""
         return None
 
     @functools.cached_property

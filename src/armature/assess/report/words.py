@@ -48,8 +48,7 @@ def about_fit(one: Candidate) -> str:
         return f"{one.name}: rewards of this family give no evidence for or against structures."
     if one.assumes_nothing:
         return f"{one.name} assumes nothing, so that nothing speaks against it."
-    words = str(one.evidence)
-    return words.replace("The structure", one.name, 1).replace("the structure", one.name, 1)
+    return one.evidence.sentence(one.name).shown(one.evidence.arms)
 
 
 def about_noticeable(one: Candidate, arms: Sequence[Hashable]) -> str:
