@@ -226,7 +226,7 @@ def test_explanations() -> None:
     assert "Arm 1 is being audited: its own rewards, 1 of" in bandit.explain().summary
     assert "The data fit the structure" in str(bandit.explain())
     bandit.tell([0, 1, 2] * 40, [-1.0, 0.0, 1.0] * 40)
-    assert bandit.explain().summary.startswith("Arm 2 leads and is pulled.")
+    assert bandit.explain().summary.startswith("Arm 2 is pulled")
     bandit = am.Bandit(am.Guarded(), am.Sparse(3, 1, 0.0))
     bandit.tell([0] * 100 + [1] * 3 + [2], [0.5] * 100 + [0.9] * 3 + [0.0])
     why = bandit.explain()
