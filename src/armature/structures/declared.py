@@ -19,6 +19,7 @@ from armature.structures.checks import checked_index, checked_vector
 from armature.structures.oracles import derived
 from armature.structures.oracles.records import ENTRIES, Oracle, Shape, Work
 from armature.structures.oracles.scratch import measure
+from armature.structures.oracles.table import listed, make_table
 from armature.structures.piece import Piece
 
 EVERYTHING = (-math.inf, math.inf)
@@ -116,13 +117,13 @@ class Declared:
         return 0, 0
 
     def _listed(self) -> list[Piece]:
-        return derived.listed(self.pieces(), type(self).__name__)
+        return listed(self.pieces(), type(self).__name__)
 
     def table(self, comparing: bool) -> Shape:
         """What the kernels read that are derived from the pieces."""
         known: dict[bool, Shape] = self.__dict__.setdefault("_tables", {})
         if comparing not in known:
-            known[comparing] = derived.make_table(
+            known[comparing] = make_table(
                 self.pieces(), self.n_arms, self.reads_by_top, comparing, type(self).__name__
             )
         return known[comparing]

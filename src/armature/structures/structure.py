@@ -16,8 +16,8 @@ from armature.families.kernels import divide_by_variances, unit_gaussian
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
 from armature.structures.declared import Declared, declares_pieces
-from armature.structures.oracles import derived
 from armature.structures.oracles.records import Cell, Fit, Problem, Shape, Work
+from armature.structures.oracles.table import COMPARING
 from armature.words import Card, Shown, brief
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ class Structure(Declared, Shown):
     def _entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any], Shape, Work]:
         kernel, is_derived = self.entry(name, family)
         assert kernel is not None
-        comparing = name in derived.COMPARING
+        comparing = name in COMPARING
         side = self.derived_side(comparing) if is_derived else self.own_side()
         return kernel, *side
 
