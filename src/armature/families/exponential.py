@@ -89,8 +89,8 @@ class Exponential(Family):
     """Exponentially distributed rewards with the given positive mean.
 
     Waiting times; d(x, y) = x / y - 1 - ln(x / y). y -> d(x, y) is not convex. That does no harm
-    where the structure only orders arms or makes them equal; structures that add up means (linear,
-    Lipschitz, ...) refuse this family.
+    where the structure only orders arms, makes them equal or bounds them; structures that add up
+    means (linear, Lipschitz, ...) refuse this family.
 
     It has no parameters. Means are positive: at least 1e-30.
 

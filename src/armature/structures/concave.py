@@ -38,7 +38,7 @@ class Concave(Structure):
     ---------
     Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
     cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
-    Exponential rewards are refused.
+    Exponential rewards are refused from three arms on.
 
     >>> from armature.families import Gaussian
     >>> yields = Concave(4)

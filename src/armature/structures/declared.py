@@ -198,8 +198,8 @@ class Declared:
                 raise ArmatureError(
                     f"{type(self).__name__} does not go with {type(family).__name__} rewards, "
                     "whose divergence is not convex in its second argument: use Gaussian, "
-                    "Bernoulli or Poisson rewards, or a structure that only orders the arms "
-                    "(Unconstrained, Unimodal, Categorised, Sparse)."
+                    "Bernoulli, bounded or Poisson rewards, or a structure that only orders arms "
+                    "and bounds them (such as Unconstrained, Unimodal, Monotone, Box)."
                 )
             family.check_arms(self.n_arms)
             is_anywhere = family.n_arms is None and self.has_constants

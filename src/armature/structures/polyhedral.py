@@ -37,7 +37,7 @@ class Polyhedral(Structure):
     ---------
     Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
     cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
-    Exponential rewards are refused unless all that is said is an order of arms.
+    Exponential rewards are refused unless each row orders two arms or bounds one.
 
     >>> from armature.families import Gaussian
     >>> close = Polyhedral([[1.0, -1.0], [-1.0, 1.0]], [0.5, 0.5])
