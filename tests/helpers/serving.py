@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import socket
 import tempfile
@@ -10,7 +11,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,15 @@ class Postgres:
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody uses now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port of the loopback address that nobody uses now, nor is likely to use before we do.
+
+    The system gives higher ones to whoever asks for any.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
@@ -81,17 +87,15 @@ def serving(storage: str, **options: Any) -> Iterator[str]:
     engine = open_database(storage)
     options.setdefault("open_without_keys", True)
     app = make_app(engine, **options)
-    port = free_port()
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
-    )
-    thread = threading.Thread(target=server.run)
+    listening = socket.create_server(("127.0.0.1", 0))  # from now on the port is ours
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:
         while not server.started:
             assert thread.is_alive(), "the server did not start"
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()

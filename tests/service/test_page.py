@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from processes import PATIENCE
 from serving import PRICES, query, serving, sqlite_in
 
 from armature.client import Client
@@ -245,7 +246,7 @@ def test_a_long_log_is_counted_beside_the_page(
     counting, count = threading.Event(), Timeline.catch_up
 
     def slowly(self: Timeline, connection: Any, key: int) -> None:
-        assert counting.wait(60.0)
+        assert counting.wait(PATIENCE)
         count(self, connection, key)
 
     monkeypatch.setattr(Timeline, "catch_up", slowly)

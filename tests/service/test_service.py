@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from processes import PATIENCE
 from serving import PRICES, query, serving, sqlite_in
 
 from armature.client import AsyncClient, Client, ServiceError, UnreachableError
@@ -147,7 +148,7 @@ def test_cancelling(client: Client) -> None:
 
 
 def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.02)
