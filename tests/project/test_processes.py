@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from processes import PATIENCE, obeying, run
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 # Started with SIGINT and SIGTERM ignored, as by `nohup make test &`; it sends itself the signal.
 IGNORING = """
@@ -29,7 +29,7 @@ print(done.stdout.strip(), "KeyboardInterrupt" in done.stderr, done.returncode)
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_signals_are_obeyed_where_they_are_ignored(name: str) -> None:
-    told = run(IGNORING.replace("SIGNAL", name), cwd=TESTS).splitlines()
+    told = run(IGNORING.replace("SIGNAL", name), cwd=TESTS / "helpers").splitlines()
     assert told[0] == "goes on"
     assert told[1].split() == [str(name == "SIGINT"), str(-getattr(signal, name))]
 
@@ -46,7 +46,7 @@ def test_a_command_keeps_its_number() -> None:
 
 def test_who_sends_a_signal_starts_what_obeys() -> None:
     sending = re.compile(r"send_signal\(signal\.SIG(?!KILL)|\.terminate\(\)")
-    texts = {path.name: path.read_text(encoding="utf-8") for path in TESTS.glob("*.py")}
+    texts = {path.name: path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py")}
     senders = {name: text for name, text in texts.items() if sending.search(text)}
     assert len(senders) >= 4
     assert [name for name, text in senders.items() if "obeying(" not in text] == []
