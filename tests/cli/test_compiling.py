@@ -36,7 +36,10 @@ print(notice.count)
 
 
 def test_a_filled_cache_is_enough() -> None:
-    run("import sys; from armature.cli.program import app; app(['compile', 'unconstrained'])", silent=False)
+    run(
+        "import sys; from armature.cli.program import app; app(['compile', 'unconstrained'])",
+        silent=False,
+    )
     assert run(USE) == "0\n"
 
 

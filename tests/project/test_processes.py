@@ -44,6 +44,21 @@ def test_a_command_keeps_its_number() -> None:
     assert int(said) == process.pid
 
 
+POSTGRES = """
+from serving import Postgres
+server = Postgres()
+print(server.psql("SELECT 2 + 3;"))
+server.stop()
+"""
+
+
+def test_a_postgresql_needs_no_file_of_another_user(tmp_path: Path) -> None:
+    (tmp_path / ".lockfile").mkdir()  # nobody can write there
+    tmp_path.chmod(0o755)
+    told = run(POSTGRES, cwd=TESTS / "helpers", silent=False, TMPDIR=str(tmp_path))
+    assert "5" in told
+
+
 def test_who_sends_a_signal_starts_what_obeys() -> None:
     sending = re.compile(r"send_signal\(signal\.SIG(?!KILL)|\.terminate\(\)")
     texts = {path.name: path.read_text(encoding="utf-8") for path in TESTS.rglob("*.py")}
