@@ -27,7 +27,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from armature.errors import ArmatureError
 from armature.service.api import metrics
-from armature.service.db.database import add_rows, lock, run_many
+from armature.service.db.database import add_rows, lock, reason_of, run_many
 from armature.service.db.lookups import look_up
 from armature.service.db.schema import Kind, assignment, decision, event, reward
 from armature.service.domain import replay
@@ -228,8 +228,7 @@ def failed(error: Exception) -> Refused:
 
 
 def _reason(error: Exception) -> str:
-    text = str(getattr(error, "orig", error)).strip().splitlines() or [type(error).__name__]
-    return f"the database failed ({text[0].rstrip('.')})."
+    return f"the database failed ({reason_of(error)})."
 
 
 def _write(connection: Connection, works: Sequence[Work]) -> None:
