@@ -6,7 +6,6 @@ import logging
 import os
 import resource
 import signal
-import sqlite3
 import stat
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from typing import Any
 import httpx
 import pytest
 import sqlalchemy as sa
-from serving import PRICES, Postgres, free_port, query, sentence, serving, sqlite_in
+from serving import PRICES, Postgres, copy_sqlite, free_port, query, sentence, serving, sqlite_in
 
 import armature as am
 from armature.client import Client, ServiceError
@@ -44,17 +43,9 @@ def _process(storage: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         server.communicate(timeout=60.0)
 
 
-def _copy(source: Path, target: Path) -> None:
-    """A backup, as SQLite makes it."""
-    with sqlite3.connect(source) as old, sqlite3.connect(target) as new:
-        old.backup(new)
-    old.close()
-    new.close()
-
-
 def _lose(how: str, file: Path) -> None:
     if how == "replaced":
-        _copy(file, file.with_name("copy.db"))
+        copy_sqlite(file, file.with_name("copy.db"))
         file.with_name("copy.db").rename(file)
     elif how == "moved away":
         file.rename(file.with_name("elsewhere.db"))
@@ -142,7 +133,7 @@ def test_a_link_to_the_file_that_points_elsewhere(tmp_path: Path) -> None:
     with serving(sqlite_in(tmp_path)) as url, Client(url, retries=0) as client:
         client.create("prices", PRICES)
         assert stat.S_IMODE(link.stat().st_mode) == 0o600
-        _copy(tmp_path / "real" / "one.db", tmp_path / "real" / "two.db")
+        copy_sqlite(tmp_path / "real" / "one.db", tmp_path / "real" / "two.db")
         link.unlink()
         link.symlink_to(tmp_path / "real" / "two.db")
         with pytest.raises(ServiceError, match="was replaced, moved or deleted"):

@@ -7,7 +7,7 @@ whose clock it is, and what an unreachable database looks like.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -206,6 +206,17 @@ def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, .
             statement = statement.replace("?", "%s")
         with _at_the_driver(connection, statement) as cursor:
             cursor.executemany(statement, rows)
+
+
+def rows_of(
+    connection: Connection, statement: str, parameters: Sequence[Any]
+) -> Generator[tuple[Any, ...], None, None]:
+    """Rows as the driver gives them; each question mark of the statement is a parameter."""
+    if connection.dialect.name == "postgresql":
+        statement = statement.replace("?", "%s")
+    with _at_the_driver(connection, statement) as cursor:
+        cursor.execute(statement, parameters)
+        yield from cursor
 
 
 def insert(connection: Connection, table: sa.Table) -> Any:
