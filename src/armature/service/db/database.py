@@ -27,17 +27,39 @@ _LIMITS = f"-c lock_timeout={int(PATIENCE)}s -c idle_in_transaction_session_time
 
 def open_database(storage: str) -> Engine:
     """An engine for "sqlite:///file" or "postgresql://user@host/name"."""
+    url = _url(storage)
+    try:
+        return _sqlite(url) if url.drivername == "sqlite" else _postgresql(url)
+    except (ArgumentError, OSError):
+        raise ArmatureError(_wrong(storage)) from None
+
+
+def file_of(storage: str) -> Path | None:
+    """The file that a storage is; None if it is a PostgreSQL."""
+    url = _url(storage)
+    return Path(url.database or "") if url.drivername == "sqlite" else None
+
+
+def _url(storage: str) -> sa.URL:
     try:
         url = make_url(storage)
         if url.drivername == "sqlite":
-            return _sqlite(url)
+            _check_file(url)
+            return url
         if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
-            return _postgresql(url.set(drivername="postgresql+psycopg"))
+            return url.set(drivername="postgresql+psycopg")
     except ArmatureError:
         raise
     except (ArgumentError, ValueError, OSError):  # such as a port that is no number
         pass
     raise ArmatureError(_wrong(storage))
+
+
+def _check_file(url: sa.URL) -> None:
+    if not url.database or url.database == ":memory:" or url.host or url.query:
+        raise ArmatureError("the storage must be a file, such as sqlite:///armature.db.")
+    if not Path(url.database).resolve().parent.is_dir():
+        raise ArmatureError(f"there is no folder for the file {url.database!r}: make it first.")
 
 
 def _postgresql(url: sa.URL) -> Engine:
@@ -66,11 +88,7 @@ def _without_password(storage: str) -> str:
 
 
 def _sqlite(url: sa.URL) -> Engine:
-    if not url.database or url.database == ":memory:" or url.host or url.query:
-        raise ArmatureError("the storage must be a file, such as sqlite:///armature.db.")
-    if not Path(url.database).resolve().parent.is_dir():
-        raise ArmatureError(f"there is no folder for the file {url.database!r}: make it first.")
-    opened = Opened(url.database, SteadyClock())
+    opened = Opened(str(url.database), SteadyClock())
     engine = sa.create_engine(url, creator=opened.connect, pool_size=5)
 
     @sa.event.listens_for(engine, "begin")

@@ -45,7 +45,7 @@ class Opened:
         """One more connection, with durable commits."""
         with self._lock:
             if self._first is None:
-                _create(self._path)
+                create(self._path)
                 first = self._connect()
                 self._files, self._first = self._look(), first
         self.check()
@@ -111,7 +111,7 @@ def _identity(path: Any) -> Identity:
     return found.st_dev, found.st_ino
 
 
-def _create(path: Path) -> None:
+def create(path: Path) -> None:
     """Make an empty file that its owner alone may read, unless there is one.
 
     SQLite gives the files beside it the same mode. A file that is there is not opened: closing it
