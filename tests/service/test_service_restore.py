@@ -118,7 +118,7 @@ def test_a_snapshot_of_another_log(storage: str, monkeypatch: pytest.MonkeyPatch
         _assert_the_log_is_what_they_know(storage, client)
 
 
-def test_snapshots_of_the_release_before(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snapshots_of_an_earlier_version(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They don't say of which log they are: the whole log is read, once."""
     monkeypatch.setattr(replay, "EVERY", 10)
     with serving(storage) as url, Client(url) as client:
