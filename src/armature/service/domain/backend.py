@@ -22,7 +22,7 @@ from armature.service.domain import reading, replay
 from armature.service.domain.limits import Limits, checked_name
 from armature.service.domain.rules import UNKNOWN, Expire, Result, Reward
 from armature.service.domain.spec import parse_spec
-from armature.service.domain.work import Command, Refused
+from armature.service.domain.work import Command, Named, Refused
 from armature.service.domain.writer import Writer, failed
 from armature.storage.registry import Allowed
 
@@ -37,7 +37,7 @@ class Backend:
     def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
         self.engine, self.allow, self.limits = engine, allow, limits or Limits()
         self.writer = Writer(engine, allow, self.limits.waiting)
-        self._ids: dict[str, int] = {}  # names are never given to another experiment
+        self._ids: dict[str, int] = {}  # which only a restore from a backup changes
         self.stopping = asyncio.Event()
         self.bounding = asyncio.Lock()  # bounds are worked out one at a time
         self.duplicates: Counter[int] = Counter()  # rewards that came again, by experiment
@@ -71,7 +71,12 @@ class Backend:
         """What comes of a command on an experiment, once it is on the disk."""
         key = await self.id_of(name)
         await self.prepare(key)
-        return await self.writer.run(key, command)
+        try:
+            return await self.writer.run(key, Named(name, command))
+        except Refused as refused:
+            if refused.code != 404 or await self.id_of(name, again=True) == key:
+                raise
+        return await self.run(name, command)
 
     async def look(self, name: str) -> reading.Copy:
         """An experiment as it is now."""
@@ -117,9 +122,9 @@ class Backend:
             results[place] = result
             self.duplicates[key] += result.status == "duplicate"
 
-    async def id_of(self, name: str) -> int:
+    async def id_of(self, name: str, again: bool = False) -> int:
         """The id of an experiment, or a refusal."""
-        key = self._ids.get(name)
+        key = None if again else self._ids.get(name)
         if key is None:
             key = (await self.find(name)).id
             self._ids[name] = key
