@@ -18,7 +18,7 @@ import typer
 import armature as am
 from armature.assess.from_spec import KEYS as KEYS_OF_ASSESS
 from armature.cli.program import app
-from armature.experiments.experiment import ALL_KEYS
+from armature.experiments.spec import EXPERIMENT_KEYS, KEYS
 from armature.testing import discover
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +61,12 @@ def test_every_block_is_checked(document: Path) -> None:
         if language == "python":
             assert ">>> " in text, f"{document.name}: not a doctest:\n{text}"
         elif language == "toml":
-            assert set(tomllib.loads(text)) <= {*ALL_KEYS, "experiment", *KEYS_OF_ASSESS}
+            assert set(tomllib.loads(text)) <= {
+                *KEYS,
+                *EXPERIMENT_KEYS,
+                "experiment",
+                *KEYS_OF_ASSESS,
+            }
         elif language == "console":
             for line in text.splitlines():
                 check_command(line)
