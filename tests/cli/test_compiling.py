@@ -130,7 +130,7 @@ def test_one_sentence_after_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
             with notice.compiling(kernel(example_of)):
                 pass
     (sentence,) = heard
-    assert sentence.startswith("compiling what compiling needs, once; ")
+    assert sentence.startswith("compiling what fill cache needs, once; ")
 
 
 SLOW = """

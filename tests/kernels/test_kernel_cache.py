@@ -232,9 +232,9 @@ def ask(x):
 
 
 def test_calls_of_plain_python_are_cached_too(place: Path) -> None:
-    (place / "storage/tagged_json.py").write_text(PLAIN)
+    (place / "plain.py").write_text(PLAIN)
     code = "from plain import ask\n" + COUNT
     assert run(code, cwd=place) == "6.0 0\n"
     assert run(code, cwd=place) == "6.0 1\n"
-    (place / "storage/tagged_json.py").write_text(PLAIN.replace("2.0 * x", "5.0 * x"))
+    (place / "plain.py").write_text(PLAIN.replace("2.0 * x", "5.0 * x"))
     assert run(code, cwd=place) == "15.0 1\n"
