@@ -12,7 +12,10 @@ BIN := .venv/bin
 
 FUZZ ?= 1000000
 
-.PHONY: install reproduce study test test-exhaustive fuzz endurance check docs kills benchmarks clean
+# How long the tests take as a rule: measure it anew when much has changed.
+USUAL := about 15 minutes on two cores that do nothing else; with cold caches, a few more
+
+.PHONY: expect install reproduce study test test-exhaustive fuzz endurance check docs kills benchmarks clean
 
 install: .venv/installed-test
 
@@ -41,7 +44,10 @@ check: .venv/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
+expect:
+	@echo "lint, formats, types and tests: $(USUAL)"
+
+test: expect check
 	$(BIN)/python -m pytest -n 2
 
 test-exhaustive: check

@@ -7,6 +7,7 @@ import html
 import json
 import math
 import re
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,10 @@ from armature.assess.intervals import at_any_time, interval
 from armature.assess.log.log import Log, read_log
 from armature.assess.noise import informed
 from armature.assess.report import page
+from armature.assess.report.words import number
 from armature.bounds.evidence import evidence
 from armature.cli.program import app
+from armature.experiments.store import keys
 from studies.assessment import intervals as study_of_intervals
 from studies.assessment import structures as study_of_structures
 
@@ -218,12 +221,19 @@ def test_worth_is_the_lower_bound() -> None:
     assert worth.value == bound.value
     assert worth.unconstrained == bound.unconstrained
     np.testing.assert_allclose(worth.pulls, bound.pulls, atol=1e-6 * bound.pulls.max())
-    assert worth.cost() == pytest.approx(bound.value * math.log(5000))
-    assert worth.rounds() == pytest.approx(bound.pulls.sum() * math.log(5000), rel=1e-5)
     free = am.lower_bound(am.Instance(am.Unconstrained(5), rates, am.Bernoulli()))
     np.testing.assert_allclose(worth.pulls_without, free.pulls, rtol=1e-5)
     assert worth.explored == (1, 3)
-    assert "5,000 rounds are 50 days" in " ".join(found.notes)
+    notes = " ".join(found.notes)
+    assert "5,000 rounds are 50 days" in notes
+    assert f"costs at least {number(worth.value)} ln T" in notes
+    assert "no amount that 5,000 rounds must cost" in notes
+    more = {key: [10 * count for count in counts] for key, counts in PRICES.items()}
+    for structure in (am.Unconstrained(5), am.Monotone(5)):  # the second is refuted
+        said = str(am.assess(more, structure, am.Bernoulli(), policies=[], horizon=5000))
+        assert f"{number(worth.unconstrained)} ln T" in said
+        assert "The bound is asymptotic" in said
+        assert number(worth.unconstrained * math.log(5000)) not in said
     tied = am.assess({"counts": [9, 9, 9], "sums": [3, 3, 1]}, am.Unconstrained(3), am.Bernoulli(),
                      policies=[])  # fmt: skip
     assert tied.chosen.worth is not None
@@ -380,6 +390,23 @@ def test_the_report_as_a_picture(report: am.Assessment, tmp_path: Path) -> None:
     assert imread(tmp_path / "a.png")[:, :, :3].std() > 0.01
 
 
+def test_the_page_is_written_where_nothing_is_installed(
+    report: am.Assessment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout on the path has no metadata: the page has the version that it says of itself."""
+
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    keys.package_version.cache_clear()
+    monkeypatch.setattr(metadata, "version", missing)
+    report.save(tmp_path)
+    keys.package_version.cache_clear()
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    for version in (am.__version__, np.__version__):
+        assert f"<td>{version}</td>" in text
+
+
 def test_nothing_is_written_if_the_page_fails(
     report: am.Assessment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -425,6 +452,17 @@ def test_published_tables(name: str, tmp_path: Path) -> None:
     assert chosen["refuted"] is refuted
     assert data["certainty"]["verdict"]["arm"] == best
     assert data["drift"]["found"] is (name == "cake")
+
+
+@pytest.mark.parametrize("seed", [math.nan, "x", None, 1.5, -1, 2**64, {}, True])
+def test_seeds_that_are_none(seed: Any) -> None:
+    with pytest.raises(am.ArmatureError, match="seed must be an integer"):
+        am.assess(PRICES, am.Unimodal(5), am.Bernoulli(), policies=[], seed=seed)
+    with pytest.raises(am.ArmatureError, match="seed must be an integer"):
+        am.replay([(0, 1.0), (1, 0.0)] * 9, am.UCB(), am.Unimodal(2), am.Bernoulli(), seed=seed)
+    for name in ("title", "unit"):
+        with pytest.raises(am.ArmatureError, match=f"{name} must be a text"):
+            am.assess(PRICES, am.Unimodal(5), am.Bernoulli(), policies=[], **{name: 3})
 
 
 def test_arguments_that_are_wrong() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,25 @@ def test_which_arm_is_which(tmp_path: Path) -> None:
         log_of(text, tmp_path, arms=["a", "c"])
     with pytest.raises(am.ArmatureError, match=r"written like the number 1\.5"):
         log_of("arm,reward\n1.5,1\n1.50,2\n", tmp_path)
+
+
+@pytest.mark.parametrize("other", ["1.0", "01", "+1", "1e0"])
+def test_one_number_written_in_two_ways_is_refused(other: str, tmp_path: Path) -> None:
+    """It was another arm, and the structure had one more that nobody had ever pulled."""
+    rows = "".join(f"{k},{reward}\n" for k in (1, 2, 3) for reward in (0, 1)) + f"{other},1\n"
+    message = re.escape(f"written like the number 1, '1' and {other!r}: write each arm in one way")
+    for structure in (None, am.Unimodal(4), am.Unimodal(5), am.Unconstrained(4)):
+        with pytest.raises(am.ArmatureError, match=message):
+            log_of("arm,reward\n" + rows, tmp_path, structure=structure)
+    with pytest.raises(am.ArmatureError, match=message):
+        log_of("arm,reward\n" + rows + "x,1\n", tmp_path)
+    named = log_of("arm,reward\n" + rows, tmp_path, structure=am.Unimodal(3), arms=[1, 2, 3])
+    assert named.counts.tolist() == [3, 2, 2]
+    spec, log = tmp_path / "spec.toml", tmp_path / "log.csv"
+    spec.write_text("structure = 'unimodal'\nfamily = 'bernoulli'\n")
+    log.write_text("arm,reward\n" + rows)
+    found = CliRunner().invoke(app, ["assess", str(log), "--spec", str(spec)])
+    assert found.exit_code == 2
 
 
 HOSTILE = {

@@ -251,7 +251,7 @@ def test_words_and_json() -> None:
     assert bad.refuted
     assert bad.threshold == pytest.approx(math.log(20.0))
     assert set(bad.carriers) <= set(names)
-    assert "The structure is refuted, mostly by arms" in str(bad)
+    assert "The structure is refuted, mostly because of " in str(bad)
     data = json.loads(bad.to_json())
     assert data["log_e"] == bad.log_e
     assert data["arms"] == names

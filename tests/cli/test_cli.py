@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
+from mutations import as_toml
 from typer.testing import CliRunner
 
 import armature as am
@@ -168,17 +168,29 @@ def test_running_a_panel_is_a_part_of_the_figure(
     assert list(panel_experiments())
 
 
+def test_names_are_listed_in_order_and_suggested_when_they_are_near() -> None:
+    for what in ("policies", "structures", "families"):
+        lines = CliRunner().invoke(app, ["list", what]).stdout.splitlines()
+        names = [line.split()[0] for line in lines]
+        assert names == sorted(names, key=str.lower)
+    with pytest.raises(am.ArmatureError) as caught:
+        parse_instance(GOOD.replace("unimodal", "nonsense"))
+    assert "did you mean" not in str(caught.value)
+    assert "there are box, categorised, " in str(caught.value)
+
+
 def test_the_blocks_of_the_manual_make_a_file() -> None:
     """The problem, and below it what makes an experiment of it, as the page says."""
     page = Path(__file__).parents[2] / "docs" / "experiments.md"
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    *blocks, sweep = blocks
     (experiment,) = parse_experiments("".join(blocks))
     assert (experiment.horizon, experiment.repetitions) == (10_000, 200)
     assert isinstance(experiment.instance.family, am.Bernoulli)
     assert len(experiment.policies) == 4
-    swept = "".join(blocks) + "[sweep]\nhorizon = [10, 20]\n"
-    assert [e.horizon for e in parse_experiments(swept)] == [10, 20]
+    swept = parse_experiments("".join([*blocks, sweep]))
+    assert [e.horizon for e in swept] == [1_000] * 4 + [10_000] * 4
 
 
 def test_a_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
@@ -208,20 +220,6 @@ def test_wrong_types_anywhere_in_a_file() -> None:
     assert refused > 0.8 * tried
 
 
-def as_toml(table: dict[str, Any]) -> str:
-    """A table as text: inline, whatever is in it."""
-
-    def inline(value: Any) -> str:
-        if isinstance(value, dict):
-            return "{" + ", ".join(f"{k} = {inline(v)}" for k, v in value.items()) + "}"
-        if isinstance(value, list):
-            return "[" + ", ".join(map(inline, value)) + "]"
-        return str(value) if isinstance(value, datetime.date) else json.dumps(value).lower()
-
-    lines = (f"{key} = {inline(value)}" for key, value in table.items())
-    return "\n".join(lines).replace("infinity", "inf")
-
-
 def test_a_summary_in_latex() -> None:
     """pandas needs jinja2 for this: it is installed with the package, not only with its tests."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
@@ -242,7 +240,7 @@ def test_help_needs_no_compiler() -> None:
     """`python -m armature --help` answers without importing Numba or matplotlib."""
     code = (
         "import sys; sys.argv = ['armature', '--help']\n"
-        "from armature.cli import app\n"
+        "from armature.cli.program import app\n"
         "try:\n    app()\nexcept SystemExit:\n    pass\n"
         "assert not {'numba', 'matplotlib', 'scipy'} & set(sys.modules)"
     )

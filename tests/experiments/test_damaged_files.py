@@ -95,8 +95,9 @@ def test_a_part_is_what_its_name_says(results, tmp_path: Path) -> None:
     parts.save(am.UCB(), results.runs["UCB"], 0, 3)
     (path,) = tmp_path.iterdir()
     other = path.name.replace("000000-000003", "000003-000006")
-    assert unpack(path.name, path.read_bytes()) is not None
-    assert unpack(other, path.read_bytes()) is None
+    job = parts.job(am.UCB())
+    assert unpack(path.name, path.read_bytes(), job) is not None
+    assert unpack(other, path.read_bytes(), job) is None
     assert Parts(tmp_path, INSTANCE, 61, 1).key(am.UCB()) != parts.key(am.UCB())
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from folders import SPEC, content, draw_quickly
+from processes import PATIENCE
 from typer.testing import CliRunner
 
 import armature as am
@@ -64,7 +65,7 @@ def test_parts_are_sent_while_it_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     with Sending(here, Store(there.as_uri())):
         for text in (b"one", b"another"):
             (here / "a.part").write_bytes(text)
-            end = time.monotonic() + 30.0
+            end = time.monotonic() + PATIENCE
             while not (there / "a.part").is_file() or (there / "a.part").read_bytes() != text:
                 assert time.monotonic() < end, "nothing was sent"
                 time.sleep(0.01)

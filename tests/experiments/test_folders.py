@@ -56,6 +56,21 @@ def test_what_is_missing_is_made_again(runner: Runner, tmp_path: Path, lost: str
     assert content(out) == before
 
 
+@pytest.mark.parametrize("name", ["regret.png", "summary.csv"])
+@pytest.mark.parametrize("keep", [0, 0.5, 2])
+def test_a_table_or_picture_that_was_changed_is_made_again(
+    runner: Runner, tmp_path: Path, name: str, keep: float
+) -> None:
+    """Emptied, cut off in the middle, or with something behind its end."""
+    runner(tmp_path)
+    before = content(tmp_path)
+    whole = before[name]
+    (tmp_path / name).write_bytes((whole + whole)[: int(keep * len(whole))])
+    runner(tmp_path)
+    assert runner.played == []
+    assert content(tmp_path) == before
+
+
 def test_a_picture_of_other_results_is_made_again(runner: Runner, tmp_path: Path) -> None:
     """The table and the picture are there, but of fewer repetitions: the program was killed."""
     out, fresh = tmp_path / "out", tmp_path / "fresh"

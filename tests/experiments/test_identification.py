@@ -268,3 +268,16 @@ def test_the_command(tmp_path) -> None:
     assert rows[0]["rounds"] == direct.rounds("TopTwo").mean()
     wrong = CliRunner().invoke(app, [*options, "--delta", "7"])
     assert wrong.exit_code == 2
+
+
+def test_policies_that_avoid_regret_are_pointed_out(tmp_path) -> None:
+    spec = tmp_path / "four.toml"
+    spec.write_text('policies = ["ucb", "toptwo", "imed"]\n' + SPEC)
+    options = ["identify", str(spec), "--repetitions", "1", "--delta", "0.3"]
+    said = CliRunner().invoke(app, options)
+    assert said.exit_code == 0, said.output
+    sentence = " ".join(said.stderr.split())
+    assert "UCB, IMED: made to avoid regret" in sentence
+    assert "Made to identify it: TopTwo, GameSampling, TrackAndStop, UniformSampling" in sentence
+    for more in (["--policy", "toptwo"], ["--quiet"]):
+        assert "made to avoid" not in CliRunner().invoke(app, [*options, *more]).stderr

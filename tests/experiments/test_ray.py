@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from folders import SPEC, changed, content, draw_quickly, without_pictures
+from processes import PATIENCE, obeying
 from ray_policies import Dying, Failing, Steady
 from rich.console import Console
 from test_sweep import SWEEP
@@ -38,7 +39,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 HELPERS = Path(__file__).parents[1] / "helpers"
 OWN = "ray_policies"
 ALLOW = (OWN,)
-PATIENCE = 120.0  # seconds for something to happen in another process
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def program(spec: Path, out: Path, cluster: Any) -> subprocess.Popen[str]:
         "am.Results.plot = draw_quickly\nfrom armature.cli import main\nmain()"
     )
     return subprocess.Popen(
-        [sys.executable, "-c", code, *words, "--allow", OWN],
+        obeying([sys.executable, "-c", code, *words, "--allow", OWN]),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

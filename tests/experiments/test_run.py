@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from folders import content
+from processes import obeying
 from typer.testing import CliRunner
 
 import armature as am
@@ -169,7 +170,7 @@ def test_policies_and_structures_of_ones_own(tmp_path: Path, monkeypatch) -> Non
 
 def start(spec: Path, out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "armature", "run", str(spec), "--out", str(out)],
+        obeying([sys.executable, "-m", "armature", "run", str(spec), "--out", str(out)]),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

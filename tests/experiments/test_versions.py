@@ -124,7 +124,7 @@ def test_all_code_behind_the_numbers_is_counted() -> None:
 
 
 def test_the_core_imports_nothing_but_itself_and_what_changes_no_number() -> None:
-    beside = {"errors", "storage"}  # sentences, and files
+    beside = {"errors", "storage", "words"}
     for path in sources():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("armature."):

@@ -70,7 +70,7 @@ def test_a_class_of_a_notebook_brings_its_code_along(monkeypatch: pytest.MonkeyP
     job = Job(INSTANCE, Own(), 60, 1, "0" * 24)
     outcome = play_block(job, 0, 2, package_code(), None)
     assert outcome.content is not None
-    part = unpack(f"{'0' * 24}-000000-000002.part", outcome.content)
+    part = unpack(f"{'0' * 24}-000000-000002.part", outcome.content, job)
     assert part is not None
     assert part[2]["pulls"][:, -1].tolist() == [[1.0, 58.0, 1.0]] * 2
 

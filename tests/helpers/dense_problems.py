@@ -19,7 +19,8 @@ import numpy as np
 
 import armature as am
 from armature.solver.convex import minimise
-from armature.solver.quadratic import Limits, Rows, make_state, state_size
+from armature.solver.quadratic import make_state, state_size
+from armature.solver.rows import Limits, Rows
 from armature.solver.workspace import scratch_size
 
 KINDS = ("concave", "lipschitz", "polyhedral", "linear")

@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx
 import sqlalchemy as sa
+from processes import PATIENCE
 from serving import free_port
 from warm_server import KILLED, run
 
@@ -27,7 +28,6 @@ from armature.service.db.database import open_database
 from armature.service.domain import replay
 
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # for what the forking process imports
-PATIENCE = 600.0  # seconds until a server that does not come back is a failure
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(["warm_server"])
 

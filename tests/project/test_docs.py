@@ -18,7 +18,7 @@ import typer
 import armature as am
 from armature.assess.from_spec import KEYS as KEYS_OF_ASSESS
 from armature.cli.program import app
-from armature.experiments.experiment import ALL_KEYS
+from armature.experiments.spec import EXPERIMENT_KEYS, KEYS
 from armature.testing import discover
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +61,12 @@ def test_every_block_is_checked(document: Path) -> None:
         if language == "python":
             assert ">>> " in text, f"{document.name}: not a doctest:\n{text}"
         elif language == "toml":
-            assert set(tomllib.loads(text)) <= {*ALL_KEYS, "experiment", *KEYS_OF_ASSESS}
+            assert set(tomllib.loads(text)) <= {
+                *KEYS,
+                *EXPERIMENT_KEYS,
+                "experiment",
+                *KEYS_OF_ASSESS,
+            }
         elif language == "console":
             for line in text.splitlines():
                 check_command(line)
@@ -114,6 +119,35 @@ def test_every_public_name_is_in_the_reference() -> None:
         r"^::: armature\.(\w+)$", "".join(p.read_text() for p in pages), re.MULTILINE
     )
     assert sorted(shown) == sorted(set(am.__all__) - {"__version__"})
+
+
+def takes(structure: am.Structure, family: am.Family) -> bool:
+    try:
+        structure.checked_family(family)
+    except am.ArmatureError:
+        return False
+    return True
+
+
+def test_the_page_names_the_structures_that_refuse_exponential_rewards() -> None:
+    page = (ROOT / "docs" / "structures.md").read_text(encoding="utf-8")
+    sentence = re.search(r"not convex: (.*?) refuse them", page, re.DOTALL)
+    assert sentence is not None
+    refusing = set()
+    for kind in discover(am.Structure, am):
+        larger = [structure for structure in kind.examples() if structure.n_arms > 2]
+        if larger and not any(takes(structure, am.Exponential()) for structure in larger):
+            refusing.add(kind.__name__)
+    assert set(re.findall(r"`(\w+)`", sentence[1])) == refusing
+
+
+def test_the_citation_is_of_this_version() -> None:
+    cited = dict(re.findall(r"^([\w-]+): (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE))
+    assert cited["version"] == am.__version__
+    newest = re.search(r"^## (\S+) \((.*)\)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == am.__version__
+    assert cited.get("date-released", "unreleased") == newest[2]
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def check_picture(path: Path, width: int, height: int) -> None:
 def test_pricing(tmp_path: Path) -> None:
     options = ("--horizon", "400", "--repetitions", "4", "--shops", "2")
     output = run("pricing", tmp_path, *options)
-    assert output.startswith("One shop after 400 visitors, and three months before:\nChallenger ")
+    assert output.startswith("One shop after 400 visitors, and three months before:\n")
     pulls = re.findall(r"^ +\d+\.0 +(\d+) ", output, re.MULTILINE)
     assert len(pulls) == 12
     heard_of = (np.random.default_rng(1).random(400) >= 0.1).sum()

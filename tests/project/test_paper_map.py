@@ -18,6 +18,7 @@ ROWS = rows(DOCUMENT)
 NUMBERED = {"Theorem": 6, "Lemma": 10, "Assumption": 7, "Definition": 4, "Algorithm": 1}
 EQUATIONS = ["1", "2a", "2b", "2c", *map(str, range(3, 24))]
 PANELS = "abcdefgh"
+SUBSECTIONS = {"1": 3, "2": 5, "2.3": 2, "3": 0, "4": 0}  # how many each has
 
 
 def test_every_item_is_there_once() -> None:
@@ -39,6 +40,14 @@ def test_rows_have_three_cells_and_say_where_or_why_not() -> None:
 @pytest.mark.parametrize("pointer", sorted(set(pointers(DOCUMENT))))
 def test_what_is_pointed_to_exists(pointer: str) -> None:
     assert broken(pointer) is None
+
+
+def test_the_sections_are_those_of_the_paper() -> None:
+    """What is quoted from it names a section that it has: there are four."""
+    pages = [DOCUMENT, (ROOT / "docs" / "reproduction.md").read_text()]
+    named = {name for page in pages for name in re.findall(r"Section (\d(?:\.\d)*)", page)}
+    sections = {f"{name}.{n + 1}" for name, count in SUBSECTIONS.items() for n in range(count)}
+    assert {"1.1", "2.3.1", "3"} <= named <= sections | set(SUBSECTIONS)
 
 
 def test_every_class_has_a_place() -> None:

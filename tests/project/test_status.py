@@ -29,7 +29,7 @@ def test_a_row_names_its_tests_and_its_sources(row: list[str]) -> None:
     assert len(row) == 4
     named = pointers(row[2])
     assert named
-    assert all(re.fullmatch(r"tests/test_\w+\.py::test_\w+", pointer) for pointer in named)
+    assert all(re.fullmatch(r"tests/\w+/test_\w+\.py::test_\w+", pointer) for pointer in named)
     for source in row[1].split("; "):
         assert source in CITED | {"the paper"} or row[1].startswith("none"), source
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from processes import PATIENCE, obeying
 from serving import free_port, serving, sqlite_in
 
 import armature as am
@@ -49,7 +50,7 @@ def test_they_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.Monke
 
     def say(words: str) -> None:
         said.append(words)
-        assert len(said) != 2 or going_on.wait(60.0)
+        assert len(said) != 2 or going_on.wait(PATIENCE)
 
     with serving(sqlite_in(tmp_path)) as url, Client(url) as client:
         street = demo.Street(url, stopping)
@@ -112,14 +113,14 @@ def test_ports() -> None:
 def test_the_program(tmp_path: Path) -> None:
     port = free_port()
     command = [sys.executable, "-m", "armature", "demo", "--no-open", "--port", str(port)]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(obeying(command), cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     try:
         with Client(f"http://127.0.0.1:{port}", retries=20) as client:
             while not any(row["rounds"] for row in client.experiments()):
                 assert process.poll() is None
                 time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=PATIENCE)
         assert f"http://127.0.0.1:{port}" in said
         assert "Traceback" not in said
         assert list(tmp_path.iterdir()) == []

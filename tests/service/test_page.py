@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from processes import PATIENCE
 from serving import PRICES, query, serving, sqlite_in
 
 from armature.client import Client
@@ -71,10 +72,7 @@ def test_it_says_what_the_library_says(page: httpx.Client) -> None:
     assert belief["summary"].replace("'", "&#39;") in text
     verdict = belief["verdict"]
     assert not verdict["sure"]
-    needed, at_best = f"{verdict['needed']:,.0f}", f"{verdict['needed_at_best']:,.0f}"
-    words = f"</b> that {verdict['arm']} is the best: about {needed} more rewards as they come now"
-    assert f"{words}, {at_best} at the best shares of arms." in text
-    assert f"Evidence {verdict['statistic']:.3g}; more than {verdict['threshold']:.3g}" in text
+    assert verdict["words"].replace("'", "&#39;") in text
     rows = re.findall(r"<tr[^>]*><th scope=\"row\">(.*?)</th>(.*?)</tr>", text)
     assert [name for name, _ in rows] == ["a", "b", "c", "d"]
     for k, (_, cells) in enumerate(rows):
@@ -248,7 +246,7 @@ def test_a_long_log_is_counted_beside_the_page(
     counting, count = threading.Event(), Timeline.catch_up
 
     def slowly(self: Timeline, connection: Any, key: int) -> None:
-        assert counting.wait(60.0)
+        assert counting.wait(PATIENCE)
         count(self, connection, key)
 
     monkeypatch.setattr(Timeline, "catch_up", slowly)

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from processes import PATIENCE
 from serving import PRICES, query, serving, sqlite_in
 
 from armature.client import AsyncClient, Client, ServiceError, UnreachableError
@@ -147,7 +148,7 @@ def test_cancelling(client: Client) -> None:
 
 
 def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, "it did not come"
         time.sleep(0.02)
@@ -196,6 +197,36 @@ def test_a_unit_keeps_its_arm_for_a_while(client: Client) -> None:
     time.sleep(0.3)
     assert client.decide("prices", unit="u").arm != first.arm
     assert kinds(client) == ["created", "asked", "asked"]
+
+
+def test_no_unit_keeps_its_arm_when_sticky_is_zero(client: Client) -> None:
+    make(client, sticky=0)
+    first, second = client.decide_many("prices", 2, unit="u")
+    third = client.decide("prices", unit="u")
+    assert len({first.arm, second.arm, third.arm}) == 3
+    assert kinds(client) == ["created", "asked", "asked", "asked"]
+    assert client.experiment("prices")["spec"]["sticky"] == 0
+    assert "0 for not at all" in refused(422, make, client, "other", sticky=-1)
+
+
+def test_a_spec_is_shown_as_it_was_written(client: Client) -> None:
+    """Lists as lists; tuples only where a list would say something else, as in labels."""
+    categories: list[Any] = ["a", "a", "b"]
+    order = {"kind": "relabelled", "structure": {"kind": "unimodal", "n_arms": 3}}
+    for name, structure in (
+        ("plain", {"kind": "categorised", "categories": categories}),
+        ("tree", {"kind": "unimodaltree", "edges": [[0, 1], [1, 2]]}),
+        ("order", {**order, "order": [2, 0, 1]}),
+        ("tuples", {"kind": "categorised", "categories": [{"tuple": ["a", 1]}, "b", "b"]}),
+    ):
+        made = client.create(name, {"structure": structure})
+        for shown in (made, client.experiment(name), client.create(name, made["spec"])):
+            written = {key.lower(): value for key, value in shown["spec"]["structure"].items()}
+            for key, value in structure.items():
+                if key not in ("kind", "structure"):
+                    assert written[key] == value
+        (created,) = client.events(name)
+        assert created["detail"]["spec"] == made["spec"]
 
 
 def test_pausing_and_stopping(client: Client) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import httpx
 import pytest
+from processes import PATIENCE, obeying
 from serving import PRICES, fingerprint, free_port, query, sentence, serving, sqlite_in
 from typer.testing import CliRunner, Result
 
@@ -183,7 +184,7 @@ def test_too_many_that_wait(file_storage: str, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Writer, "_serve", noted)
     with (
         serving(file_storage, limits=Limits(waiting=2)) as url,
-        httpx.Client(base_url=url, timeout=60.0) as http,
+        httpx.Client(base_url=url, timeout=PATIENCE) as http,
         ThreadPoolExecutor(4) as threads,
     ):
         with Client(url) as client:
@@ -191,16 +192,16 @@ def test_too_many_that_wait(file_storage: str, monkeypatch: pytest.MonkeyPatch) 
             client.decide("prices")
 
         def ask() -> httpx.Response:
-            return httpx.post(f"{url}/v1/experiments/prices/decisions", json={}, timeout=60.0)
+            return httpx.post(f"{url}/v1/experiments/prices/decisions", json={}, timeout=PATIENCE)
 
         engine = open_database(file_storage)
         with writing(engine):
             begun.clear()
             answers = [threads.submit(ask)]
-            assert begun.wait(60.0), "the writer has nothing to do"
+            assert begun.wait(PATIENCE), "the writer has nothing to do"
             for waiting in (1, 2):
                 answers.append(threads.submit(ask))
-                deadline = time.monotonic() + 60.0
+                deadline = time.monotonic() + PATIENCE
                 while counted(http)["armature_waiting"] < waiting:
                     assert time.monotonic() < deadline, "a request does not wait"
                     time.sleep(0.01)
@@ -226,7 +227,7 @@ def test_the_program(tmp_path: Path) -> None:
     assert "armature keys create" in refused.stderr
     port = free_port()
     server = subprocess.Popen(
-        [*command, "serve", "--port", str(port)], env=environment, stderr=subprocess.PIPE
+        obeying([*command, "serve", "--port", str(port)]), env=environment, stderr=subprocess.PIPE
     )
     try:
         with Client(f"http://127.0.0.1:{port}", retries=30) as client:
@@ -246,8 +247,10 @@ def test_the_program(tmp_path: Path) -> None:
         key = run("keys", "create", "me", "--scope", "admin", "--days", "1")
         token = key.stdout.strip()
         assert "me" in run("keys", "list").stdout
-        time.sleep(2.1)  # the server reads keys every two seconds
-        assert httpx.get(f"http://127.0.0.1:{port}/v1/experiments").status_code == 401
+        deadline = time.monotonic() + PATIENCE
+        while httpx.get(f"http://127.0.0.1:{port}/v1/experiments").status_code != 401:
+            assert time.monotonic() < deadline, "the key is not read"
+            time.sleep(0.1)  # the server reads keys every two seconds
         with Client(f"http://127.0.0.1:{port}", token) as client:
             assert len(client.experiments()) == 1
         assert run("keys", "revoke", "me").exit_code == 0
@@ -255,6 +258,6 @@ def test_the_program(tmp_path: Path) -> None:
         assert "is no storage" in run("experiments", "list", "--storage", "mysql://x").stderr
     finally:
         server.send_signal(signal.SIGTERM)
-        assert server.wait(60) in (0, -signal.SIGTERM)
+        assert server.wait(PATIENCE) in (0, -signal.SIGTERM)
         assert server.stderr is not None
         server.stderr.close()

@@ -17,6 +17,7 @@ import pytest
 import sqlalchemy as sa
 from cutting import Cutter
 from killing import kill_under_load, verify
+from processes import PATIENCE
 from serving import PRICES, Postgres, query, serving, sqlite_in
 
 import armature as am
@@ -320,7 +321,7 @@ def test_the_clock_is_read_under_the_lock(storage: str) -> None:
             lock(connection, [1])
             found = threads.submit(wait_for_the_lock)
             if engine.dialect.name == "postgresql":  # on SQLite it waits for the transaction itself
-                assert asking.wait(60.0)
+                assert asking.wait(PATIENCE)
             time.sleep(0.5)
             held_until = clock(connection)
         assert found.result() >= held_until

@@ -29,16 +29,9 @@ import armature as am
 from armature.solver.double_double import add, divide, dot, multiply, square_root
 from armature.solver.precise_call import solve_precisely
 from armature.solver.proof import is_infeasible
-from armature.solver.quadratic import (
-    INFEASIBLE,
-    SOLVED,
-    Limits,
-    State,
-    make_state,
-    reset,
-    state_size,
-)
+from armature.solver.quadratic import INFEASIBLE, SOLVED, State, make_state, reset, state_size
 from armature.solver.quadratic import solve as solve_quadratic
+from armature.solver.rows import Limits
 from armature.solver.support_function import farthest
 from armature.solver.workspace import scratch_size
 

@@ -20,7 +20,6 @@ from armature.views.picture import Past, gain_of, traffic_of
 from armature.views.pulls_chart import pulls_chart
 from armature.views.svg import Scale, number, tag, ticks
 from armature.views.time_charts import gain_chart, traffic_chart
-from armature.views.wording import verdict_words
 
 
 def told(structure: am.Structure, means: list[float], n: int = 40, **options: object) -> am.Bandit:
@@ -142,16 +141,16 @@ def test_gauge() -> None:
 def test_verdicts() -> None:
     """Of two arms, as far apart as can be told, and not; how full the line is, and what is said."""
     sure = told(am.Unconstrained(2), [0.0, 1.0], labels=["<a>", "<b>"]).verdict()
-    assert verdict_words(sure, "max") == ("<b> is the best", ", up to an error of 5 %.")
+    assert str(sure).startswith("<b> is the best (error 5 %; evidence ")
     unsure = told(am.Unconstrained(2), [0.0, 0.01]).verdict()
     assert not unsure.sure
-    head, rest = verdict_words(unsure, "min")
-    assert head == "Not sure yet"
-    assert rest.startswith(f" that 1 is the cheapest: about {unsure.needed:,.0f} more rewards")
+    words = str(unsure.sentence("min"))
+    assert words.startswith("Arm 1 is probably the cheapest, not yet certainly (error 5 %; ")
+    assert f"takes about {float(f'{unsure.needed:.3g}'):,.0f} more rewards; with the opti" in words
     never = dataclasses.replace(unsure, needed=math.inf)
-    assert "would never tell, " in verdict_words(never, "max")[1]
+    assert "Today's traffic split will never tell; with the optimal split, " in str(never)
     nothing = dataclasses.replace(never, needed_at_best=math.inf)
-    assert verdict_words(nothing, "max")[1] == " that 1 is the best."
+    assert str(nothing).endswith("is enough).")
     for verdict, filled in ((sure, 100.0), (unsure, 100.0 * unsure.statistic / unsure.threshold)):
         picture = ET.fromstring(str(verdict_chart(verdict)))
         (level,) = of_class(picture, "level")

@@ -50,7 +50,7 @@ class Backend:
     def _create(self, name: str, table: Any) -> tuple[bool, dict[str, Any]]:
         spec = parse_spec(table, self.allow, self.limits)
         spec.make_bandit().warm_up()  # compiles, before anybody waits for a decision
-        text = spec.as_text()
+        text = spec.as_text(self.allow)
         with writing(self.engine) as connection:
             now = clock(connection)
             row = {"name": name, "spec": text, "seed": spec.seed, "status": Status.running.value}
@@ -63,7 +63,7 @@ class Backend:
                 first = {"experiment_id": found.id, "seq": 1, "kind": Kind.created.value}
                 detail = json.dumps({"spec": json.loads(text)})
                 connection.execute(sa.insert(event), {**first, "at": now, "detail": detail})
-        if found.spec != text:
+        if found.spec != text and not spec.is_that_of(found.spec, self.allow):
             raise Refused(409, f"there is an experiment {name!r} already, with another spec.")
         return is_new, {**reading.summary(found), "spec": json.loads(found.spec)}
 

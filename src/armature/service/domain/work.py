@@ -166,6 +166,8 @@ class Work:
         return None if gone else arm
 
     def _assign(self, unit: str, arm: int) -> None:
+        if self.spec.sticky == 0.0:
+            return
         until = None if self.spec.sticky is None else self.now + self.spec.sticky
         self.units[unit] = (arm, until)
         self.assigned[unit] = (self.experiment_id, unit, arm, until)
