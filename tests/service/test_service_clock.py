@@ -10,6 +10,8 @@ from serving import PRICES, Postgres, serving
 
 from armature.client import Client
 from armature.service.db.database import clock, open_database
+from armature.service.db.keys import Guard, make_key
+from armature.service.db.migrate import migrate
 from armature.service.db.steady import SteadyClock, passing
 from armature.service.domain import backend
 
@@ -53,6 +55,20 @@ def test_a_clock_that_jumps(
     times = [event["at"] for event in events]
     assert times == sorted(times)
     assert times[-1] - times[0] == pytest.approx(61.0)
+
+
+def test_keys_when_the_clock_jumps(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is good for as long as was said, also between two looks at the keys."""
+    engine = open_database(file_storage)
+    migrate(engine)
+    token = make_key(engine, "shop", ["decide"], seconds=86_400.0)
+    guard = Guard(engine, open_without_keys=False)
+    guard.refresh()
+    engine.dispose()
+    assert guard.objection(token, "decide") is None
+    tomorrow = time.time() + 100_000.0
+    monkeypatch.setattr(time, "time", lambda: tomorrow)
+    assert guard.objection(token, "decide") is None
 
 
 def test_a_clock_that_is_set_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
