@@ -67,7 +67,9 @@ def _check_key(path: str, table: dict[str, Any], allow: Allowed) -> None:
     last = path.rpartition(".")[2]
     close = next((key for key in known if key.rpartition(".")[2] == last), nearest(path, known))
     hint = f"did you mean {close!r}?" if close else f"a sweep can set {', '.join(known)}."
-    raise ArmatureError(f"sweep.{path}: no run depends on {path!r}: {hint}")
+    raise ArmatureError(
+        f"sweep.{path}: the key {path!r} is unknown, as no run depends on it: {hint}"
+    )
 
 
 def _keys_of(table: dict[str, Any], allow: Allowed) -> Iterator[str]:
