@@ -174,13 +174,13 @@ def test_metrics(http: httpx.Client) -> None:
 
 def test_too_many_that_wait(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the database is locked, so many requests wait, and no more."""
-    serve, begun = Writer._serve, threading.Event()
+    write, begun = Writer._write_all, threading.Event()
 
-    def noted(self: Writer, jobs: Any) -> None:
+    def noted(self: Writer, *arguments: Any) -> None:
         begun.set()
-        serve(self, jobs)
+        write(self, *arguments)
 
-    monkeypatch.setattr(Writer, "_serve", noted)
+    monkeypatch.setattr(Writer, "_write_all", noted)
     with (
         serving(file_storage, limits=Limits(waiting=2)) as url,
         httpx.Client(base_url=url, timeout=60.0) as http,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import time
 from collections.abc import Iterable
@@ -19,6 +20,12 @@ from armature.service.schema import api_key
 SCOPES = ("decide", "reward", "read", "admin")  # admin may do everything
 FRESH = 2.0  # seconds for which the keys that were read count: a revoked one ends within them
 PREFIX = "arm_"
+CLOSED = (
+    "there are no keys any more: this server stays closed. Make one with `armature keys create`, "
+    "or start the server again on the loopback address, where it needs none."
+)
+
+log = logging.getLogger("armature.service")
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,7 @@ class Guard:
 
     def __init__(self, engine: Engine, open_without_keys: bool) -> None:
         self._engine, self._open = engine, open_without_keys
+        self._had_keys = False  # then it stays closed, also when the last one is revoked
         self._keys: dict[str, Key] = {}
         self._ahead = 0.0  # of the database's clock over ours
         self._read_at = -FRESH
@@ -98,19 +106,25 @@ class Guard:
 
     def refresh(self) -> None:
         """Read the keys."""
+        before = self._keys
         self._keys, now = read_keys(self._engine)
+        if before and not self._keys:
+            log.warning("%s", CLOSED)
+        self._had_keys = self._had_keys or bool(self._keys)
         self._ahead = now - time.time()
         self._read_at = time.monotonic()
 
     @property
     def is_open(self) -> bool:
-        """Whether everybody may do everything: no key was ever made, and nobody else is near."""
-        return self._open and not self._keys
+        """Whether everybody may do everything: there was no key yet, and nobody else is near."""
+        return self._open and not self._had_keys
 
     def objection(self, token: str | None, scope: str) -> tuple[int, str] | None:
         """Why a token is not good for a scope: an HTTP code and a sentence; None if it is."""
         if self.is_open:
             return None
+        if not self._keys:
+            return 401, CLOSED
         if token is None:
             return 401, "a key is needed: send the header Authorization: Bearer <key>."
         key = self._keys.get(hash_of(token))

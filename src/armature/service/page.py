@@ -37,6 +37,7 @@ from armature.service.browsing import (
 )
 from armature.service.changing import Change
 from armature.service.forms import KNOWLEDGE, REWARDS, UNITS, spec_of
+from armature.service.keys import CLOSED
 from armature.service.schema import Status
 from armature.service.viewing import Viewer
 from armature.service.work import Refused
@@ -75,19 +76,25 @@ def _viewer(request: Request) -> Viewer:
 
 async def _page(request: Request, name: str, code: int = 200, **content: Any) -> HTMLResponse:
     """A page from a template, with what all of them show."""
-    text = _templates().get_template(name).render(
-        version=__version__,
-        css=_fingerprint("page.css"),
-        js=_fingerprint("page.js"),
-        may_change=await _may_change(request),
-        has_key=COOKIE in request.cookies,
-        **content,
-    )  # fmt: skip
-    body, headers = text.encode(), dict(HEADERS)
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        body = gzip.compress(body, 5, mtime=0)
-        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-    return HTMLResponse(body, code, headers)
+    content["may_change"] = await _may_change(request)
+    content["has_key"] = COOKIE in request.cookies
+    small = "gzip" in request.headers.get("accept-encoding", "")
+    body = await asyncio.to_thread(_rendered, name, content, small)
+    headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"} if small else {}
+    return HTMLResponse(body, code, {**HEADERS, **headers})
+
+
+def _rendered(name: str, content: dict[str, Any], small: bool) -> bytes:
+    """A page as it is sent."""
+    text = (
+        _templates()
+        .get_template(name)
+        .render(
+            version=__version__, css=_fingerprint("page.css"), js=_fingerprint("page.js"), **content
+        )
+    )
+    body = text.encode()
+    return gzip.compress(body, 5, mtime=0) if small else body
 
 
 async def _may_change(request: Request) -> bool:
@@ -237,5 +244,6 @@ def add_pages(app: FastAPI) -> None:
             return HTMLResponse(_AGAIN, 401, HEADERS)
         if error.code == 401:
             back = request.url.path if request.method == "GET" else "/"
-            return await _page(request, "login.html", 401, problem=None, back=back)
+            problem = error.detail if error.detail == CLOSED else None
+            return await _page(request, "login.html", 401, problem=problem, back=back)
         return await _page(request, "refused.html", error.code, problem=error.detail)

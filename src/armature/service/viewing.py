@@ -144,11 +144,11 @@ class Viewer:
     async def _look(self, name: str, key: int, kept: _Kept) -> View:
         copy = await self._backend.look(name)
         row = await self._backend.find(name)
-        engine, belief = await asyncio.to_thread(_read, copy)
-        await self._see_to_bound(engine, belief, kept)
+        engine, belief = await self._backend.explain(_read, copy)
+        await self._see_to_bound(key, engine, belief, kept)
         counted = await self._count(key, kept)
         duplicates = self._backend.duplicates[key] if counted else None
-        return await asyncio.to_thread(view_of, row, engine, belief, kept, duplicates)
+        return await self._backend.looks.run(key, view_of, row, engine, belief, kept, duplicates)
 
     async def _count(self, key: int, kept: _Kept) -> bool:
         """Bring the timeline up to date; whether that is done in a moment."""
@@ -163,19 +163,20 @@ class Viewer:
         with self._backend.engine.connect() as connection:
             kept.timeline.catch_up(connection, key)
 
-    async def _see_to_bound(self, engine: Engine, belief: Explanation, kept: _Kept) -> None:
+    async def _see_to_bound(
+        self, key: int, engine: Engine, belief: Explanation, kept: _Kept
+    ) -> None:
         rounds = int(belief.pulls.sum())
         old = kept.bound
         busy = kept.bounding is not None and not kept.bounding.done()
         due = rounds > GROWTH * old.rounds or belief.leader != old.leader
         if due and not busy and self.with_bounds:
-            kept.bounding = asyncio.create_task(self._work_out(engine, belief, kept))
+            kept.bounding = asyncio.create_task(self._work_out(key, engine, belief, kept))
         if kept.bounding is not None and old.value is None and old.verdict is None:
             await asyncio.wait([kept.bounding], timeout=PATIENCE)
 
-    async def _work_out(self, engine: Engine, belief: Explanation, kept: _Kept) -> None:
-        async with self._backend.bounding:
-            kept.bound = await asyncio.to_thread(_bound_of, engine, belief)
+    async def _work_out(self, key: int, engine: Engine, belief: Explanation, kept: _Kept) -> None:
+        kept.bound = await self._backend.bounds.run(key, _bound_of, engine, belief)
 
 
 def _read(copy: reading.Copy) -> tuple[Engine, Explanation]:

@@ -7,15 +7,19 @@ experiments have run. A command that is refused raises `Refused` before it has c
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from armature.errors import ArmatureError
 from armature.service.engine import Engine
 from armature.service.schema import Kind, State, Status
 from armature.service.spec import Spec
+
+log = logging.getLogger("armature.service")
 
 Row = tuple[Any, ...]  # of a table, in the order of its columns
 
@@ -165,13 +169,23 @@ class Work:
 
     def expire(self, decision: Decision) -> None:
         """A window has closed: the default reward, or as if there had been no pull."""
-        default = self.spec.default
+        default = self._default_of(decision)
         if default is None:
             self.engine.cancel(decision.arm)
         else:
             self.tell(decision.arm, default)
         self.append(Kind.expired, decision.id, decision.arm, default)
         self.close(decision, State.expired)
+
+    def _default_of(self, decision: Decision) -> float | None:
+        """The default reward; None also for an arm that can't have it, so that others go on."""
+        try:
+            if self.spec.default is not None:
+                self.engine.check_reward(decision.arm, self.spec.default)
+        except ArmatureError as error:
+            log.warning("decision %s ends without a reward: %s", decision.id, error)
+            return None
+        return self.spec.default
 
     def is_overdue(self, decision: Decision) -> bool:
         """Whether an open decision's window has closed."""
