@@ -48,16 +48,16 @@ test-exhaustive: check
 	$(BIN)/python -m pytest -n 2 --exhaustive
 
 fuzz: .venv/installed-test
-	$(BIN)/python tests/fuzz.py --cases $(FUZZ)
+	$(BIN)/python tests/helpers/fuzz.py --cases $(FUZZ)
 
 endurance: .venv/installed-test
-	$(BIN)/python tests/endurance.py
+	$(BIN)/python tests/helpers/endurance.py
 
 docs: .venv/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 kills: .venv/installed-test
-	$(BIN)/python tests/kill_service.py --kills 1000
+	$(BIN)/python tests/helpers/kill_service.py --kills 1000
 
 benchmarks: .venv/installed-bench
 	$(BIN)/python benchmarks/oracles.py

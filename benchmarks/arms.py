@@ -31,10 +31,10 @@ import numpy as np
 from claims import ROOT, fill_in, table
 
 import armature as am
-from armature.arrays import Floats
-from armature.descriptions import POLICIES
+from armature.kernels.arrays import Floats
 from armature.policies.records import History
-from armature.simulation.play import Run
+from armature.rounds.play import Run
+from armature.storage.registry import POLICIES
 
 ARMS = (10, 1000, 100_000)
 SECONDS = 1.0  # for the rounds of a cell, at the most

@@ -15,9 +15,9 @@ from claims import ROOT, fill_in, table
 from defaults import random_instances
 
 import armature as am
-from armature.arrays import Floats
 from armature.experiments import load_instance
-from armature.experiments.figure import PANELS
+from armature.experiments.paper import PANELS
+from armature.kernels.arrays import Floats
 
 HORIZON, REPETITIONS = 10_000, 200
 INSTANCES, RUNS_OF_EACH = 10, 20  # of the random ones

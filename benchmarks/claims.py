@@ -22,9 +22,9 @@ from rich.console import Console
 import armature as am
 from armature.authoring import Floats
 from armature.experiments import load_instance
-from armature.experiments.figure import PANELS
-from armature.experiments.markdown import markdown_table
+from armature.experiments.paper import PANELS
 from armature.experiments.reproduce import default_folder, reproduce
+from armature.views.markdown import markdown_table
 
 ROOT = Path(__file__).parent.parent
 RUNS = {10**4: 200, 10**5: 100}  # repetitions at each horizon

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 import armature as am
-from armature.simulation.blocks import Block, Job
-from armature.simulation.ray_engine import IN_FLIGHT
-from armature.simulation.waiting import WaitingBlocks
+from armature.experiments.engines.blocks import Block, Job
+from armature.experiments.engines.ray_engine import IN_FLIGHT
+from armature.experiments.engines.scheduler import WaitingBlocks
 
 INSTANCE = am.Instance(am.Unconstrained(2), [0.0, 1.0])
 

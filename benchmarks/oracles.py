@@ -36,7 +36,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import armature as am
 from armature.authoring import kernel
-from armature.structures.model import Model, make_model, nearest_alternative
+from armature.structures.oracles.model import Model, make_model, nearest_alternative
 
 Floats = npt.NDArray[np.float64]
 Solver = Callable[[Floats, Floats, int], float]  # (means, weights, best) -> the optimal cost

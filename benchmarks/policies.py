@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import armature as am
-from armature.simulation.engine import checkpoints_up_to, make_run
+from armature.rounds.simulated import checkpoints_up_to, make_run
 
 ROUNDS = 20_000
 

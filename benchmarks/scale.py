@@ -33,13 +33,13 @@ from cluster_model import Costs, run_model
 from rich.console import Console
 
 import armature as am
-import armature.experiments.cluster as cluster_experiments
-from armature.experiments.cluster import places_of, play_on_ray
+import armature.experiments.engines.cluster as cluster_experiments
+from armature.experiments.engines.blocks import Block, record_bytes
+from armature.experiments.engines.cluster import places_of, play_on_ray
+from armature.experiments.engines.ray_engine import cluster
 from armature.experiments.experiment import Experiment
 from armature.experiments.run import run_experiment
-from armature.simulation.blocks import Block, record_bytes
-from armature.simulation.engine import checkpoints_up_to
-from armature.simulation.ray_engine import cluster
+from armature.rounds.simulated import checkpoints_up_to
 
 MEANS = [0.1 * k for k in range(1, 11)]
 INSTANCE = am.Instance(am.Unconstrained(10), MEANS, am.Bernoulli())

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from armature.experiments.assessing import assess_file
+from armature.assess.from_spec import assess_file
 
 LOGS = Path(__file__).parent / "logs"
 

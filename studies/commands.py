@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from armature.errors import ArmatureError
-from armature.simulation.engine import checked_engine
-from armature.simulation.ray_engine import connected
-from armature.terminal import complaints, failing, output, visible
+from armature.experiments.engines.ray_engine import connected
+from armature.experiments.simulation import checked_engine
+from armature.views.terminal import complaints, failing, output, visible
 
 
 class Sizes(NamedTuple):

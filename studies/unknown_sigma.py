@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 import armature as am
-from armature.descriptions import POLICIES
 from armature.experiments import load_instance
-from armature.experiments.figure import PANELS
-from armature.simulation.engine import ENGINES
-from armature.simulation.ray_engine import connected
+from armature.experiments.engines.ray_engine import connected
+from armature.experiments.paper import PANELS
+from armature.experiments.simulation import ENGINES
+from armature.storage.registry import POLICIES
 
 HORIZONS = (1_000, 10_000)
 SETTLED = 0.1  # of the second half's rounds: a run with fewer on the best arm has settled elsewhere

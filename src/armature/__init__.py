@@ -3,9 +3,7 @@
 Say what you know about the shape of the rewards, and explore only as much as that requires.
 """
 
-from armature._compile import kernel
-from armature.assessment import Assessment, Columns, Replay, assess, replay
-from armature.bandit import Bandit
+from armature.assess import Assessment, Columns, Replay, assess, replay
 from armature.bounds import (
     Alternative,
     CharacteristicTime,
@@ -15,9 +13,9 @@ from armature.bounds import (
     lower_bound,
     solve_game,
 )
+from armature.bounds.evidence import Evidence
 from armature.errors import ArmatureError
-from armature.evidence import Evidence
-from armature.explanation import Explanation
+from armature.experiments import Identification, Paired, Results, identify, simulate
 from armature.families import (
     Bernoulli,
     Bounded,
@@ -28,10 +26,12 @@ from armature.families import (
     Interval,
     Poisson,
 )
-from armature.identification import Identification, identify
-from armature.instance import Instance
-from armature.online.probabilities import Probabilities
-from armature.online.tickets import Decision
+from armature.kernels.kernel import kernel
+from armature.live.bandit import Bandit
+from armature.live.explanation import Explanation
+from armature.live.probabilities import Probabilities
+from armature.live.tickets import Decision
+from armature.live.verdict import Verdict
 from armature.policies import (
     CATSE,
     IDS,
@@ -64,7 +64,6 @@ from armature.policies import (
     UniformSampling,
     UnimodalThompson,
 )
-from armature.simulation import Paired, Results, simulate
 from armature.structures import (
     Box,
     Categorised,
@@ -87,7 +86,7 @@ from armature.structures import (
     UnimodalTree,
     Union,
 )
-from armature.verdict import Verdict
+from armature.structures.instance import Instance
 
 __version__ = "0.2.0"
 

@@ -6,8 +6,6 @@ Array types; the `@kernel` decorator; the records that kernels are given; the sm
 most of them call. `docs/extending.md` has an example of each kind.
 """
 
-from armature._compile import inlined, kernel
-from armature.arrays import Floats, Ints
 from armature.families import FamilyRecord, Formulas
 from armature.families.excess import excess
 from armature.families.kernels import (
@@ -22,9 +20,9 @@ from armature.families.kernels import (
     variance,
     weighted_divergence,
 )
-from armature.policies import Belief, History, Problem
-from armature.policies.records import argmax, mark_exploration
-from armature.streams import (
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import inlined, kernel
+from armature.kernels.streams import (
     Source,
     Stream,
     fill_normals,
@@ -34,8 +32,11 @@ from armature.streams import (
     next_units,
     normal_quantile,
 )
+from armature.kernels.vectors import copy, fill, largest
+from armature.policies import Belief, History, Problem
+from armature.policies.records import argmax, mark_exploration
 from armature.structures import Cell, Fit, Piece
-from armature.structures.model import (
+from armature.structures.oracles.model import (
     Model,
     challenger_costs,
     highest_means,
@@ -47,9 +48,8 @@ from armature.structures.model import (
     nearest_with_best,
     projection,
 )
-from armature.structures.records import Oracle, Shape, Work
-from armature.structures.records import Problem as OracleProblem
-from armature.structures.vectors import copy, fill, largest
+from armature.structures.oracles.records import Oracle, Shape, Work
+from armature.structures.oracles.records import Problem as OracleProblem
 
 __all__ = [
     "Belief",

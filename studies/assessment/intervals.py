@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 import armature as am
-from armature.arrays import Floats
-from armature.assessment.drift import find_drift
-from armature.assessment.intervals import at_any_time, intervals
-from armature.assessment.log import read_log
-from armature.assessment.spread import informed
+from armature.assess.drift import find_drift
+from armature.assess.intervals import at_any_time, intervals
+from armature.assess.log.log import read_log
+from armature.assess.noise import informed
+from armature.kernels.arrays import Floats
 
 FAMILIES: dict[str, tuple[am.Family, Floats]] = {
     "Gaussian": (am.Gaussian(2.0), np.array([-1.0, 0.0, 3.0])),

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 import armature as am
-from armature.arrays import Floats, Ints
-from armature.assessment.replaying import QUEUES, REJECTION, SHADOW, make_feed, play_feed
-from armature.assessment.weights import mean_interval, weigh
+from armature.assess.weights import mean_interval, weigh
+from armature.kernels.arrays import Floats, Ints
+from armature.rounds.replay import QUEUES, REJECTION, SHADOW, make_feed, play_feed
 
 MEANS = np.array([0.3, 0.5, 0.45, 0.2])
 SHOWN = np.array([0.4, 0.3, 0.2, 0.1])  # the probabilities of the log

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import armature as am
-from armature.arrays import Floats
-from armature.assessment.fit import evidence_in, judge
-from armature.assessment.log import Log, read_log
-from armature.assessment.spread import informed
+from armature.assess.fit import evidence_in, judge
+from armature.assess.log.log import Log, read_log
+from armature.assess.noise import informed
+from armature.kernels.arrays import Floats
 
 STRUCTURES: dict[str, tuple[am.Structure, Floats]] = {
     "Unimodal": (am.Unimodal(6), np.array([0.2, 0.4, 0.7, 0.5, 0.3, 0.1])),

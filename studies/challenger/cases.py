@@ -47,9 +47,9 @@ from armature import (
     Unimodal,
     UnimodalThompson,
 )
-from armature.arrays import Floats
 from armature.experiments import load_instance
-from armature.experiments.figure import PANELS
+from armature.experiments.paper import PANELS
+from armature.kernels.arrays import Floats
 
 LARGE = 12  # arms, beyond which SPLambda is left out: it would take most of the time
 SPECIALISED: dict[str, tuple[Policy, ...]] = {  # what was made for one structure

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from armature import Results
-from armature.plotting import (
+from armature.views.plotting import (
     BLACK,
     BLUE,
     DASHES,

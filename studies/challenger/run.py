@@ -8,10 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from armature import UCB, Challenger, Instance, Policy, Results
-from armature.experiments.cluster import places_of, play_on_ray
+from armature.experiments.engines.cluster import places_of, play_on_ray
 from armature.experiments.experiment import Experiment
-from armature.experiments.folder import claim_folder
 from armature.experiments.run import run_experiment
+from armature.experiments.store.folder import claim_folder
 from studies.challenger.ablations import ablation_cases
 from studies.challenger.cases import (
     DECIDING,

@@ -28,7 +28,7 @@ from armature import (
     Structure,
     simulate,
 )
-from armature.arrays import Floats, Ints
+from armature.kernels.arrays import Floats, Ints
 from studies.challenger.cases import G, Make, categorised, linear, sparse, unconstrained
 from studies.challenger.cases import unimodal as unimodal_means
 from studies.challenger.size import Size

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armature import Challenger, Results
-from armature.experiments.markdown import markdown_table
-from armature.simulation.engine import make_run
+from armature.rounds.simulated import make_run
+from armature.views.markdown import markdown_table
 from studies.challenger.search import stuck_runs
 
 

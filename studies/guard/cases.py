@@ -33,9 +33,9 @@ from armature import (
     Unimodal,
     UnimodalTree,
 )
-from armature.arrays import Floats
 from armature.experiments import load_instance
-from armature.experiments.figure import PANELS
+from armature.experiments.paper import PANELS
+from armature.kernels.arrays import Floats
 from studies.challenger.cases import GROUPS
 
 GROSS, ONE, SUBTLE = "gross", "one arm", "subtle"

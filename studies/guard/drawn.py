@@ -40,7 +40,7 @@ from armature import (
     Unimodal,
     UnimodalTree,
 )
-from armature.arrays import Floats
+from armature.kernels.arrays import Floats
 from studies.guard.cases import Case
 
 WRONG_OF_EACH, TRUE_OF_EACH = 3, 2

@@ -7,7 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature.plotting import BLACK, BLUE, Picture, checked_picture, new_picture, save, style_of
+from armature.views.plotting import (
+    BLACK,
+    BLUE,
+    Picture,
+    checked_picture,
+    new_picture,
+    save,
+    style_of,
+)
 
 TICKS = (0.3, 0.5, 1, 2, 5, 10, 30, 100)
 

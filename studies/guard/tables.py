@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from armature import Guarded, Results
-from armature.experiments.markdown import markdown_table
-from armature.files import write_text
+from armature.storage.files import write_text
+from armature.views.markdown import markdown_table
 from studies.guard.cases import Case
 from studies.guard.picture import plot_cover
 

@@ -17,10 +17,10 @@ from armature import (
     characteristic_time,
     kernel,
 )
-from armature.arrays import Floats
-from armature.learners.tracking import track
-from armature.streams import Stream
-from armature.structures.model import Model
+from armature.bounds.learners.tracking import track
+from armature.kernels.arrays import Floats
+from armature.kernels.streams import Stream
+from armature.structures.oracles.model import Model
 
 
 class KnownSharesState(NamedTuple):

@@ -9,11 +9,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature import CompiledPolicy, Family, History, Structure, kernel
-from armature.arrays import Ints
 from armature.families.kernels import of_arm, upper
+from armature.kernels.arrays import Ints
+from armature.kernels.streams import Stream
 from armature.policies.records import argmax
-from armature.streams import Stream
-from armature.structures.model import Model
+from armature.structures.oracles.model import Model
 
 
 class LUCBState(NamedTuple):

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from armature import Identification
-from armature.experiments.markdown import markdown_table
-from armature.files import write_text
-from armature.plotting import BLACK, new_picture, save, style_of
+from armature.storage.files import write_text
+from armature.views.markdown import markdown_table
+from armature.views.plotting import BLACK, new_picture, save, style_of
 
 TICKS = (1.0, 1.3, 2.0, 3.0, 5.0, 10.0, 20.0)
 

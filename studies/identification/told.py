@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armature.arrays import Floats
 from armature.experiments import load_instance
-from armature.experiments.markdown import markdown_table
+from armature.kernels.arrays import Floats
+from armature.views.markdown import markdown_table
 
 PANEL = "sparse-1"
 

@@ -1,10 +1,6 @@
 """What can be achieved at all: lower bounds, and the game whose value they are."""
 
-from armature.bounds.characteristic_time import (
-    CharacteristicTime,
-    characteristic_time,
-    time_of,
-)
+from armature.bounds.characteristic_time import CharacteristicTime, characteristic_time, time_of
 from armature.bounds.game import Game, solve_game
 from armature.bounds.lower_bound import Alternative, LowerBound, bound_or_none, lower_bound
 

@@ -20,8 +20,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from armature._compile import kernel
-from armature.arrays import Floats
 from armature.bounds.tableau import (
     Tableau,
     enter_slack,
@@ -32,8 +30,15 @@ from armature.bounds.tableau import (
     write_prices,
 )
 from armature.families.kernels import divergence, of_arm
-from armature.structures.model import Model, nearest_alternative, nearest_challenger, nearest_with
-from armature.structures.vectors import copy, fill, largest
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.vectors import copy, fill, largest
+from armature.structures.oracles.model import (
+    Model,
+    nearest_alternative,
+    nearest_challenger,
+    nearest_with,
+)
 
 CERTIFIED = 0
 NO_ALTERNATIVE = 1

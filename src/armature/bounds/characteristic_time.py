@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.bounds.lower_bound import Alternative, check_fit, solve_program
-from armature.instance import Instance
 from armature.structures import Structure, Unconstrained
+from armature.structures.instance import Instance
 
 Floats = npt.NDArray[np.float64]
 

@@ -22,16 +22,16 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import kernel
-from armature.arrays import Floats, Ints
+from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
+from armature.bounds.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
 from armature.bounds.lower_bound import check_fit
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, of_arm
-from armature.instance import Instance
-from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
-from armature.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
-from armature.structures.model import Model, make_model, nearest_alternative
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
+from armature.structures.instance import Instance
+from armature.structures.oracles.model import Model, make_model, nearest_alternative
 
 LARGEST = 1e8  # what a learner sees of an infinite divergence
 

@@ -22,10 +22,10 @@ from armature.bounds.tableau import make_tableau
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.families.kernels import divergences
-from armature.instance import Instance
-from armature.limits import MOST_PAIRED
+from armature.families.limits import MOST_PAIRED
 from armature.structures import Structure, Unconstrained
-from armature.structures.model import make_model
+from armature.structures.instance import Instance
+from armature.structures.oracles.model import make_model
 
 Floats = npt.NDArray[np.float64]
 

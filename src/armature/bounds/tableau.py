@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
-from armature.arrays import Floats, Ints
-from armature.structures.vectors import largest
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
+from armature.kernels.vectors import largest
 
 SLACK = 1e-11  # how negative a basic variable may become, relative to the largest
 ROUNDING = 1e-10  # how negative a price may be, relative to the largest

@@ -1,5 +1,17 @@
-"""Experiments: problems in short TOML files, and the paper's."""
+"""Experiments: simulations and identifications, their specs, plans, results and files."""
 
+from armature.experiments.identification import identify
+from armature.experiments.identification_results import Identification
+from armature.experiments.results import Paired, Results
+from armature.experiments.simulation import simulate
 from armature.experiments.spec import load_instance, shipped_specs
 
-__all__ = ["load_instance", "shipped_specs"]
+__all__ = [
+    "Identification",
+    "Paired",
+    "Results",
+    "identify",
+    "load_instance",
+    "shipped_specs",
+    "simulate",
+]

@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from armature.descriptions import POLICIES, Allowed, build, unknown
 from armature.errors import ArmatureError
 from armature.experiments.spec import (
     EXPERIMENT_KEYS,
@@ -38,8 +37,9 @@ from armature.experiments.spec import (
     parse_table,
     read_spec,
 )
-from armature.instance import Instance
 from armature.policies import Policy
+from armature.storage.registry import POLICIES, Allowed, build, unknown
+from armature.structures.instance import Instance
 
 ALL_KEYS = (*KEYS, *EXPERIMENT_KEYS)
 NUMBERS = {"horizon": 10_000, "repetitions": 200, "seed": 0}

@@ -12,11 +12,11 @@ import pandas as pd
 from markupsafe import Markup
 
 from armature.bounds import bound_or_none
+from armature.experiments import Results
 from armature.experiments.experiment import Experiment
-from armature.experiments.figure import HORIZON, PANELS, REPETITIONS
-from armature.files import write_text
-from armature.picture.pages import environment, stylesheet
-from armature.simulation import Results
+from armature.experiments.paper import HORIZON, PANELS, REPETITIONS
+from armature.storage.files import write_text
+from armature.views.pages import environment, stylesheet
 
 PACKAGES = ("armature-bandits", "numpy", "numba", "scipy", "pandas", "matplotlib")
 

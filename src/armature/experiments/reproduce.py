@@ -13,22 +13,22 @@ import pandas as pd
 from rich.console import Console
 
 from armature.bounds import bound_or_none
+from armature.experiments import Results
 from armature.experiments.experiment import Experiment
-from armature.experiments.figure import HORIZON, PANELS, REPETITIONS, panel_experiments
-from armature.experiments.folder import claim_folder
-from armature.experiments.markdown import markdown_table
+from armature.experiments.paper import HORIZON, PANELS, REPETITIONS, panel_experiments
 from armature.experiments.report import command, overview, write_report
 from armature.experiments.run import run_experiment
-from armature.files import write_text
-from armature.plotting import Panel, plot_panels, plot_regret
-from armature.simulation import Results
-from armature.simulation.engine import (
+from armature.experiments.simulation import (
     checked_engine,
     checked_policies,
-    checkpoints_up_to,
     compile_policies,
 )
-from armature.structures.model import make_model
+from armature.experiments.store.folder import claim_folder
+from armature.rounds.simulated import checkpoints_up_to
+from armature.storage.files import write_text
+from armature.structures.oracles.model import make_model
+from armature.views.markdown import markdown_table
+from armature.views.plotting import Panel, plot_panels, plot_regret
 
 # The paper: "an interval around the mean of width twice its empirical standard deviation". We read
 # "its" as the mean's: one standard error to either side.
@@ -69,7 +69,7 @@ def reproduce(
     again = command(tuple(experiments), horizon, repetitions, extended)
     claim_folder(out, "command.txt", again + "\n", ("figure-1.png", "report.html", "table.csv"))
     if checked_engine(engine) == "ray":
-        from armature.experiments.cluster import places_of, play_on_ray
+        from armature.experiments.engines.cluster import places_of, play_on_ray
 
         places = places_of([(e, out / name) for name, e in experiments.items()], console)
         play_on_ray(places, out, address, workers, console, quiet=False)

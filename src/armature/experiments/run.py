@@ -15,12 +15,7 @@ import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from armature.arrays import Ints
-from armature.descriptions import FAMILIES, POLICIES, STRUCTURES, describe
-from armature.experiments.experiment import Experiment
-from armature.experiments.folder import ExperimentFolder
-from armature.policies import Policy
-from armature.simulation.blocks import (
+from armature.experiments.engines.blocks import (
     LARGEST,
     Range,
     block_size,
@@ -28,18 +23,23 @@ from armature.simulation.blocks import (
     record_bytes,
     seconds_for,
 )
-from armature.simulation.engine import (
+from armature.experiments.engines.measure import seconds_of_repetition
+from armature.experiments.experiment import Experiment
+from armature.experiments.results import PolicyRuns, Results, Summary
+from armature.experiments.runs import Origin, about_runs
+from armature.experiments.simulation import (
     checked_policies,
-    checkpoints_up_to,
     compile_policies,
     run_tasks,
 )
-from armature.simulation.measure import seconds_of_repetition
-from armature.simulation.parts import Parts, PartsFolder, Runs
-from armature.simulation.results import PolicyRuns, Results, Summary
-from armature.simulation.runs import Origin, about_runs
-from armature.simulation.versions import package_version
-from armature.terminal import visible
+from armature.experiments.store.folder import ExperimentFolder
+from armature.experiments.store.keys import package_version
+from armature.experiments.store.run_store import Parts, PartsFolder, Runs
+from armature.kernels.arrays import Ints
+from armature.policies import Policy
+from armature.rounds.simulated import checkpoints_up_to
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, describe
+from armature.views.terminal import visible
 
 
 class Bars:

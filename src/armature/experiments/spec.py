@@ -27,7 +27,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armature.descriptions import (
+from armature.errors import ArmatureError
+from armature.storage.files import read_text
+from armature.storage.registry import (
     FAMILIES,
     STRUCTURES,
     Allowed,
@@ -36,9 +38,7 @@ from armature.descriptions import (
     class_named,
     unknown,
 )
-from armature.errors import ArmatureError
-from armature.files import read_text
-from armature.instance import Instance
+from armature.structures.instance import Instance
 
 KEYS = ("title", "means", "theta", "strict", "structure", "family")
 MOST_ARMS = 1_000_000

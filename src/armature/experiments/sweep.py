@@ -24,14 +24,14 @@ import pandas as pd
 from rich.console import Console
 
 from armature.experiments.experiment import Experiment
-from armature.experiments.folder import claim_folder
-from armature.experiments.markdown import markdown_table
+from armature.experiments.results import Summary
 from armature.experiments.run import Place, run_experiment, sayer
-from armature.experiments.sweep_picture import plot_sweep
-from armature.files import write_text
-from armature.simulation.parts import PartsFolder
-from armature.simulation.results import Summary
-from armature.terminal import visible
+from armature.experiments.store.folder import claim_folder
+from armature.experiments.store.run_store import PartsFolder
+from armature.storage.files import write_text
+from armature.views.markdown import markdown_table
+from armature.views.sweep_picture import plot_sweep
+from armature.views.terminal import visible
 
 WRITTEN = ("index.csv", "table.csv", "table.md", "regret.png", "results.parquet")
 NAME_LENGTH = 60

@@ -1,10 +1,10 @@
 """Reward families: how rewards are distributed, given their mean."""
 
-from armature.families._family import Family, FamilyRecord, Interval
-from armature.families._formulas import Formulas
 from armature.families.bernoulli import Bernoulli
 from armature.families.bounded import Bounded
 from armature.families.exponential import Exponential
+from armature.families.family import Family, FamilyRecord, Interval
+from armature.families.formulas import Formulas
 from armature.families.gaussian import Gaussian
 from armature.families.poisson import Poisson
 

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import kernel
-from armature.arrays import Floats
-from armature.families._family import Family, Interval
-from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_of_log
+from armature.families.family import Family, Interval
+from armature.families.formulas import Formulas
+from armature.families.limits import checked_scales, largest_of
 from armature.families.mixtures import log_factorial, log_gamma_half
-from armature.limits import checked_scales, largest_of
-from armature.streams import Source, Stream, next_gamma
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.streams import Source, Stream, next_gamma
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 SMALLEST_ABOVE_ZERO = 5e-324

@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armature._compile import kernel
-from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.families._family import Family, Interval
-from armature.families._formulas import Formulas
 from armature.families.bernoulli import (
     curvature,
     divergence,
@@ -20,8 +16,12 @@ from armature.families.bernoulli import (
     upper,
     variance,
 )
-from armature.limits import checked_finite, checked_scale
-from armature.streams import Source, more_units
+from armature.families.family import Family, Interval
+from armature.families.formulas import Formulas
+from armature.families.limits import checked_finite, checked_scale
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.streams import Source, more_units
 
 # The formulas are Bernoulli's, of means less `low`; p is the length of the interval.
 

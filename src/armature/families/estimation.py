@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from armature._compile import kernel
-from armature.arrays import Floats
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
 
 SMALLEST = 1e-60  # of the variances that are supported
 LARGEST = 1e60

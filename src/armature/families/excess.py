@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from armature._compile import kernel
+from armature.kernels.kernel import kernel
 
 
 @kernel

@@ -9,19 +9,13 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import kernel
-from armature.arrays import Floats
-from armature.families._family import Family, Interval
-from armature.families._formulas import Formulas
 from armature.families.excess import excess, excess_inverse_above, excess_inverse_below
-from armature.families.mixtures import (
-    HALF_LOG_PI,
-    SCALES,
-    log_gamma_half,
-    log_sum,
-    log_weight,
-)
-from armature.streams import Source, Stream, next_gamma
+from armature.families.family import Family, Interval
+from armature.families.formulas import Formulas
+from armature.families.mixtures import HALF_LOG_PI, SCALES, log_gamma_half, log_sum, log_weight
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.streams import Source, Stream, next_gamma
 
 
 @kernel

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import inlined, kernel
-from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.families._family import Family, Interval
-from armature.families._formulas import Formulas
+from armature.families.family import Family, Interval
+from armature.families.formulas import Formulas
+from armature.families.limits import LARGEST, SMALLEST, checked_scales, largest_of
 from armature.families.mixtures import SCALES, log_sum, log_weight
-from armature.limits import LARGEST, SMALLEST, checked_scales, largest_of
-from armature.streams import Source, Stream, next_unit, normal_quantile
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import inlined, kernel
+from armature.kernels.streams import Source, Stream, next_unit, normal_quantile
 
 # Used in place where `FamilyRecord.gaussian` says so; the formulas by address are the same.
 

@@ -12,12 +12,12 @@ import math
 
 import numpy as np
 
-from armature._compile import inlined, kernel
-from armature.arrays import Floats
-from armature.families._family import FamilyRecord
-from armature.families._formulas import draw_at, of_one_mean, of_two_means, posterior_at
+from armature.families.family import FamilyRecord
+from armature.families.formulas import draw_at, of_one_mean, of_two_means, posterior_at
 from armature.families.gaussian import draw_gaussian, gaussian_divergence, gaussian_radius
-from armature.streams import Source, Stream, fill_normals
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import inlined, kernel
+from armature.kernels.streams import Source, Stream, fill_normals
 
 
 @inlined

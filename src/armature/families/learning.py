@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from armature._compile import kernel
-from armature._pointers import address_of, is_compiling
-from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.families._family import Family, FamilyRecord
-from armature.families._formulas import of_two_means, signatures
+from armature.families.family import Family, FamilyRecord
+from armature.families.formulas import of_two_means, signatures
 from armature.families.kernels import of_arm
+from armature.kernels.addresses import address_of, is_compiling
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
 
 
 def learning_address(family: Family) -> int:

@@ -1,4 +1,4 @@
-"""What it costs not to know a mean: for the evidence against a structure (`armature.evidence`).
+"""What it costs not to know a mean: for the evidence against a structure.
 
 The rewards of an arm are likeliest at their own mean. Who does not know it, and has a prior
 instead, gives them a marginal likelihood that is less; the logarithm of the ratio is the *learning
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from armature._compile import inlined, kernel
+from armature.kernels.kernel import inlined, kernel
 
 SCALES = 16  # powers of 4 in a mixture: up to 4^15, about 1e9
 LARGE = 1e5  # from which on Stirling's series has all digits

@@ -1,33 +1,33 @@
 """How to choose: the paper's algorithms, what they were compared with, and more."""
 
-from armature.policies._explanation import Belief
-from armature.policies._policy import CompiledPolicy, Policy, Problem, PythonPolicy
-from armature.policies.catse import CATSE
+from armature.policies.baselines.catse import CATSE
+from armature.policies.baselines.end_of_optimism import EndOfOptimism
+from armature.policies.baselines.ids import IDS
+from armature.policies.baselines.imed import IMED
+from armature.policies.baselines.imed_ub import IMEDUB
+from armature.policies.baselines.klucb import KLUCB
+from armature.policies.baselines.lin_ucb import LinUCB
+from armature.policies.baselines.mints import MINTS
+from armature.policies.baselines.ossb import OSSB
+from armature.policies.baselines.osub import OSUB
+from armature.policies.baselines.solid import SOLID
+from armature.policies.baselines.sparse_ucb import SparseUCB
+from armature.policies.baselines.structured_ucb import StructuredUCB
+from armature.policies.baselines.thompson_sampling import ThompsonSampling
+from armature.policies.baselines.ucb import UCB
+from armature.policies.baselines.uniform_sampling import UniformSampling
+from armature.policies.baselines.unimodal_thompson import UnimodalThompson
+from armature.policies.belief import Belief
 from armature.policies.challenger import Challenger
-from armature.policies.end_of_optimism import EndOfOptimism
 from armature.policies.game_sampling import GameSampling
 from armature.policies.guarded import Guarded
-from armature.policies.ids import IDS
-from armature.policies.imed import IMED
-from armature.policies.imed_ub import IMEDUB
-from armature.policies.klucb import KLUCB
-from armature.policies.lin_ucb import LinUCB
-from armature.policies.mints import MINTS
-from armature.policies.ossb import OSSB
-from armature.policies.osub import OSUB
+from armature.policies.policy import CompiledPolicy, Policy, Problem, PythonPolicy
 from armature.policies.projected_thompson import ProjectedThompson
 from armature.policies.records import History
-from armature.policies.solid import SOLID
-from armature.policies.sparse_ucb import SparseUCB
 from armature.policies.spk import SPk
 from armature.policies.splambda import SPLambda
-from armature.policies.structured_ucb import StructuredUCB
-from armature.policies.thompson_sampling import ThompsonSampling
 from armature.policies.top_two import TopTwo
 from armature.policies.track_and_stop import TrackAndStop
-from armature.policies.ucb import UCB
-from armature.policies.uniform_sampling import UniformSampling
-from armature.policies.unimodal_thompson import UnimodalThompson
 
 __all__ = [
     "CATSE",

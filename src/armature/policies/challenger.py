@@ -8,33 +8,27 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import Kernel, inlined, kernel
-from armature.arrays import Floats, Ints
 from armature.families import Family
-from armature.families.kernels import (
-    divergence,
-    draw_means,
-    of_arm,
-    variance,
-    weighted_divergence,
-)
-from armature.policies._explanation import Belief
-from armature.policies._options import check_choice, check_number
-from armature.policies._policy import CompiledPolicy, Policy
-from armature.policies._search import MANY, note_reward
-from armature.policies._start import spanning_arms
+from armature.families.kernels import divergence, draw_means, of_arm, variance, weighted_divergence
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import Kernel, inlined, kernel
+from armature.kernels.streams import Stream, next_unit
+from armature.kernels.vectors import largest
+from armature.policies.belief import Belief
+from armature.policies.many_arms.search import MANY, note_reward
+from armature.policies.options import check_choice, check_number
+from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
 from armature.policies.records import History, argmax, mark_exploration
-from armature.streams import Stream, next_unit
+from armature.policies.start import spanning_arms
 from armature.structures import Structure
-from armature.structures.model import (
+from armature.structures.oracles.model import (
     Model,
     challenger_costs,
     is_joint,
     nearest_challenger,
     projection,
 )
-from armature.structures.vectors import largest
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
 UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
@@ -392,10 +386,9 @@ class Challenger(CompiledPolicy):
     ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
         if not self._looks_at_few(structure, family):
             return self.choose, self.update
-        from armature.policies import _categories_on_top as categories
-        from armature.policies import _challenger_above_level as above  # which import this module
-        from armature.policies import _challenger_of_many as many
-        from armature.policies import _challenger_on_top as on_top
+        from armature.policies.many_arms import above_level as above  # which import this module
+        from armature.policies.many_arms import categories, on_top
+        from armature.policies.many_arms import challenger as many
 
         if self._above_level(structure, family) is not None:
             return above.choose_above, note_reward
@@ -413,9 +406,9 @@ class Challenger(CompiledPolicy):
         state = self._plain_state(structure)
         if not self._looks_at_few(structure, family):
             return state
-        from armature.policies import _categories_on_top as on_top
-        from armature.policies import _challenger_above_level as above
-        from armature.policies import _challenger_of_many as many
+        from armature.policies.many_arms import above_level as above
+        from armature.policies.many_arms import categories as on_top
+        from armature.policies.many_arms import challenger as many
 
         few = self._above_level(structure, family)
         if few is not None:

@@ -8,20 +8,20 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
-from armature.arrays import Floats
+from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
+from armature.bounds.learners.tracking import track
 from armature.families import Family
 from armature.families.kernels import of_arm
-from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
-from armature.learners.tracking import track
-from armature.policies._explanation import Belief
-from armature.policies._game import GameOptions, Room, make_room, telling, write_intervals
-from armature.policies._options import check_choice
-from armature.policies._policy import CompiledPolicy, Policy
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.streams import Stream
+from armature.policies.belief import Belief
+from armature.policies.game import GameOptions, Room, make_room, telling, write_intervals
+from armature.policies.options import check_choice
+from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, least_pulled
-from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures.model import Model, nearest_alternative, projection
+from armature.structures.oracles.model import Model, nearest_alternative, projection
 
 CONFIDENCE = ("practical", "none")
 

@@ -10,23 +10,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from armature._compile import Kernel, inlined, kernel
-from armature.arrays import Floats
+from armature.bounds.evidence import DELTA, doubt_of
 from armature.errors import ArmatureError, check_kind
-from armature.evidence import DELTA, doubt_of
 from armature.families import Family
 from armature.families.kernels import divergence, inside, of_arm, upper, weighted_divergence
 from armature.families.learning import learning_address, no_evidence, total_learning_cost
-from armature.policies._explanation import Belief, Dropped
-from armature.policies._options import check_number
-from armature.policies._policy import CompiledPolicy, Policy
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import Kernel, inlined, kernel
+from armature.kernels.streams import Stream
+from armature.policies.baselines.imed import IMEDState
+from armature.policies.baselines.imed import choose as choose_by_imed
+from armature.policies.belief import Belief, Dropped
 from armature.policies.challenger import Challenger
-from armature.policies.imed import IMEDState
-from armature.policies.imed import choose as choose_by_imed
+from armature.policies.options import check_number
+from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
-from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures.model import Model, projection
+from armature.structures.oracles.model import Model, projection
 
 DROPPED, LOG_E, LEARNING, LAST = range(4)  # of `GuardedState.verdict`
 GROWTH = 0.1  # the audit's level is no less than this much of ln t: no arm is forgotten for ever
@@ -166,7 +166,8 @@ class Guarded(CompiledPolicy):
     the policy choose, but for four things. Let pr be the projection of the means onto M, j its best
     arm, `misfit` its cost, and b the upper confidence bound of arm j at level ln t.
 
-    1. *Dropping.* When the evidence against the structure (`armature.evidence`) reaches 1 / delta,
+    1. *Dropping.* When the evidence against the structure (`armature.bounds.evidence`) reaches
+       1 / delta,
        the structure is dropped for good: all data are kept, and `IMED`, which needs no structure,
        goes on. If the structure is true, this ever happens with probability at most delta.
     2. *Doubt.* While the misfit is so large that it would have a probability below `doubt` at a
@@ -196,7 +197,8 @@ class Guarded(CompiledPolicy):
     Guarantee
     ---------
     A true structure is dropped with probability at most `delta`, whatever the policy, the means and
-    the horizon; the proof is in `armature.evidence`. About regret nothing is proved. One projection
+    the horizon; the proof is in `armature.bounds.evidence`. About regret nothing is proved. One
+    projection
     a round beside what the policy does; O(K) a round after the structure was dropped.
 
     >>> import armature as am

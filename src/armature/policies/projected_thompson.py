@@ -7,15 +7,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
-from armature.arrays import Floats
 from armature.families import Family
 from armature.families.kernels import draw_means
-from armature.policies._policy import CompiledPolicy
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.streams import Stream, next_unit
+from armature.policies.policy import CompiledPolicy
 from armature.policies.records import History
-from armature.streams import Stream, next_unit
 from armature.structures import Structure
-from armature.structures.model import Model, projection
+from armature.structures.oracles.model import Model, projection
 
 
 class ProjectedThompsonState(NamedTuple):

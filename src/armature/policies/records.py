@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
-from armature.arrays import Floats, Ints
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
 
 
 class History(NamedTuple):

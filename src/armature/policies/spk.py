@@ -8,13 +8,14 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import inlined, kernel
-from armature.arrays import Floats
+from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
+from armature.bounds.learners.tracking import track
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
-from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
-from armature.learners.tracking import track
-from armature.policies._game import (
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import inlined, kernel
+from armature.kernels.streams import Stream
+from armature.policies.game import (
     GameOptions,
     Room,
     exploit_or_candidate,
@@ -23,11 +24,10 @@ from armature.policies._game import (
     telling,
     write_intervals,
 )
-from armature.policies._saddle_point import SaddlePointPolicy
 from armature.policies.records import History
-from armature.streams import Stream
+from armature.policies.saddle_point import SaddlePointPolicy
 from armature.structures import Structure
-from armature.structures.model import Model, nearest_alternative
+from armature.structures.oracles.model import Model, nearest_alternative
 
 
 class SPkState(NamedTuple):

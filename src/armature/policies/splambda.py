@@ -8,12 +8,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
-from armature.arrays import Floats, Ints
+from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
-from armature.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
-from armature.policies._game import (
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
+from armature.kernels.streams import Stream
+from armature.policies.game import (
     GameOptions,
     Room,
     exploit_or_candidate,
@@ -22,11 +23,10 @@ from armature.policies._game import (
     telling,
     write_intervals,
 )
-from armature.policies._saddle_point import SaddlePointPolicy
 from armature.policies.records import History
-from armature.streams import Stream
+from armature.policies.saddle_point import SaddlePointPolicy
 from armature.structures import Structure
-from armature.structures.model import Model, list_cells, nearest_in_cell
+from armature.structures.oracles.model import Model, list_cells, nearest_in_cell
 
 
 class SPLambdaState(NamedTuple):

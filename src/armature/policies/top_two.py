@@ -8,16 +8,16 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
-from armature.arrays import Floats
 from armature.families import Family
 from armature.families.kernels import divergence, of_arm, weighted_divergence
-from armature.policies._explanation import Belief
-from armature.policies._policy import CompiledPolicy
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.streams import Stream
+from armature.policies.belief import Belief
+from armature.policies.policy import CompiledPolicy
 from armature.policies.records import History, argmax, least_pulled
-from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures.model import (
+from armature.structures.oracles.model import (
     Model,
     challenger_costs,
     is_joint,

@@ -8,20 +8,20 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import kernel
-from armature.arrays import Floats
 from armature.bounds.allocation import Solution, Task, allocate_again
+from armature.bounds.learners.tracking import track
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
-from armature.learners.tracking import track
-from armature.policies._explanation import Belief
-from armature.policies._options import check_number
-from armature.policies._policy import CompiledPolicy
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.streams import Stream
+from armature.kernels.vectors import largest
+from armature.policies.belief import Belief
+from armature.policies.options import check_number
+from armature.policies.policy import CompiledPolicy
 from armature.policies.records import History, argmax, least_pulled
-from armature.streams import Stream
 from armature.structures import Structure
-from armature.structures.model import Model, projection
-from armature.structures.vectors import largest
+from armature.structures.oracles.model import Model, projection
 
 ACCURACY = 1e-3
 STEPS = 300

@@ -1,6 +1,5 @@
 """Structures: what is known about the means, and the nearest mean vectors that agree with it."""
 
-from armature.structures._structure import Structure
 from armature.structures.box import Box
 from armature.structures.categorised import Categorised
 from armature.structures.composition import Intersection, Relabelled, Union
@@ -9,11 +8,12 @@ from armature.structures.linear import Linear
 from armature.structures.lipschitz import Lipschitz
 from armature.structures.monotone import Monotone
 from armature.structures.multimodal import Multimodal
+from armature.structures.oracles.records import Cell, Fit
 from armature.structures.piece import Piece
 from armature.structures.polyhedral import Polyhedral
-from armature.structures.records import Cell, Fit
 from armature.structures.simplex import Simplex
 from armature.structures.sparse import Sparse
+from armature.structures.structure import Structure
 from armature.structures.unconstrained import Unconstrained
 from armature.structures.unimodal import Unimodal
 from armature.structures.unimodal_tree import UnimodalTree

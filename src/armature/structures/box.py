@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.limits import check_size
-from armature.structures._checks import checked_n_arms, checked_order
-from armature.structures._structure import Structure
+from armature.families.limits import check_size
+from armature.kernels.arrays import Floats
+from armature.structures.checks import checked_n_arms, checked_order
 from armature.structures.piece import Piece
+from armature.structures.structure import Structure
 
 Bound = float | Sequence[float | None] | npt.NDArray[np.float64] | None
 

@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from armature._compile import kernel
-from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
-from armature.structures._checks import checked_n_arms, checked_order
-from armature.structures._scratch import measure
-from armature.structures._screening import Sorted, screened_cost, sorted_of, sum_up
-from armature.structures._separation import MERGED, PINNED, PLAIN, write_separation
-from armature.structures._sorting import argsort_descending
-from armature.structures._structure import Structure, overrides
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
+from armature.kernels.sorting import argsort_descending
+from armature.kernels.vectors import copy
+from armature.structures.checks import checked_n_arms, checked_order
+from armature.structures.fast.screening import Sorted, screened_cost, sorted_of, sum_up
+from armature.structures.fast.separation import MERGED, PINNED, PLAIN, write_separation
+from armature.structures.oracles.records import Oracle, Problem, Shape, Work
+from armature.structures.oracles.scratch import measure
 from armature.structures.piece import Piece
-from armature.structures.records import Oracle, Problem, Shape, Work
-from armature.structures.vectors import copy
+from armature.structures.structure import Structure, overrides
 
 # shape.integer = [C, the number of categories, category of arm 0, ..., category of arm K-1].
 
@@ -185,7 +185,7 @@ def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> fl
 
 @kernel
 def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """One sort for all: O(K log K). The costs are differences of sums: see `_screening`."""
+    """One sort for all: O(K log K). The costs are differences of sums: see `screening`."""
     j = first
     mu = problem.mu
     K = mu.size

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from armature.errors import ArmatureError
-from armature.structures._checks import checked_list, checked_order
-from armature.structures._structure import Structure
+from armature.structures.checks import checked_list, checked_order
 from armature.structures.piece import Piece
+from armature.structures.structure import Structure
 
 
 def _checked_parts(parts: Sequence[Structure], word: str) -> tuple[Structure, ...]:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armature.arrays import Floats
-from armature.structures._checks import (
+from armature.kernels.arrays import Floats
+from armature.structures.checks import (
     checked_n_arms,
     checked_number,
     checked_order,
     checked_positions,
 )
-from armature.structures._structure import Structure
 from armature.structures.piece import Piece
+from armature.structures.structure import Structure
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -11,29 +11,29 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import kernel
-from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import Family, Gaussian, Interval
 from armature.families.kernels import total_divergence
-from armature.structures import _linear_newton as newton
-from armature.structures._checks import checked_array, checked_n_arms, checked_order
-from armature.structures._convex_room import fail
-from armature.structures._features import frame_of, twins
-from armature.structures._least_squares import (
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
+from armature.solver.least_squares import (
     back_substitute,
     difference,
     factorise,
     write_means,
     write_tie,
 )
-from armature.structures._scratch import largest_of, measure
-from armature.structures._structure import Structure
+from armature.solver.workspace import fail
+from armature.structures.checks import checked_array, checked_n_arms, checked_order
+from armature.structures.fast import linear_newton as newton
+from armature.structures.fast.features import frame_of, twins
+from armature.structures.fast.ridge import ridge_of, write_ridge_bounds
+from armature.structures.oracles.records import Oracle, Problem, Shape, Work
+from armature.structures.oracles.scratch import largest_of, measure
 from armature.structures.piece import Piece
-from armature.structures.records import Oracle, Problem, Shape, Work
-from armature.structures.ridge import ridge_of, write_ridge_bounds
+from armature.structures.structure import Structure
 
-# These kernels are for Gaussian rewards; `_linear_newton` has those for all others.
+# These kernels are for Gaussian rewards; `linear_newton` has those for all others.
 
 
 class Solved(NamedTuple):

@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature._compile import kernel
-from armature.arrays import Floats
-from armature.structures._checks import (
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.structures.checks import (
     checked_n_arms,
     checked_number,
     checked_order,
     checked_positions,
     checked_positive,
 )
-from armature.structures._structure import Structure
+from armature.structures.oracles.records import Oracle, Shape, Work
 from armature.structures.piece import Piece
-from armature.structures.records import Oracle, Shape, Work
+from armature.structures.structure import Structure
 
 
 @kernel

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from armature.families import Family
-from armature.structures import _scaled_peaks
-from armature.structures._counted import Counted
-from armature.structures._scaled import is_scaled
-from armature.structures._scratch import measure
+from armature.structures.counted import Counted
+from armature.structures.fast import scaled_peaks
+from armature.structures.fast.scaled import is_scaled
+from armature.structures.oracles.records import Oracle
+from armature.structures.oracles.scratch import measure
 from armature.structures.piece import Piece
-from armature.structures.records import Oracle
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +55,10 @@ class Monotone(Counted):
 
     @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        return measure(_scaled_peaks.runs_of, self.n_arms)
+        return measure(scaled_peaks.runs_of, self.n_arms)
 
     def oracle_for(self, family: Family) -> Oracle:
-        scaled = Oracle(project=_scaled_peaks.project_in_order)
+        scaled = Oracle(project=scaled_peaks.project_in_order)
         return scaled if is_scaled(family) else super().oracle_for(family)
 
     def pieces(self) -> Iterable[Piece]:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from armature.errors import ArmatureError
-from armature.structures._checks import checked_integer
-from armature.structures._counted import Counted
+from armature.structures.checks import checked_integer
+from armature.structures.counted import Counted
 from armature.structures.piece import Piece
 
 

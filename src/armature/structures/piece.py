@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.structures._checks import checked_array, checked_order
+from armature.kernels.arrays import Floats
+from armature.structures.checks import checked_array, checked_order
 
 Booleans = npt.NDArray[np.bool_]
 STRICT = 1e-9  # how much better an arm must be able to be, relative to the means, to count

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy.typing as npt
 
-from armature.arrays import Floats
 from armature.errors import ArmatureError
-from armature.structures._checks import checked_n_arms, checked_order
-from armature.structures._structure import Structure
+from armature.kernels.arrays import Floats
+from armature.structures.checks import checked_n_arms, checked_order
 from armature.structures.piece import Piece
+from armature.structures.structure import Structure
 
 
 @dataclass(frozen=True, init=False, eq=False)

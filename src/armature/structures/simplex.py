@@ -10,22 +10,18 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature._compile import inlined, kernel
-from armature.arrays import Floats
 from armature.families import Bernoulli, Family, FamilyRecord, Gaussian, Poisson
-from armature.families.kernels import (
-    curvature,
-    total_divergence,
-    weighted_divergence,
-)
-from armature.structures._cells import every_other
-from armature.structures._checks import checked_n_arms, checked_order
-from armature.structures._pooling import pooled_mean
-from armature.structures._scratch import measure
-from armature.structures._structure import Structure
+from armature.families.kernels import curvature, total_divergence, weighted_divergence
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import inlined, kernel
+from armature.kernels.vectors import copy, fill
+from armature.solver.pooling import pooled_mean
+from armature.structures.checks import checked_n_arms, checked_order
+from armature.structures.oracles.cells import every_other
+from armature.structures.oracles.records import Oracle, Problem, Shape, Work
+from armature.structures.oracles.scratch import measure
 from armature.structures.piece import Piece
-from armature.structures.records import Oracle, Problem, Shape, Work
-from armature.structures.vectors import copy, fill
+from armature.structures.structure import Structure
 
 # The only constraint that ties the arms together has a price nu: each arm minimises
 # w d(x, y) - nu y over y >= 0 by itself, and nu is where these shares add up to one. An arm whose

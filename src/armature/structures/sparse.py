@@ -12,31 +12,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from armature._compile import kernel
-from armature.arrays import Floats, Ints
 from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord, Interval
 from armature.families.kernels import total_divergence
-from armature.structures._checks import (
-    checked_integer,
-    checked_number,
-    checked_order,
-)
-from armature.structures._counted import Counted
-from armature.structures._scratch import measure
-from armature.structures._sparse_best import best_min
-from armature.structures._sparse_challengers import challenger_costs, nearest
-from armature.structures._sparse_fit import (
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
+from armature.kernels.vectors import copy, fill
+from armature.structures.checks import checked_integer, checked_number, checked_order
+from armature.structures.counted import Counted
+from armature.structures.fast.sparse_best import best_min
+from armature.structures.fast.sparse_challengers import challenger_costs, nearest
+from armature.structures.fast.sparse_fit import (
     scratch_of,
     write_gains,
     write_pair,
     write_with,
     write_without,
 )
-from armature.structures._structure import overrides
+from armature.structures.oracles.records import Cell, Oracle, Problem, Shape, Work
+from armature.structures.oracles.scratch import measure
 from armature.structures.piece import Piece
-from armature.structures.records import Cell, Oracle, Problem, Shape, Work
-from armature.structures.vectors import copy, fill
+from armature.structures.structure import overrides
 
 
 @kernel

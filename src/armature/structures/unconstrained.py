@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armature._compile import kernel
-from armature.arrays import Floats
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import total_divergence
-from armature.structures import _scaled
-from armature.structures._cells import every_other
-from armature.structures._checks import checked_order
-from armature.structures._counted import Counted
-from armature.structures._pooling import pair_cost, pooled_mean
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.vectors import copy
+from armature.solver.pooling import pair_cost, pooled_mean
+from armature.structures.checks import checked_order
+from armature.structures.counted import Counted
+from armature.structures.fast import scaled
+from armature.structures.oracles.cells import every_other
+from armature.structures.oracles.records import Oracle, Problem, Shape, Work
 from armature.structures.piece import Piece
-from armature.structures.records import Oracle, Problem, Shape, Work
-from armature.structures.vectors import copy
 
 
 @kernel
@@ -109,12 +109,12 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
 
 SCALED = Oracle(
     project=project,
-    alt_min=_scaled.alt_min,
-    nearest=_scaled.nearest,
+    alt_min=scaled.alt_min,
+    nearest=scaled.nearest,
     cells=every_other,
-    cell_min=_scaled.alt_min,
-    challenger_costs=_scaled.challenger_costs,
-    best_min=_scaled.best_min,
+    cell_min=scaled.alt_min,
+    challenger_costs=scaled.challenger_costs,
+    best_min=scaled.best_min,
     highest=highest,
 )
 
@@ -172,7 +172,7 @@ class Unconstrained(Counted):
         return 0, self.n_arms
 
     def oracle_for(self, family: Family) -> Oracle:
-        return SCALED if _scaled.is_scaled(family) else super().oracle_for(family)
+        return SCALED if scaled.is_scaled(family) else super().oracle_for(family)
 
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [])

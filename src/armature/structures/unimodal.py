@@ -8,23 +8,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from armature._compile import kernel
-from armature.arrays import Floats, Ints
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import total_divergence
-from armature.structures import _scaled_peaks
-from armature.structures._cells import every_other
-from armature.structures._checks import checked_order
-from armature.structures._counted import Counted
-from armature.structures._isotonic import isotonic_blocks, isotonic_costs, write_blocks
-from armature.structures._peaks import fit_prefixes, peak_cost, prefixes
-from armature.structures._pooling import pooled_mean
-from armature.structures._scaled import is_scaled
-from armature.structures._scratch import largest_of, measure
-from armature.structures._structure import Structure
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
+from armature.kernels.vectors import copy
+from armature.solver.isotonic import isotonic_blocks, isotonic_costs, write_blocks
+from armature.solver.pooling import pooled_mean
+from armature.structures.checks import checked_order
+from armature.structures.counted import Counted
+from armature.structures.fast import scaled_peaks
+from armature.structures.fast.peaks import fit_prefixes, peak_cost, prefixes
+from armature.structures.fast.scaled import is_scaled
+from armature.structures.oracles.cells import every_other
+from armature.structures.oracles.records import Oracle, Problem, Shape, Work
+from armature.structures.oracles.scratch import largest_of, measure
 from armature.structures.piece import Piece
-from armature.structures.records import Oracle, Problem, Shape, Work
-from armature.structures.vectors import copy
+from armature.structures.structure import Structure
 
 # A *split* i makes arms 0 .. i-1 non-decreasing and arms i .. K-1 non-increasing, with nothing
 # asked of the two arms i-1 and i where they meet: one of them is the peak. M is the union of the
@@ -342,13 +342,13 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
 
 
 SCALED = Oracle(
-    project=_scaled_peaks.project,
-    nearest=_scaled_peaks.nearest,
+    project=scaled_peaks.project,
+    nearest=scaled_peaks.nearest,
     cells=every_other,
-    cell_min=_scaled_peaks.cell_min,
-    challenger_min=_scaled_peaks.cell_min,
-    challenger_costs=_scaled_peaks.challenger_costs,
-    best_min=_scaled_peaks.best_min,
+    cell_min=scaled_peaks.cell_min,
+    challenger_min=scaled_peaks.cell_min,
+    challenger_costs=scaled_peaks.challenger_costs,
+    best_min=scaled_peaks.best_min,
     highest=highest,
 )
 
@@ -419,7 +419,7 @@ class Unimodal(Counted):
         return largest_of(
             measure(scratch_of, self.n_arms),
             measure(prefixes, self.n_arms, 1),
-            measure(_scaled_peaks.runs_of, self.n_arms),
+            measure(scaled_peaks.runs_of, self.n_arms),
         )
 
     def oracle_for(self, family: Family) -> Oracle:

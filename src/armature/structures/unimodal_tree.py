@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armature.errors import ArmatureError
-from armature.structures._checks import checked_integer, checked_list, checked_n_arms, checked_order
-from armature.structures._structure import Structure
+from armature.structures.checks import checked_integer, checked_list, checked_n_arms, checked_order
 from armature.structures.piece import Piece
+from armature.structures.structure import Structure
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -7,11 +7,11 @@ raises an `AssertionError` that says which promise was broken, on which problem.
 nothing but the public interface; the library's own classes are found by themselves (`discover`).
 """
 
-from armature.testing._discovery import discover
-from armature.testing._families import check_family
-from armature.testing._fuzz import Finding, fuzz_bandits
-from armature.testing._policies import POLICY_PROPERTIES, Trial, check_policy
-from armature.testing._structures import (
+from armature.testing.discovery import discover
+from armature.testing.families import check_family
+from armature.testing.fuzz import Finding, fuzz_bandits
+from armature.testing.policies import POLICY_PROPERTIES, Trial, check_policy
+from armature.testing.structures import (
     STRUCTURE_PROPERTIES,
     Declared,
     Problem,

@@ -1,0 +1,245 @@
+"""From a log to a decision: does the structure fit, what is it worth, which policy, how long?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from armature.assess.arms import estimate_arms, seen_means
+from armature.assess.assessment import Assessment
+from armature.assess.certainty import Certainty, how_sure
+from armature.assess.compare import Progress, Trial, sensible_policies, try_policies
+from armature.assess.drift import find_drift
+from armature.assess.fit import Candidate, judge, ranked
+from armature.assess.log.log import Log, read_log
+from armature.assess.log.table import Columns
+from armature.assess.noise import Informed, Spread, informed
+from armature.bounds.evidence import DELTA as DELTA_OF_EVIDENCE
+from armature.errors import ArmatureError, check_kind
+from armature.families import Family, Gaussian
+from armature.policies import Policy
+from armature.rounds.runner import checked_count, checked_policy
+from armature.rounds.stopping import checked_delta
+from armature.structures import Concave, Monotone, Structure, Unconstrained, Unimodal
+
+HORIZON = 10_000
+DRAWS = 40
+MOST_DENSE = 50  # arms, up to which a dense convex program is quick
+
+
+def assess(
+    log: Any,
+    structure: Structure,
+    family: Family | None = None,
+    *,
+    arms: Sequence[Hashable] | None = None,
+    columns: Columns | dict[str, str] | None = None,
+    candidates: Sequence[Structure] | None = None,
+    policies: Sequence[Policy] | None = None,
+    horizon: int = HORIZON,
+    traffic: float | None = None,
+    unit: str = "units of reward",
+    spread: Spread = "common",
+    delta: float = 0.05,
+    draws: int = DRAWS,
+    seed: int = 0,
+    workers: int | None = None,
+    title: str = "Assessment",
+    progress: Progress | None = None,
+) -> Assessment:
+    """What a log says of a structure and of policies, before anything is deployed.
+
+    It says what each arm brings, with intervals; how much the log speaks against the structure, at
+    which arms, and what it could not have told; what the structure is worth; what policies would
+    lose on problems that could have given this log; how long it takes to know the best arm; and
+    whether rewards changed over the log, which all of this assumes that they did not.
+
+    >>> from armature.families import Bernoulli
+    >>> log = {"counts": [400] * 5, "sums": [30, 52, 80, 60, 31]}
+    >>> found = assess(log, Unimodal(5), Bernoulli(), policies=[])
+    >>> found.chosen.refuted, found.certainty.verdict.arm, found.certainty.verdict.sure
+    (False, 2, False)
+    >>> round(found.chosen.worth.unconstrained / found.chosen.worth.value, 1)
+    1.4
+
+    Parameters
+    ----------
+    log
+        The path of a CSV or Parquet file; a data frame; pairs of arm and reward; or sums, as
+        `{"counts": ..., "sums": ..., "squares": ...}`, a number for each arm. Who chose the arms,
+        and in what way, plays no part here.
+    structure
+        What you believe of the means.
+    family
+        How rewards are distributed: Gaussian with a sigma that the log tells, unless given.
+    arms
+        The arms' names in the structure's order; needed where they are neither numbers nor
+        interchangeable.
+    columns
+        What the log's columns are called: `Columns(arm="price", reward="margin")`, or a dict.
+    candidates
+        Other structures to be compared; `Unconstrained` and, where arms are in order, those that
+        are about an order, unless given.
+    policies
+        What to simulate; an empty list: nothing. Unless given: Challenger, with a guard and
+        without, ProjectedThompson, and KLUCB, which knows of no structure.
+    horizon, traffic
+        The number of rounds that you plan for, and how many there are in a day.
+    unit
+        What rewards are measured in, for the report.
+    spread : {"common", "each"}
+        Where sigma is not known: one for all arms, or each arm's own.
+    delta
+        The probability of error of intervals and of the verdict on the best arm. A structure is
+        called refuted at the smaller of this and 0.01.
+    draws, seed, workers
+        How many problems are drawn around the log, what the random numbers depend on, threads.
+    title, progress
+        What the report is called; a function that is told of what is done.
+
+    Returns
+    -------
+    Assessment
+        `print` shows it; `save(folder)` writes a page and the data.
+    """
+    family = Gaussian(sigma=None) if family is None else family
+    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    check_kind(family, Family, "family", "Gaussian()")
+    delta, horizon = checked_delta(delta), checked_count(horizon, "horizon")
+    traffic = _checked_traffic(traffic)
+    draws = checked_count(draws, "draws")
+    found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
+    known = informed(found, family, spread)
+    chosen, others = _judged(found, structure, known, candidates, horizon, delta)
+    return Assessment(
+        title=title,
+        log=found,
+        informed=known,
+        arms=estimate_arms(found, structure, known, delta),
+        chosen=chosen,
+        candidates=tuple(ranked([chosen, *others])),
+        trials=_trials(
+            found, chosen, known, policies, horizon, draws, int(seed), workers, progress
+        ),
+        certainty=_certainty(found, chosen, known, delta),
+        drift=find_drift(found, min(delta, DELTA_OF_EVIDENCE)),
+        delta=delta,
+        horizon=horizon,
+        traffic=traffic,
+        unit=unit,
+    )
+
+
+def _checked_traffic(traffic: float | None) -> float | None:
+    if traffic is None:
+        return None
+    real = isinstance(traffic, (int, float, np.integer, np.floating))
+    if not real or isinstance(traffic, bool) or not 0.0 < traffic < math.inf:
+        raise ArmatureError(f"traffic must be a positive number of rounds a day; got {traffic!r}.")
+    return float(traffic)
+
+
+def checked_columns(columns: Columns | dict[str, str] | None) -> Columns:
+    """What the columns of a log are called, from a dict or as they are."""
+    if columns is None or isinstance(columns, Columns):
+        return columns or Columns()
+    names = vars(Columns())
+    strange = next((key for key in columns if key not in names), None)
+    if strange is not None:
+        raise ArmatureError(f"columns has no entry {strange!r}: it can have {', '.join(names)}.")
+    wrong = next((key for key, name in columns.items() if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise ArmatureError(f"columns[{wrong!r}] must be the name of a column.")
+    return Columns(**columns)
+
+
+def _judged(
+    log: Log,
+    structure: Structure,
+    known: Informed,
+    candidates: Sequence[Structure] | None,
+    horizon: int,
+    delta: float,
+) -> tuple[Candidate, list[Candidate]]:
+    """What the log says of the structure, and of the others."""
+    level = min(delta, DELTA_OF_EVIDENCE)
+    chosen = judge(log, structure, known, horizon, level, with_power=True)
+    others = usual_candidates(structure, known) if candidates is None else list(candidates)
+    for other in others:
+        check_kind(other, Structure, "structure", "Unimodal(5)")
+        if other.n_arms != structure.n_arms:
+            raise ArmatureError(
+                f"the candidate {type(other).__name__} has {other.n_arms} arms, where "
+                f"{type(structure).__name__} has {structure.n_arms}."
+            )
+    others = [other for other in others if other != structure]
+    return chosen, [judge(log, other, known, horizon, level) for other in others]
+
+
+def usual_candidates(structure: Structure, known: Informed) -> list[Structure]:
+    """What a structure is compared with: nothing known, and other ideas of an order."""
+    n = structure.n_arms
+    ideas: list[Structure] = [Unconstrained(n)]
+    if structure.arms_in_order:
+        ideas += [Unimodal(n), Monotone(n)]
+        ideas += [Concave(n)] if n <= MOST_DENSE else []
+    others = [idea for idea in ideas if type(idea) is not type(structure)]
+    return [idea for idea in others if _goes_with(idea, known.family)]
+
+
+def _goes_with(structure: Structure, family: Family) -> bool:
+    try:
+        structure.checked_family(family)
+    except ArmatureError:
+        return False
+    return True
+
+
+def _certainty(log: Log, chosen: Candidate, known: Informed, delta: float) -> Certainty:
+    """Whether the best arm is known: with the structure, unless it is refuted."""
+    if chosen.refuted or not np.isfinite(chosen.fitted).all():
+        nothing = Unconstrained(len(log.arms))
+        return how_sure(log, nothing, known, seen_means(log, known), delta)
+    return how_sure(log, chosen.structure, known, chosen.fitted, delta)
+
+
+def _trials(
+    log: Log,
+    chosen: Candidate,
+    known: Informed,
+    policies: Sequence[Policy] | None,
+    horizon: int,
+    draws: int,
+    seed: int,
+    workers: int | None,
+    progress: Progress | None,
+) -> tuple[Trial, ...]:
+    """Policies where the structure is true, unless it is refuted, and where the log is right."""
+    structure = chosen.structure
+    given = sensible_policies(structure, known) if policies is None else list(policies)
+    tried = [checked_policy(policy, horizon) for policy in given]
+    if not tried:
+        return ()
+    for policy in tried:
+        policy.check(structure, known.simulated)
+    truths = [True, False]
+    if chosen.assumes_nothing or chosen.refuted:
+        truths = [False]
+    return tuple(
+        try_policies(
+            log,
+            structure,
+            known,
+            tried,
+            horizon=horizon,
+            draws=draws,
+            seed=seed,
+            projected=truth,
+            workers=workers,
+            progress=progress,
+        )
+        for truth in truths
+    )

@@ -1,0 +1,133 @@
+"""What an assessment says: records that the terminal, JSON and the page show."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from armature.assess.arms import ArmEstimates
+from armature.assess.certainty import Certainty
+from armature.assess.compare import Trial
+from armature.assess.drift import Drift
+from armature.assess.fit import Candidate
+from armature.assess.log.log import Log
+from armature.assess.noise import Informed
+from armature.assess.report import words
+from armature.storage.tagged_json import encoded
+
+if TYPE_CHECKING:
+    from armature.views.plotting import Picture
+
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """What a log says of a structure and of policies; `str` gives it as a text.
+
+    Attributes
+    ----------
+        title: what the page is called.
+        log: the log itself, with its arms in order.
+        informed: the reward family, with what the log says of a sigma that is not known.
+        arms: estimates with intervals, beside the structure's fit.
+        chosen: the structure that was asked about.
+        candidates: that one and the others, ranked: those that are not refuted first, the one that
+            asks for the least exploration on top.
+        trials: regret of policies on problems drawn around the log. First those in which the
+            structure is true (unless it is refuted), then those with the log's own means.
+        certainty: how many rounds until the best arm is known; without the structure, where that
+            is refuted.
+        drift: whether rewards changed over the log.
+        delta: the probability of error of all that is stated.
+        horizon: the number of rounds that it is about.
+        traffic: rounds a day; None: not known.
+        unit: what rewards are measured in.
+    """
+
+    title: str
+    log: Log
+    informed: Informed
+    arms: ArmEstimates
+    chosen: Candidate
+    candidates: tuple[Candidate, ...]
+    trials: tuple[Trial, ...]
+    certainty: Certainty
+    drift: Drift
+    delta: float
+    horizon: int
+    traffic: float | None
+    unit: str
+
+    @property
+    def recommendation(self) -> str:
+        """What to do, in a sentence or two."""
+        return words.recommendation(self)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the log says, in plain sentences: fit, worth, policies, certainty, drift."""
+        sentences = [
+            words.about_fit(self.chosen),
+            words.about_noticeable(self.chosen, self.log.arms),
+            words.about_candidates(self.candidates),
+            words.about_worth(self),
+            *(words.about_trial(trial, self.unit) for trial in self.trials[:1]),
+            words.about_certainty(self),
+            str(self.drift),
+            self.informed.note,
+        ]
+        return tuple(sentence for sentence in sentences if sentence)
+
+    def __str__(self) -> str:
+        from armature.assess.report.text import as_text
+
+        return as_text(self)
+
+    def to_data(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "version": VERSION,
+            "title": self.title,
+            "log": {"name": self.log.name, "rounds": self.log.rounds},
+            "family": str(self.informed.told),
+            "sigma": getattr(self.informed.family, "sigma", None)
+            if self.informed.estimated
+            else None,
+            "horizon": self.horizon,
+            "traffic": self.traffic,
+            "unit": self.unit,
+            "delta": self.delta,
+            "recommendation": self.recommendation,
+            "notes": list(self.notes),
+            "structure": self.chosen.name,
+            "arms": self.arms.to_data(),
+            "candidates": [one.to_data() for one in self.candidates],
+            "trials": [trial.to_data() for trial in self.trials],
+            "certainty": self.certainty.to_data(),
+            "drift": self.drift.to_data(),
+        }
+
+    def to_json(self) -> str:
+        """The same as JSON; what JSON does not have is written as in all files of the library."""
+        return json.dumps(encoded(self.to_data()), allow_nan=False, indent=1)
+
+    def to_html(self) -> str:
+        """A page that opens without a network."""
+        from armature.assess.report.page import as_page
+
+        return as_page(self)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write `report.html` and `assessment.json` to a folder, each whole or not at all."""
+        from armature.assess.report.saving import save
+
+        save(self, folder)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+        """Draw the arms with the fit, and the policies' regret; into a PNG, SVG or PDF, if so."""
+        from armature.assess.report.figure import plot_assessment
+
+        return plot_assessment(self, path)

@@ -1,0 +1,128 @@
+"""Which policy: regret simulated on means around the log, not only at its centre."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armature.assess.draws import draw_instances
+from armature.assess.log.log import Log
+from armature.assess.noise import Informed
+from armature.errors import ArmatureError
+from armature.experiments import simulate
+from armature.kernels.arrays import Floats
+from armature.policies import KLUCB, Challenger, Guarded, Policy, ProjectedThompson
+from armature.structures import Structure, Unconstrained
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+LOGGED = "as in the log"
+
+Progress = Callable[[str, int, int], None]  # (what, done, of how many)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Regret at the horizon: a number for each policy and draw.
+
+    Attributes
+    ----------
+        names: the policies, and, last, what the log's own shares of the arms would lose.
+        regret: (policies, draws).
+        horizon: the number of rounds.
+        projected: whether the structure is true in all draws.
+        best: how often each arm is the best one, over the draws.
+    """
+
+    names: tuple[str, ...]
+    regret: Floats
+    horizon: int
+    projected: bool
+    best: Floats
+
+    def quantile(self, name: str, q: float) -> float:
+        """A quantile over the draws."""
+        return float(np.quantile(self.regret[self.names.index(name)], q))
+
+    def mean(self, name: str) -> float:
+        """The mean over the draws."""
+        return float(self.regret[self.names.index(name)].mean())
+
+    def error(self, name: str) -> float:
+        """Its standard error."""
+        own = self.regret[self.names.index(name)]
+        return float(own.std(ddof=1) / np.sqrt(own.size)) if own.size > 1 else float("nan")
+
+    @property
+    def ranking(self) -> list[str]:
+        """The policies, the least mean regret first."""
+        return sorted(self.names, key=self.mean)
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "structure_is_true": self.projected,
+            "horizon": self.horizon,
+            "draws": int(self.regret.shape[1]),
+            "best": self.best.tolist(),
+            "policies": [
+                {
+                    "policy": name,
+                    "regret": self.mean(name),
+                    "standard_error": self.error(name),
+                    **{f"q{q:.0%}": self.quantile(name, q) for q in QUANTILES},
+                }
+                for name in self.ranking
+            ],
+        }
+
+
+def sensible_policies(structure: Structure, informed: Informed) -> list[Policy]:
+    """What to try: with the structure, with it and a guard, without it.
+
+    A guard needs to know sigma: it is left out where the log does not tell it well enough.
+    """
+    if isinstance(structure, Unconstrained):
+        tried: list[Policy] = [Challenger(), ProjectedThompson(), KLUCB()]
+    else:
+        tried = [Challenger(), Guarded(Challenger()), ProjectedThompson(), KLUCB()]
+    return [policy for policy in tried if policy.supports(structure, informed.simulated)]
+
+
+def try_policies(
+    log: Log,
+    structure: Structure,
+    informed: Informed,
+    policies: Sequence[Policy],
+    *,
+    horizon: int,
+    draws: int,
+    seed: int,
+    projected: bool,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Trial:
+    """Play every policy once on each of so many problems drawn around the log.
+
+    All policies see the same problems and the same rewards. They begin with nothing: with the log
+    as their history they would lose less.
+    """
+    if horizon < len(log.arms):
+        raise ArmatureError(
+            f"horizon = {horizon} is less than the {len(log.arms)} arms: give a longer one."
+        )
+    instances = draw_instances(log, structure, informed, draws, seed, projected)
+    shares = log.counts / log.counts.sum()
+    names = [policy.name for policy in policies]
+    regret = np.empty((len(names) + 1, len(instances)))
+    for i, instance in enumerate(instances):
+        regret[-1, i] = horizon * float(shares @ instance.gaps)
+        found = simulate(instance, policies, horizon, 1, seed + i, workers)
+        for j, name in enumerate(names):
+            regret[j, i] = found.regret(name)[0, -1]
+        if progress is not None:
+            progress("policies", i + 1, len(instances))
+    best = np.bincount([one.best_arm for one in instances], minlength=len(log.arms))
+    return Trial((*names, LOGGED), regret, horizon, projected, best / len(instances))

@@ -1,0 +1,129 @@
+"""Whether rewards changed over the log: a plain check, because all else assumes that they did not.
+
+The rewards of an arm, in the order in which they came, less their mean, are added up. If they are
+all of one distribution, the largest of these sums over s sqrt(n) is at most what the bridge of a
+random walk reaches, whose distribution is Kolmogorov's; a change of the mean makes it larger. With
+a few rewards it is smaller than that: so the check errs on the side of silence.
+
+It is made for each arm with at least `LEAST` rewards and, as a change may come to all arms at once,
+for the rewards of all arms together, each less its arm's mean.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armature.assess.log.log import Log
+from armature.kernels.arrays import Floats
+
+LEAST = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """The check of each arm, and of all together.
+
+    Attributes
+    ----------
+        arms: what they are called.
+        p_values: of each arm: the probability of as large a change by chance; nan where there were
+            too few rewards.
+        together: the same for all arms at once; nan where nothing could be checked.
+        before, after: the mean of each arm's first and second half.
+        alpha: the probability, at most, of calling anything a change if there is none.
+        checked: whether the log has an order at all.
+    """
+
+    arms: tuple[Hashable, ...]
+    p_values: Floats
+    together: float
+    before: Floats
+    after: Floats
+    alpha: float
+    checked: bool
+
+    @property
+    def level(self) -> float:
+        """What a p-value has to be below: alpha is shared out over the checks."""
+        checks = int(np.isfinite(self.p_values).sum()) + int(math.isfinite(self.together))
+        return self.alpha / max(checks, 1)
+
+    @property
+    def changed(self) -> tuple[Hashable, ...]:
+        """The arms whose rewards changed."""
+        found = self.p_values < self.level
+        return tuple(arm for arm, yes in zip(self.arms, found, strict=True) if yes)
+
+    @property
+    def found(self) -> bool:
+        """Whether anything changed."""
+        return bool(self.changed) or self.together < self.level
+
+    def __str__(self) -> str:
+        if not self.checked:
+            return "Whether rewards changed over time can't be told from sums."
+        if not (np.isfinite(self.p_values).any() or math.isfinite(self.together)):
+            return f"Whether rewards changed over time can't be told: no arm has {LEAST} of them."
+        if self.changed:
+            k = int(np.nanargmin(self.p_values))
+            named = ", ".join(str(arm) for arm in self.changed[:5])
+            more = ", ..." if len(self.changed) > 5 else ""
+            return (
+                f"Rewards changed over the log, at {named}{more}: that of {self.arms[k]} was "
+                f"{self.before[k]:.4g} in its first half and {self.after[k]:.4g} in its second. "
+                "All else here assumes that they do not change."
+            )
+        if self.found:
+            return (
+                "Rewards changed over the log, of all arms together, though of no single one "
+                "clearly. All else here assumes that they do not change."
+            )
+        return "No change of the rewards over the log was found."
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "found": self.found,
+            "changed": list(self.changed),
+            "alpha": self.alpha,
+            "together": self.together,
+            "p_values": self.p_values.tolist(),
+            "before": self.before.tolist(),
+            "after": self.after.tolist(),
+            "words": str(self),
+        }
+
+
+def find_drift(log: Log, alpha: float = 0.01) -> Drift:
+    """Check every arm, and all of them together."""
+    K = len(log.arms)
+    p, before, after = (np.full(K, math.nan) for _ in range(3))
+    if log.rewards is None or log.places is None:
+        return Drift(log.arms, p, math.nan, before, after, alpha, False)
+    order = np.argsort(log.places, kind="stable")
+    ends = np.cumsum(log.counts).astype(np.int64)
+    for k in range(K):
+        own = log.rewards[order[ends[k] - int(log.counts[k]) : ends[k]]]
+        if own.size >= LEAST:
+            half = own.size // 2
+            before[k], after[k] = own[:half].mean(), own[half:].mean()
+            p[k] = p_value(own - own.mean())
+    together = math.nan
+    if log.rounds >= LEAST + K:
+        together = p_value(log.rewards - log.means[log.places])
+    return Drift(log.arms, p, together, before, after, alpha, True)
+
+
+def p_value(away: Floats) -> float:
+    """The probability of as large a sum of deviations from the mean, by Kolmogorov."""
+    from scipy.special import kolmogorov
+
+    spread = math.sqrt(float((away * away).sum()))
+    if not spread > 1e-9 * float(np.abs(away).max(initial=0.0)):
+        return 1.0
+    return float(kolmogorov(float(np.abs(np.cumsum(away)).max()) / spread))

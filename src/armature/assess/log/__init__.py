@@ -1,0 +1,1 @@
+"""Logs: reading them from files, frames and totals, and checking them."""

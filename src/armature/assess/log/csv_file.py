@@ -1,0 +1,197 @@
+"""Logs in CSV files: read at once by Arrow; where that fails, line by line to say which one is bad.
+
+The two agree on what is accepted: a header, as many fields in each line as there, numbers as
+computers write them. Empty lines are skipped. The delimiter is a comma, a semicolon or a tab,
+whichever the header has most of.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from armature.assess.log.table import Columns, Table, Totals, check_labels
+from armature.errors import ArmatureError
+from armature.storage.registry import unknown
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+HEADER = 1 << 16  # bytes in which a header ends
+DELIMITERS = ",;\t"
+
+
+def read_csv(path: Path, columns: Columns) -> Table | Totals:
+    """The log in a file."""
+    header, delimiter = _header(path)
+    return read_columns(_Reader(path, delimiter, header), header, columns)
+
+
+def read_columns(reader: Any, header: Sequence[str], columns: Columns) -> Table | Totals:
+    """What columns a log has says whether it has rewards or sums."""
+    name = reader.name
+    twice = next((one for i, one in enumerate(header) if one in header[:i]), None)
+    if twice is not None:
+        raise ArmatureError(f"{name}: two columns are called {twice!r}.")
+    summed = columns.reward not in header and columns.count in header and columns.total in header
+    needed = [columns.arm, *([] if summed else [columns.reward])]
+    for one in needed:
+        if one not in header:
+            problem = unknown(f"{name} has the columns {', '.join(map(repr, header))}; the column",
+                              one, header)  # fmt: skip
+            raise problem
+    if summed:
+        wanted = [columns.count, columns.total]
+        wanted += [columns.squares] if columns.squares in header else []
+        labels, codes, numbers = reader.read(columns.arm, wanted)
+        return _totals(reader, labels, codes, numbers, columns)
+    wanted = [columns.reward]
+    wanted += [columns.probability] if columns.probability in header else []
+    labels, codes, numbers = reader.read(columns.arm, wanted, may_lack=columns.probability)
+    check_labels(labels, name, columns.arm)
+    probabilities = numbers.get(columns.probability)
+    if probabilities is not None and np.isnan(probabilities).all():
+        probabilities = None
+    return Table(labels, codes, numbers[columns.reward], probabilities, reader.where, name)
+
+
+def _totals(reader: Any, labels: Any, codes: Any, numbers: Any, columns: Columns) -> Totals:
+    if len(labels) < codes.size:
+        at = next(i for i in range(codes.size) if codes[i] in codes[:i])
+        raise ArmatureError(
+            f"{reader.name}, {reader.where(at)}: the arm {labels[codes[at]]!r} has a line before."
+        )
+    order = np.argsort(codes)
+    found = {key: column[order] for key, column in numbers.items()}
+    squares = found.get(columns.squares)
+    return Totals(
+        labels, found[columns.count], found[columns.total], squares, reader.where, reader.name
+    )
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """The names of the columns, and what is between them."""
+    with path.open("rb") as file:
+        start = file.read(HEADER)
+    if not start.strip():
+        raise ArmatureError(f"{str(path)!r} is empty: a log begins with a line of column names.")
+    if b"\0" in start:
+        raise ArmatureError(f"{str(path)!r} is no text: it has a zero byte. {_kinds()}")
+    first = start.splitlines()[0]
+    try:
+        text = first.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ArmatureError(
+            f"{str(path)!r}, line 1: not UTF-8 (byte {error.start}). {_kinds()}"
+        ) from None
+    delimiter = max(DELIMITERS, key=text.count)
+    return [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [])], delimiter
+
+
+def _kinds() -> str:
+    return "A log is a CSV file in UTF-8, or a Parquet file."
+
+
+class _Reader:
+    """A CSV file."""
+
+    def __init__(self, path: Path, delimiter: str, header: list[str]) -> None:
+        self.path, self.delimiter, self.header = path, delimiter, header
+        self.name = repr(str(path))
+
+    def read(self, arm: str, wanted: list[str], may_lack: str = "") -> tuple[Any, Any, Any]:
+        """Different arms, which of them each row has, and columns of numbers."""
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        types = {arm: pa.dictionary(pa.int32(), pa.string()), **dict.fromkeys(wanted, pa.float64())}
+        try:
+            table = arrow_csv.read_csv(
+                self.path,
+                read_options=arrow_csv.ReadOptions(column_names=self.header, skip_rows=1),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=self.delimiter, newlines_in_values=True
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=types,
+                    include_columns=[arm, *wanted],
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=True,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            raise self._explained(arm, wanted, may_lack, str(error)) from None
+        if any(table[key].null_count for key in (arm, *wanted) if key != may_lack):
+            raise self._explained(arm, wanted, may_lack, "a field is empty")
+        arms = table[arm].unify_dictionaries().combine_chunks()
+        if isinstance(arms, pa.ChunkedArray):
+            arms = (
+                pa.chunked_array([], type=arms.type).combine_chunks()
+                if not arms.num_chunks
+                else arms.chunk(0)
+            )
+        numbers = {key: table[key].to_numpy() for key in wanted}
+        codes = arms.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        labels, codes = stripped(arms.dictionary.to_pylist(), codes)
+        if "" in labels:
+            raise self._explained(arm, wanted, may_lack, "an arm is empty")
+        return labels, codes, numbers
+
+    def where(self, row: int) -> str:
+        """The line in which a row begins."""
+        for number, (line, _) in enumerate(self._rows()):
+            if number == row:
+                return f"line {line}"
+        return f"row {row}"
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows, and the line in which each begins; of a file that is no text, up to there."""
+        content = self.path.read_bytes()
+        text = content.decode("utf-8-sig", errors="surrogateescape")
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
+        line = 1
+        for number, fields in enumerate(reader):
+            if number and fields:
+                yield line, fields
+            line = reader.line_num + 1
+
+    def _explained(self, arm: str, wanted: list[str], may_lack: str, why: str) -> ArmatureError:
+        """Which line can't be read, and what is wrong with it."""
+        try:
+            for line, fields in self._rows():
+                problem = self._problem(fields, arm, wanted, may_lack)
+                if problem is not None:
+                    return ArmatureError(f"{self.name}, line {line}: {problem}")
+        except csv.Error as error:
+            return ArmatureError(f"{self.name} can't be read: {error}.")
+        return ArmatureError(f"{self.name} can't be read: {why}.")
+
+    def _problem(self, fields: list[str], arm: str, wanted: list[str], may_lack: str) -> str | None:
+        if any("\udc80" <= c <= "\udcff" for field in fields for c in field):
+            return f"not UTF-8. {_kinds()}"
+        if len(fields) != len(self.header):
+            return f"{len(fields)} fields, where the header has {len(self.header)}."
+        values = dict(zip(self.header, fields, strict=True))
+        if not values[arm].strip():
+            return f"{arm!r} is empty, where an arm is needed."
+        for key in wanted:
+            text = values[key].strip()
+            if not NUMBER.fullmatch(text) and not (key == may_lack and not text):
+                shown = text if len(text) <= 40 else text[:37] + "..."
+                return f"{key!r} is {shown!r}, where a number is needed."
+        return None
+
+
+def stripped(labels: list[Any], codes: Any) -> tuple[list[Any], Any]:
+    """Labels without the blanks around them, each once."""
+    bare = [label.strip() if isinstance(label, str) else label for label in labels]
+    different = list(dict.fromkeys(bare))
+    if len(different) == len(labels):
+        return bare, codes
+    places = {label: i for i, label in enumerate(different)}
+    return different, np.array([places[label] for label in bare], dtype=np.int64)[codes]

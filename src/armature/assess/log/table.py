@@ -1,0 +1,137 @@
+"""A log as it was given: arms by whatever they are called, one row or one arm at a time.
+
+Whatever a log comes as, it becomes a `Table` of rows or a `Totals` of sums. Both know how to name
+a row, so that what is found wrong later can still be pointed at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from armature.errors import ArmatureError
+from armature.families.limits import LARGEST
+from armature.kernels.arrays import Floats
+
+Codes = npt.NDArray[np.int64]
+MOST_ARMS = 10_000  # different arms, beyond which a column is another one
+
+Where = Callable[[int], str]  # how a row is named: "line 7", "row 6"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns of a log are called.
+
+    `probability` may be missing in the log, and is then not known. `count` and `total` are those
+    of a log that has a line for each arm: the number of its rewards and their sum, and `squares`
+    the sum of their squares, which may be missing.
+    """
+
+    arm: str = "arm"
+    reward: str = "reward"
+    probability: str = "probability"
+    count: str = "count"
+    total: str = "sum"
+    squares: str = "squares"
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One row for each reward.
+
+    Attributes
+    ----------
+        labels: the different arms.
+        codes: (n,) which of them each row is about.
+        rewards, probabilities: (n,) of each row; nan where a probability is not known, None where
+            none is.
+        where: how a row is named.
+        name: what the log is called, for errors.
+    """
+
+    labels: list[Hashable]
+    codes: Codes
+    rewards: Floats
+    probabilities: Floats | None
+    where: Where
+    name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Totals:
+    """One row for each arm: how many rewards, their sum, the sum of their squares if known."""
+
+    labels: list[Hashable]
+    counts: Floats
+    sums: Floats
+    squares: Floats | None
+    where: Where
+    name: str
+
+
+def check_rewards(table: Table) -> None:
+    """Refuse what is no reward and no probability; the error names the row."""
+    rewards = table.rewards
+    if not rewards.size:
+        raise ArmatureError(f"{table.name} has no rewards: it has columns, and no rows.")
+    beyond = ~(np.abs(rewards) <= LARGEST)
+    if beyond.any():
+        at = int(beyond.argmax())
+        raise ArmatureError(
+            f"{table.name}, {table.where(at)}: the reward is {rewards[at]:g}, where a finite "
+            f"number between {-LARGEST:g} and {LARGEST:g} is needed: leave the row out, or use "
+            "another unit."
+        )
+    if table.probabilities is not None:
+        _check_probabilities(table, table.probabilities)
+
+
+def _check_probabilities(table: Table, probabilities: Floats) -> None:
+    wrong = ~((probabilities > 0.0) & (probabilities <= 1.0)) & ~np.isnan(probabilities)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ArmatureError(
+            f"{table.name}, {table.where(at)}: the probability is {probabilities[at]:g}; what was "
+            "shown has had a probability above 0 and at most 1."
+        )
+
+
+def check_totals(totals: Totals) -> None:
+    """Refuse what are no counts, sums and sums of squares."""
+    name, where, counts, sums = totals.name, totals.where, totals.counts, totals.sums
+    wrong = ~((counts >= 0.0) & (counts % 1.0 == 0.0) & (counts <= 2.0**53))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ArmatureError(
+            f"{name}, {where(at)}: the count is {counts[at]:g}, where a whole number, 0 or more, "
+            "is needed."
+        )
+    beyond = ~(np.abs(sums) <= LARGEST) | ((counts == 0.0) & (sums != 0.0))
+    if beyond.any():
+        at = int(beyond.argmax())
+        raise ArmatureError(
+            f"{name}, {where(at)}: the sum of {counts[at]:g} rewards can't be {sums[at]:g}."
+        )
+    if totals.squares is None:
+        return
+    least = sums * sums / np.maximum(counts, 1.0)
+    short = ~(totals.squares >= least * (1.0 - 1e-9)) | ~np.isfinite(totals.squares)
+    if short.any():
+        at = int(short.argmax())
+        raise ArmatureError(
+            f"{name}, {where(at)}: the sum of squares is {totals.squares[at]:g}, but "
+            f"{counts[at]:g} rewards with the sum {sums[at]:g} have at least {least[at]:g}."
+        )
+
+
+def check_labels(labels: list[Hashable], name: str, column: str) -> None:
+    """Refuse a column of arms that is another one."""
+    if len(labels) > MOST_ARMS:
+        raise ArmatureError(
+            f"{name} has {len(labels):,} different arms, the first of which is {labels[0]!r}: is "
+            f"{column!r} the column of arms?"
+        )

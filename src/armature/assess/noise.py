@@ -1,0 +1,158 @@
+"""How much rewards vary: what the log says of a sigma that is not known, or that is given."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from armature.assess.log.log import Log
+from armature.errors import ArmatureError
+from armature.families import Exponential, Family, Gaussian, Poisson
+from armature.families.estimation import estimate_variance
+from armature.kernels.arrays import Floats
+
+Spread = Literal["common", "each"]
+ENOUGH = 20  # rewards of an arm, from which on its own spread is looked at
+UNLIKE = 4.0  # times the variance of another arm
+WELL_KNOWN = 100.0  # degrees of freedom, from which on sigma is as good as known
+OFF = 1.25  # times the variance that the family says
+
+
+@dataclass(frozen=True, eq=False)
+class Informed:
+    """A reward family with what the log says of how much rewards vary.
+
+    Attributes
+    ----------
+        told: the family as it was given.
+        family: with the estimate from the log, if there is one to be made.
+        cautious: the same with the enlarged estimate that live bandits use, which makes up for few
+            rewards: evidence and verdicts rest on it.
+        freedom: degrees of freedom of the estimate; inf where nothing is estimated.
+        note: what to say about it; empty where there is nothing to say.
+    """
+
+    told: Family
+    family: Family
+    cautious: Family
+    freedom: float
+    note: str
+
+    @property
+    def estimated(self) -> bool:
+        """Whether sigma comes from the log."""
+        return self.freedom < math.inf
+
+    @property
+    def simulated(self) -> Family:
+        """What simulations draw from: policies are told of sigma what the log tells well enough."""
+        sigma = getattr(self.family, "sigma", None)
+        if self.freedom < WELL_KNOWN and isinstance(sigma, float):
+            return Gaussian(sigma, known=False)
+        return self.family
+
+
+def informed(log: Log, family: Family, spread: Spread = "common") -> Informed:
+    """The family, with sigma from the log where it is not known: one for all arms, or for each."""
+    if spread not in ("common", "each"):
+        raise ArmatureError(f'spread must be "common" or "each"; got {spread!r}.')
+    if not family.as_told.estimated:
+        if spread == "each":
+            raise ArmatureError(
+                f'spread="each" is for a sigma that is not known, Gaussian(sigma=None); {family} '
+                "says how much rewards vary."
+            )
+        return Informed(family, family, family, math.inf, _check(log, family))
+    squares = _squares(log)
+    seen = log.counts > 0.0
+    freedom = float((log.counts[seen] - 1.0).sum())
+    if spread == "each":
+        return _each(log, family, squares)
+    variance = float(squares.sum()) / freedom if freedom > 0.0 else 0.0
+    if not variance > 0.0:
+        raise ArmatureError(
+            f"{log.name}: no arm has two different rewards, so that nothing is known of how much "
+            "they vary: give Gaussian(sigma=...)."
+        )
+    means = np.where(seen, log.means, 0.0)
+    enlarged = float(estimate_variance(log.counts, means, squares))
+    plain = family.estimate(variance)
+    note = f"Sigma is not known; the log says {math.sqrt(variance):.4g}, for all arms."
+    return Informed(
+        family, plain, family.estimate(max(enlarged, variance)), freedom, note + _unlike(log)
+    )
+
+
+def _squares(log: Log) -> Floats:
+    if log.squares is None:
+        raise ArmatureError(
+            f"{log.name} needs the sum of the squared rewards of each arm, as sigma is not known: "
+            "give it, or Gaussian(sigma=...)."
+        )
+    return log.squares
+
+
+def _each(log: Log, family: Family, squares: Floats) -> Informed:
+    """A sigma for each arm, from its own rewards."""
+    few = (log.counts < ENOUGH) | ~(squares > 0.0)
+    if few.any():
+        k = int(few.argmax())
+        raise ArmatureError(
+            f'{log.name}: spread="each" needs {ENOUGH} rewards of each arm, not all equal; arm '
+            f"{log.arms[k]!r} has {log.counts[k]:g}."
+        )
+    own = np.sqrt(squares / (log.counts - 1.0))
+    found = Gaussian(own.tolist())
+    note = "Sigma is not known; the log says, for each arm: " + ", ".join(
+        f"{arm} {sigma:.3g}" for arm, sigma in zip(log.arms, own, strict=True)
+    )
+    return Informed(family, found, found, float((log.counts - 1.0).min()), note + ".")
+
+
+def _unlike(log: Log) -> str:
+    """Whether one sigma for all arms is a poor description."""
+    enough = log.counts >= ENOUGH
+    if log.squares is None or enough.sum() < 2:
+        return ""
+    own = log.squares[enough] / (log.counts[enough] - 1.0)
+    names = [arm for arm, known in zip(log.arms, enough, strict=True) if known]
+    if not own.max() > UNLIKE * own.min():
+        return ""
+    return (
+        f" Arms differ: {names[int(own.argmin())]} has {math.sqrt(own.min()):.3g} and "
+        f"{names[int(own.argmax())]} {math.sqrt(own.max()):.3g}; with spread={'each'!r} each arm "
+        "has its own."
+    )
+
+
+def _check(log: Log, family: Family) -> str:
+    """Whether rewards vary as the family says, where the log can tell."""
+    if log.squares is None or not isinstance(family, (Gaussian, Poisson, Exponential)):
+        return ""
+    freedom = float(np.maximum(log.counts - 1.0, 0.0).sum())
+    said = 0.0
+    for k, mean in enumerate(log.means):
+        if log.counts[k] > 1.0:
+            said += (log.counts[k] - 1.0) * variance_of(family.for_arm(k), float(mean))
+    if freedom < 50.0 or not said > 0.0:
+        return ""
+    ratio = float(log.squares.sum()) / said
+    chance = 4.0 * math.sqrt((2.0 if isinstance(family, Gaussian) else 8.0) / freedom)
+    if 1.0 / OFF <= ratio <= OFF or abs(ratio - 1.0) <= chance:
+        return ""
+    more = "more" if ratio > 1.0 else "less"
+    danger = "too sure" if ratio > 1.0 else "too careful"
+    return (
+        f"Rewards vary {more} than {family} says: their variance is {ratio:.3g} times as large, so "
+        f"that all below is {danger}."
+    )
+
+
+def variance_of(family: Family, mean: float) -> float:
+    """The variance of rewards of a mean: of one arm's family."""
+    if isinstance(family, Gaussian):
+        return family.parameter
+    return mean if isinstance(family, Poisson) else mean * mean

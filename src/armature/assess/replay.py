@@ -1,0 +1,333 @@
+"""What policies would have collected on a log.
+
+Three methods, and what each rests on:
+
+* **queues**: an arm's logged rewards are handed out in their order whenever the policy chooses it.
+  Rests on rewards that do not drift; who chose the logged arms, and why, plays no part. It ends
+  when the policy chooses an arm of which there are no more rewards.
+* **rejection**: the policy goes through the log, and a row counts only if it shows the arm that the
+  policy chooses, thinned so that all arms are accepted equally often (Li et al., 2011). Rests on
+  the probabilities with which arms were shown; rewards may drift. Most rows are skipped.
+* **ips**: the policy learns from every row of the log, and its choice before each row is valued by
+  inverse propensity scores. Rests on the probabilities, too. It is what the policy's choices are
+  worth in the shadow of whoever chose: it learns from their rows, not from its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from armature.assess.drift import find_drift
+from armature.assess.log.log import Log, read_log
+from armature.assess.log.table import Columns
+from armature.assess.replayed import Replay, Replayed
+from armature.assess.rng import generator
+from armature.assess.weights import mean_interval, weigh
+from armature.errors import ArmatureError, check_kind
+from armature.families import Family, Gaussian
+from armature.kernels.arrays import Floats, Ints
+from armature.policies import Policy
+from armature.rounds.replay import QUEUES, REJECTION, SHADOW, Feed, make_feed, play_feed
+from armature.rounds.runner import checked_count, checked_policy
+from armature.rounds.stopping import checked_delta
+from armature.structures import Structure
+
+Method = Literal["queues", "rejection", "ips"]
+METHODS = ("queues", "rejection", "ips")
+REPETITIONS = 50
+THINNING = 2**61  # which random numbers
+UNLIKELY = 1e-6  # so unlikely counts were not shown uniformly
+NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
+
+
+def replay(
+    log: Any,
+    policies: Policy | Sequence[Policy],
+    structure: Structure,
+    family: Family | None = None,
+    *,
+    method: Method = "queues",
+    uniform: bool = False,
+    horizon: int | None = None,
+    repetitions: int = REPETITIONS,
+    arms: Sequence[Hashable] | None = None,
+    columns: Columns | dict[str, str] | None = None,
+    delta: float = 0.05,
+    seed: int = 0,
+) -> Replay:
+    """What policies would have collected on a log, and how far the data reach.
+
+    >>> from armature.policies import UCB
+    >>> from armature.structures import Unconstrained
+    >>> log = [("a", 0.1), ("b", 0.9)] * 50
+    >>> found = replay(log, UCB(), Unconstrained(2), Gaussian(0.1), repetitions=2)
+    >>> found["UCB"].rounds, found["UCB"].exhausted
+    (51, 'b')
+
+    Parameters
+    ----------
+    log, arms, columns
+        As for `assess`; sums are not enough.
+    policies, structure, family
+        Who chooses, and what is known; rewards are Gaussian with an unknown sigma unless given.
+    method : {"queues", "rejection", "ips"}
+        Where rewards come from; see above. Only "queues" needs no probabilities.
+    uniform
+        Says that the log showed every arm with the same probability, by chance. It is not believed
+        where the arms' numbers speak against it.
+    horizon
+        The number of rounds after which to stop; without it, where the data end.
+    repetitions
+        For "queues": how many times the rewards of each arm are put into another order, and how
+        many times they are drawn anew, with replacement, for the intervals.
+    delta
+        One less the coverage of the intervals.
+    seed
+        What the random numbers depend on.
+
+    Returns
+    -------
+    Replay
+        `print` shows it.
+    """
+    from armature.assess.assess import checked_columns
+
+    family = Gaussian(sigma=None) if family is None else family
+    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    check_kind(family, Family, "family", "Gaussian()")
+    if method not in METHODS:
+        raise ArmatureError(f"method must be {', '.join(map(repr, METHODS))}; got {method!r}.")
+    delta, seed = checked_delta(delta), int(seed)
+    repetitions = checked_count(repetitions, "repetitions")
+    found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
+    if found.rewards is None:
+        raise ArmatureError(
+            f"{found.name} has only sums: to replay policies, single rewards are needed."
+        )
+    longest = found.rounds if horizon is None else min(checked_count(horizon, "horizon"),
+                                                       found.rounds)  # fmt: skip
+    given = [policies] if isinstance(policies, Policy) else list(policies)
+    tried = [checked_policy(policy, longest) for policy in given]
+    if not tried:
+        raise ArmatureError("there are no policies to replay: give at least one, such as [UCB()].")
+    for policy in tried:
+        policy.check(structure, family)
+    if method == "queues":
+        rows = _in_queues(found, tried, structure, family, longest, repetitions, delta, seed)
+    else:
+        shown = probabilities_of(found, uniform)
+        ask = _by_rejection if method == "rejection" else _by_weights
+        rows = [ask(found, p, structure, family, shown, longest, delta, seed) for p in tried]
+    drift = find_drift(found)
+    mean = float(found.rewards.mean())
+    return Replay(method, tuple(rows), mean, found.rounds, horizon, delta, drift, uniform)
+
+
+# Queues.
+
+
+def _in_queues(
+    log: Log,
+    policies: Sequence[Policy],
+    structure: Structure,
+    family: Family,
+    longest: int,
+    repetitions: int,
+    delta: float,
+    seed: int,
+) -> list[Replayed]:
+    """Each policy on the log's own order, on others, and on rewards that are drawn anew."""
+    queues = _Queues(log, seed)
+    played = {}
+    for policy in policies:
+        own = queues.play(policy, structure, family, longest, 0, "own")
+        others = [
+            queues.play(policy, structure, family, longest, r, "shuffled")
+            for r in range(1, repetitions)
+        ]
+        again = [
+            queues.play(policy, structure, family, longest, r, "drawn")
+            for r in range(1, repetitions + 1)
+        ]
+        played[policy.name] = (own, [own, *others], again)
+    common = min(_rounds(feed) for own, *_ in played.values() for feed in [own])
+    rows = []
+    for name, (own, orders, again) in played.items():
+        values = [_mean(feed, common) for feed in again]
+        low, high = np.quantile(values, [0.5 * delta, 1.0 - 0.5 * delta])
+        n, out = _rounds(own), int(own.place[3])
+        rows.append(
+            Replayed(
+                policy=name,
+                rounds=n,
+                reward=float(own.gains[:n].sum()),
+                value=float(np.mean([_mean(feed, common) for feed in orders])),
+                low=float(low),
+                high=float(high),
+                compared=common,
+                exhausted=None if out < 0 else log.arms[out],
+                shares=np.bincount(own.choices[:n], minlength=len(log.arms)) / max(n, 1),
+                weighted=None,
+            )
+        )
+    return rows
+
+
+class _Queues:
+    """The rewards of each arm, in order."""
+
+    def __init__(self, log: Log, seed: int) -> None:
+        assert log.rewards is not None
+        assert log.places is not None
+        order = np.argsort(log.places, kind="stable")
+        self._rewards = log.rewards[order]
+        self._starts = np.concatenate([[0], np.cumsum(log.counts)]).astype(np.int64)
+        self._seed = seed
+
+    def play(
+        self,
+        policy: Policy,
+        structure: Structure,
+        family: Family,
+        longest: int,
+        repetition: int,
+        order: str,
+    ) -> Feed:
+        """A run on the log's own order, on another, or on rewards that are drawn anew."""
+        rewards = self._rewards if order == "own" else self._mixed(repetition, order == "drawn")
+        feed = make_feed(QUEUES, rewards, NO_ROWS, self._starts, NO_ROWS, family, longest)
+        play_feed(policy, structure, family, feed, self._seed, repetition)
+        return feed
+
+    def _mixed(self, repetition: int, anew: bool) -> Floats:
+        rng = generator(self._seed, 2 * repetition + anew)
+        mixed = self._rewards.copy()
+        for start, end in zip(self._starts[:-1], self._starts[1:], strict=True):
+            own = self._rewards[start:end]
+            if own.size:
+                mixed[start:end] = rng.choice(own, own.size) if anew else rng.permutation(own)
+        return mixed
+
+
+def _rounds(feed: Feed) -> int:
+    return int(feed.place[1])
+
+
+def _mean(feed: Feed, rounds: int) -> float:
+    n = min(_rounds(feed), rounds)
+    return float(feed.gains[:n].mean()) if n else 0.0
+
+
+# With probabilities.
+
+
+def probabilities_of(log: Log, uniform: bool) -> Floats:
+    """With which probability each row's arm was shown; refused where that is not known."""
+    K, n = len(log.arms), log.rounds
+    if uniform:
+        from scipy.stats import chi2
+
+        expected = n / K
+        excess = float(((log.counts - expected) ** 2).sum()) / expected
+        if chi2.sf(excess, K - 1) < UNLIKELY:
+            most = int(log.counts.argmax())
+            raise ArmatureError(
+                f"{log.name} was declared uniform, but {log.arms[most]!r} was shown "
+                f"{log.counts[most]:,.0f} times of {n:,}, with {K} arms: leave uniform=True out, "
+                'and use method="queues" or give the probabilities.'
+            )
+        return np.full(n, 1.0 / K)
+    if log.probabilities is None:
+        raise ArmatureError(
+            f"{log.name} has no probabilities with which arms were shown: name their column, say "
+            "uniform=True if all were shown with the same one by chance, or use "
+            'method="queues", which needs none.'
+        )
+    lacking = np.isnan(log.probabilities)
+    if lacking.any():
+        at = int(lacking.argmax())
+        raise ArmatureError(
+            f"{log.name}, {log.where(at)}: the probability is not known: leave such rows out, or "
+            'use method="queues".'
+        )
+    certain = log.probabilities >= 1.0
+    if certain.any():
+        at = int(certain.argmax())
+        raise ArmatureError(
+            f"{log.name}, {log.where(at)}: the arm was shown with probability 1, so that others "
+            'could not be: what they would have brought is not in such rows. Use method="queues", '
+            "or log with a floor (am.Bandit(floor=...))."
+        )
+    return log.probabilities
+
+
+def _by_rejection(
+    log: Log,
+    policy: Policy,
+    structure: Structure,
+    family: Family,
+    shown: Floats,
+    longest: int,
+    delta: float,
+    seed: int,
+) -> Replayed:
+    """The rows that show what the policy chooses."""
+    assert log.rewards is not None
+    assert log.places is not None
+    rng = generator(seed, THINNING)
+    accepted = (rng.random(log.rounds) * shown <= float(shown.min())).astype(np.int64)
+    starts = np.zeros(len(log.arms) + 1, dtype=np.int64)
+    feed = make_feed(REJECTION, log.rewards, log.places, starts, accepted, family, longest)
+    play_feed(policy, structure, family, feed, seed, 0)
+    n = _rounds(feed)
+    if not n:
+        raise ArmatureError(f"{log.name} has no row that shows what {policy.name} chooses first.")
+    low, high = mean_interval(feed.gains[:n], delta, seed)
+    return Replayed(
+        policy=policy.name,
+        rounds=n,
+        reward=float(feed.gains[:n].sum()),
+        value=_mean(feed, n),
+        low=low,
+        high=high,
+        compared=n,
+        exhausted=None,
+        shares=np.bincount(feed.choices[:n], minlength=len(log.arms)) / n,
+        weighted=None,
+    )
+
+
+def _by_weights(
+    log: Log,
+    policy: Policy,
+    structure: Structure,
+    family: Family,
+    shown: Floats,
+    longest: int,
+    delta: float,
+    seed: int,
+) -> Replayed:
+    """The policy's choice before each row, weighed."""
+    assert log.rewards is not None
+    assert log.places is not None
+    starts = np.zeros(len(log.arms) + 1, dtype=np.int64)
+    feed = make_feed(SHADOW, log.rewards, log.places, starts, NO_ROWS, family, longest)
+    play_feed(policy, structure, family, feed, seed, 0)
+    n = _rounds(feed)
+    matches = (feed.choices[:n] == log.places[:n]).astype(np.float64)
+    found = weigh(matches, shown[:n], log.rewards[:n], delta, seed)
+    return Replayed(
+        policy=policy.name,
+        rounds=n,
+        reward=found.ips * n,
+        value=found.ips,
+        low=found.ips_low,
+        high=found.ips_high,
+        compared=n,
+        exhausted=None,
+        shares=np.bincount(feed.choices[:n], minlength=len(log.arms)) / n,
+        weighted=found,
+    )

@@ -1,0 +1,149 @@
+"""What a replay found: records, and how they are shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+from armature.assess.drift import Drift
+from armature.assess.report.text import aligned
+from armature.assess.report.words import number
+from armature.assess.weights import Weighted
+from armature.kernels.arrays import Floats
+from armature.storage.registry import unknown
+from armature.storage.tagged_json import encoded
+
+RESTS_ON = {
+    "queues": "Rewards of an arm are handed out in the order of the log: this rests on rewards "
+    "that do not drift.",
+    "rejection": "Only rows that show what the policy chooses count: this rests on the "
+    "probabilities with which arms were shown.",
+    "ips": "The policy learns from every row of the log, and its choices are valued by inverse "
+    "propensity scores: this rests on the probabilities with which arms were shown.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """One policy on a log.
+
+    Attributes
+    ----------
+        policy: its name.
+        rounds: how far it got.
+        reward: what it collected until then, in the log's own order.
+        value: the mean reward of a round, over the first `compared` rounds; for "queues" the mean
+            over several orders of each arm's rewards.
+        low, high: an interval of that, by the bootstrap.
+        compared: how many rounds `value` is about: those that all policies reached.
+        exhausted: the arm that it chose when the log had no more of its rewards; None: the log or
+            the horizon ended.
+        shares: how often it chose each arm.
+        weighted: IPS and SNIPS with the weights they rest on; None for other methods.
+    """
+
+    policy: str
+    rounds: int
+    reward: float
+    value: float
+    low: float
+    high: float
+    compared: int
+    exhausted: Hashable | None
+    shares: Floats
+    weighted: Weighted | None
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data."""
+        data = {name: value for name, value in vars(self).items() if name != "weighted"}
+        data["shares"] = self.shares.tolist()
+        data["weighted"] = None if self.weighted is None else self.weighted._asdict()
+        return data
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """Policies on a log; `str` gives it as a text, `replay[name]` is one of them.
+
+    Attributes
+    ----------
+        method: "queues", "rejection" or "ips".
+        policies: what each would have collected.
+        logged: the mean reward of the log itself.
+        rows: how many rewards the log has.
+        horizon: after how many rounds it was to stop; None: where the data end.
+        delta: one less the coverage of the intervals.
+        drift: whether rewards changed over the log.
+        uniform: whether logging was declared uniform.
+    """
+
+    method: str
+    policies: tuple[Replayed, ...]
+    logged: float
+    rows: int
+    horizon: int | None
+    delta: float
+    drift: Drift
+    uniform: bool
+
+    def __getitem__(self, policy: str) -> Replayed:
+        for one in self.policies:
+            if one.policy == policy:
+                return one
+        raise unknown("the policy", str(policy), [one.policy for one in self.policies])
+
+    def __str__(self) -> str:
+        share = f"{1.0 - self.delta:.0%} interval"
+        titles = ["policy", "rounds", "collected", "per round", share]
+        if self.method == "ips":
+            titles += ["SNIPS", "effective rows", "largest weight"]
+        rows = []
+        for one in sorted(self.policies, key=lambda one: -one.value):
+            interval = f"[{one.low:.4g}, {one.high:.4g}]"
+            row = [one.policy, f"{one.rounds:,}", number(one.reward), f"{one.value:.4g}", interval]
+            if one.weighted is not None:
+                row += [f"{one.weighted.snips:.4g}", f"{one.weighted.effective:,.0f}"]
+                row += [number(one.weighted.largest)]
+            rows.append(row)
+        lines = aligned(tuple(titles), rows)
+        lines += ["", f"The log itself: {self.logged:.4g} per round, {self.rows:,} rewards."]
+        return "\n".join([*lines, *self.notes])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What it rests on, and how far it got."""
+        sentences = [RESTS_ON[self.method]]
+        for one in self.policies:
+            if one.exhausted is not None:
+                sentences.append(
+                    f"{one.policy} got {one.rounds:,} rounds far: then it chose {one.exhausted}, "
+                    "of which the log has no more rewards."
+                )
+            elif self.method == "rejection" and one.rounds < (self.horizon or self.rows):
+                sentences.append(f"{one.policy} got {one.rounds:,} rounds far: the log ended.")
+        if self.method == "queues" and self.policies:
+            n = self.policies[0].compared
+            sentences.append(f"Rewards per round are those of the first {n:,} rounds of all.")
+        if self.method == "queues" or self.drift.found:
+            sentences.append(str(self.drift))
+        return tuple(sentences)
+
+    def to_data(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "method": self.method,
+            "logged": self.logged,
+            "rows": self.rows,
+            "horizon": self.horizon,
+            "delta": self.delta,
+            "uniform": self.uniform,
+            "policies": [one.to_data() for one in self.policies],
+            "drift": self.drift.to_data(),
+            "notes": list(self.notes),
+        }
+
+    def to_json(self) -> str:
+        """The same as JSON; what JSON does not have is written as in all files of the library."""
+        return json.dumps(encoded(self.to_data()), allow_nan=False)

@@ -1,0 +1,1 @@
+"""An assessment as text, as a page and as pictures."""

@@ -1,0 +1,249 @@
+"""An assessment in plain sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armature.assess.compare import LOGGED, Trial
+from armature.assess.fit import Candidate, Noticeable
+
+if TYPE_CHECKING:
+    from armature.assess.assessment import Assessment
+
+CLOSE = 2.0  # standard errors within which two mean regrets are not told apart
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number for people.
+
+    >>> number(1234567.0), number(0.01234), number(math.inf)
+    ('1,234,567', '0.0123', 'inf')
+    """
+    if not math.isfinite(value):
+        return str(value)
+    if abs(value) >= 10.0 ** (digits - 1):
+        return f"{value:,.0f}"
+    return f"{value:.{digits}g}"
+
+
+def listed(names: Sequence[Hashable], most: int = 4) -> str:
+    """Names in a sentence.
+
+    >>> listed(["a", "b", "c"]), listed(range(7))
+    ('a, b and c', '0, 1, 2 and 4 more')
+    """
+    texts = [str(name) for name in names]
+    if len(texts) > most:
+        texts = [*texts[: most - 1], f"{len(texts) - most + 1} more"]
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def about_fit(one: Candidate) -> str:
+    """Whether a structure fits."""
+    if one.evidence is None:
+        return f"{one.name}: rewards of this family give no evidence for or against structures."
+    if one.assumes_nothing:
+        return f"{one.name} assumes nothing, so that nothing speaks against it."
+    words = str(one.evidence)
+    return words.replace("The structure", one.name, 1).replace("the structure", one.name, 1)
+
+
+def about_noticeable(one: Candidate, arms: Sequence[Hashable]) -> str:
+    """What could be wrong without anybody's noticing."""
+    near = one.noticeable
+    if near is None or one.refuted:
+        return ""
+    least = np.minimum(near.up, near.down)
+    if not np.isfinite(least).any():
+        return (
+            f"No change of a single arm's mean would have refuted {one.name} with these numbers "
+            "of rewards: that it is not refuted says little."
+        )
+    k, worst = int(np.argmin(least)), _worst(near)
+    text = (
+        f"What these data can't tell: a single arm off {one.name} by less than "
+        f"{number(float(least[k]))} (at {arms[k]}) would have gone unnoticed; from there on it "
+        f"would have been refuted with probability {near.power:g} or more."
+    )
+    if worst is not None and worst != k:
+        text += f" At {arms[worst]} it takes {number(float(least[worst]))}."
+    silent = [arms[i] for i in range(len(arms)) if not math.isfinite(least[i])]
+    if silent:
+        text += f" At {listed(silent)}, no change would have been noticed."
+    return text
+
+
+def _worst(near: Noticeable) -> int | None:
+    least = np.minimum(near.up, near.down)
+    known = np.where(np.isfinite(least), least, -math.inf)
+    return int(np.argmax(known)) if np.isfinite(known).any() else None
+
+
+def about_candidates(candidates: Sequence[Candidate]) -> str:
+    """What the data do not decide between structures."""
+    standing = [one for one in candidates if not one.refuted]
+    assuming = [one.name for one in standing if not one.assumes_nothing]
+    if not assuming:
+        return "Every structure that assumes something is refuted: start from Unconstrained."
+    if len(assuming) == 1:
+        return (
+            f"{assuming[0]} is not refuted, which does not make it true: what it rests on is your "
+            "knowledge, and the data do not contradict it."
+        )
+    return (
+        f"The data do not decide between {listed(assuming, 8)}: none is refuted. Which of them to "
+        "rely on is for what you know to decide, not for these data."
+    )
+
+
+def about_worth(assessment: Assessment) -> str:
+    """What the structure saves."""
+    worth = assessment.chosen.worth
+    if worth is None:
+        text = f"{assessment.chosen.name} is refuted: what it would save is not to be had."
+        free = next((one for one in assessment.candidates if one.assumes_nothing), None)
+        if free is None or free.worth is None or free.worth.value is None:
+            return text
+        return (
+            f"{text} Without it, exploration costs at least {number(free.worth.value)} ln T: about "
+            f"{number(free.worth.cost())} {assessment.unit} in {free.worth.horizon:,} rounds, "
+            f"{number(free.worth.rounds())} of them with another arm than the best."
+        )
+    if worth.value is None or worth.unconstrained is None:
+        return f"There is no lower bound at the fitted means: {worth.reason}"
+    T, unit = worth.horizon, assessment.unit
+    if assessment.chosen.assumes_nothing:
+        return (
+            f"Without a structure, regret grows at least like {number(worth.value)} ln T: about "
+            f"{number(worth.cost())} {unit} in {T:,} rounds."
+        )
+    if worth.value == 0.0:
+        name = assessment.chosen.name
+        return f"If {name} is true, V is 0: nothing has to be explored in the long run."
+    ratio = worth.unconstrained / worth.value
+    text = (
+        f"If {assessment.chosen.name} is true, exploration costs at least {number(worth.value)} "
+        f"ln T, without it {number(worth.unconstrained)} ln T: {ratio:.2g} times as much. In "
+        f"{T:,} rounds that is about {number(worth.cost())} against {number(worth.cost(False))} "
+        f"{unit}, and {number(worth.rounds())} against {number(worth.rounds(False))} rounds with "
+        "another arm than the best."
+    )
+    if assessment.traffic is not None:
+        days = T / assessment.traffic
+        text += (
+            f" At {number(assessment.traffic)} rounds a day, {T:,} rounds are {number(days)} days, "
+            f"and the rounds of exploration {number(worth.rounds() / assessment.traffic)} against "
+            f"{number(worth.rounds(False) / assessment.traffic)} days of traffic."
+        )
+    if worth.rounds() > T:
+        text += " That is more than the horizon: the bound, made for a large T, says little so far."
+    return text
+
+
+def about_trial(trial: Trial, unit: str) -> str:
+    """Which policy loses least."""
+    ranking = [name for name in trial.ranking if name != LOGGED]
+    first = ranking[0]
+    text = (
+        f"Over {trial.regret.shape[1]} draws around the log and {trial.horizon:,} rounds, {first} "
+        f"loses least: {number(trial.mean(first))} {unit} on average, and "
+        f"{number(trial.quantile(first, 0.95))} at the 95th percentile."
+    )
+    close = [name for name in ranking[1:] if not differs(trial, first, name)]
+    if close:
+        text += f" The draws do not tell it from {listed(close)}."
+    as_logged = trial.mean(LOGGED)
+    if as_logged > 0.0:
+        text += f" The shares of the log would lose {number(as_logged)}."
+    return text
+
+
+def differs(trial: Trial, one: str, other: str) -> bool:
+    """Whether two policies' mean regrets are told apart, on the same draws."""
+    rows = [trial.regret[trial.names.index(name)] for name in (one, other)]
+    gap = rows[1] - rows[0]
+    if gap.size < 2:
+        return False
+    return bool(abs(gap.mean()) > CLOSE * gap.std(ddof=1) / math.sqrt(gap.size))
+
+
+def about_certainty(assessment: Assessment) -> str:
+    """Whether the best arm is known."""
+    sure, chosen = assessment.certainty, assessment.chosen
+    if sure.verdict.statistic == math.inf and not chosen.refuted:
+        return f"In {chosen.name}, {sure.verdict.arm} is the best arm whatever the rewards are."
+    text = str(sure.verdict)
+    if chosen.refuted:
+        text = f"Without {chosen.name}, which is refuted: {text}"
+    if math.isfinite(sure.least) and sure.least > 0.0:
+        text += (
+            f" From nothing, the best rule there could be would need about {number(sure.least)} "
+            "samples"
+        )
+        if not (chosen.refuted or chosen.assumes_nothing):
+            text += f", without the structure {number(sure.unconstrained)}"
+        text += "."
+    return text
+
+
+def recommendation(assessment: Assessment) -> str:
+    """What to do, in a sentence or two."""
+    chosen, drift = assessment.chosen, assessment.drift
+    parts = []
+    if drift.found:
+        parts.append("Rewards changed over the log: look into that first.")
+    if chosen.refuted:
+        standing = [
+            c.name for c in assessment.candidates if not c.refuted and not c.assumes_nothing
+        ]
+        parts.append(f"Do not use {chosen.name}: the log refutes it.")
+        parts.append(
+            f"Not refuted: {listed(standing, 8)}." if standing else "Start from Unconstrained."
+        )
+    elif chosen.assumes_nothing:
+        parts.append("Without a structure there is nothing to be wrong about.")
+    else:
+        parts.append(f"{chosen.name} is compatible with the log.")
+    trial = assessment.trials[0] if assessment.trials else None
+    if trial is not None:
+        best = next(name for name in trial.ranking if name != LOGGED)
+        parts.append(f"{_choice(assessment, best)}")
+    return " ".join([*parts, _best_arm(assessment)]).rstrip()
+
+
+def _best_arm(assessment: Assessment) -> str:
+    """What to say where the best arm is known already."""
+    found, chosen = assessment.certainty.verdict, assessment.chosen
+    if not found.sure:
+        return ""
+    if found.statistic == math.inf and not chosen.refuted:
+        return f"{chosen.name} says by itself that {found.arm} is best: there is nothing to learn."
+    given = "" if chosen.refuted or chosen.assumes_nothing else f", if {chosen.name} is true"
+    return (
+        f"The log is enough to say that {found.arm} is best, up to an error of "
+        f"{found.delta:g}{given}: you may just use it."
+    )
+
+
+def _choice(assessment: Assessment, best: str) -> str:
+    unit = assessment.unit
+    first = assessment.trials[0]
+    horizon = f"{first.horizon:,} rounds"
+    text = (
+        f"Of the policies tried, {best} loses least: {number(first.mean(best))} {unit} in {horizon}"
+    )
+    guarded = f"Guarded(policy={best})"
+    if guarded not in first.names:
+        guarded = next((n for n in first.names if n.startswith("Guarded") and best in n), "")
+    if guarded in ("", best) or assessment.chosen.refuted or len(assessment.trials) < 2:
+        return text + "."
+    other = assessment.trials[1]
+    return (
+        f"{text}; guarded against a wrong structure, {number(first.mean(guarded))}. If only the "
+        f"log's own means are right, these are {number(other.mean(best))} and "
+        f"{number(other.mean(guarded))}."
+    )

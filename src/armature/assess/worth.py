@@ -1,0 +1,124 @@
+"""What a structure is worth: the exploration that can't be avoided, with it and without it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armature.bounds import lower_bound
+from armature.errors import ArmatureError
+from armature.families import Family
+from armature.kernels.arrays import Floats
+from armature.structures import Structure
+from armature.structures.instance import Instance
+
+NOTHING = 1e-6  # of the most pulls: what is left of a solver's tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class Worth:
+    """The lower bounds with and without the structure, if the fitted means are the truth.
+
+    Attributes
+    ----------
+        value, unconstrained: V, what regret grows by per ln T at the least; None, with a `reason`,
+            where there is no such number, as where two arms lead.
+        pulls, pulls_without: the optimal pulls of each arm per ln T; 0 for the best arm.
+        horizon: T.
+        arms: what they are called.
+        best: the best arm.
+    """
+
+    value: float | None
+    unconstrained: float | None
+    pulls: Floats | None
+    pulls_without: Floats | None
+    horizon: int
+    arms: tuple[Hashable, ...]
+    best: Hashable | None
+    reason: str = ""
+
+    def rounds(self, structured: bool = True) -> float:
+        """Rounds of exploration up to the horizon: the pulls of all arms but the best."""
+        pulls = self.pulls if structured else self.pulls_without
+        return math.nan if pulls is None else float(pulls.sum()) * math.log(self.horizon)
+
+    def cost(self, structured: bool = True) -> float:
+        """The reward that it costs."""
+        value = self.value if structured else self.unconstrained
+        return math.nan if value is None else value * math.log(self.horizon)
+
+    @property
+    def left(self) -> float | None:
+        """The part of the regret without the structure that it leaves, at the same means."""
+        if self.value is None or not self.unconstrained:
+            return None
+        return self.value / self.unconstrained
+
+    @property
+    def explored(self) -> tuple[Hashable, ...]:
+        """The arms that the structure leaves open."""
+        if self.pulls is None:
+            return ()
+        most = float(self.pulls.max())
+        return tuple(a for a, n in zip(self.arms, self.pulls, strict=True) if n > NOTHING * most)
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "V": self.value,
+            "V_unconstrained": self.unconstrained,
+            "reason": self.reason,
+            "pulls_per_log": None if self.pulls is None else self.pulls.tolist(),
+            "pulls_per_log_unconstrained": None
+            if self.pulls_without is None
+            else self.pulls_without.tolist(),
+            "best": self.best,
+            "explored": list(self.explored),
+            "horizon": self.horizon,
+            "rounds": self.rounds(),
+            "rounds_unconstrained": self.rounds(False),
+            "cost": self.cost(),
+            "cost_unconstrained": self.cost(False),
+        }
+
+
+def worth_of(
+    structure: Structure,
+    means: Floats,
+    family: Family,
+    arms: Sequence[Hashable],
+    horizon: int,
+) -> Worth:
+    """The bounds at these means; where there are none, the reason."""
+    names = tuple(arms)
+    try:
+        bound = lower_bound(Instance(structure, means, family))
+    except ArmatureError as error:
+        return Worth(None, None, None, None, horizon, names, None, str(error))
+    best = int(np.argmax(means))
+    return Worth(
+        bound.value,
+        bound.unconstrained,
+        np.where(bound.pulls > NOTHING * bound.pulls.max(initial=0.0), bound.pulls, 0.0),
+        without_structure(means, family),
+        horizon,
+        names,
+        names[best],
+    )
+
+
+def without_structure(means: Floats, family: Family) -> Floats:
+    """The optimal pulls per ln T where nothing is known, 1 / d(mu_k, mu_best) (Lai and Robbins)."""
+    best = int(np.argmax(means))
+    pulls = np.zeros(means.size)
+    for k in range(means.size):
+        own = family.for_arm(k)
+        if k != best and means[best] in own.domain:  # else k can't be as good
+            cost = own.divergence(float(means[k]), float(means[best]))
+            pulls[k] = 1.0 / cost if cost > 0.0 else math.inf
+    return pulls

@@ -1,0 +1,195 @@
+"""How much the data speak against a structure, at any time and under any way of choosing arms.
+
+Let `misfit` be the least sum_k N_k d(mean_k, lam_k) over lam in M, and let every arm have a prior
+for its mean, fixed in advance. The *learning cost* of an arm is the log-likelihood of its rewards
+at their own mean, less the log of their marginal likelihood under its prior. Then
+
+    log E = misfit - sum_k (learning cost of arm k).
+
+**P(E ever reaches 1 / delta) <= delta**, whatever the means in M, whoever chooses the arms, in
+whatever way, and whenever one looks:
+
+1. The own means' log-likelihood is misfit + max over M of the log-likelihood. So E is the marginal
+   likelihood of all rewards over the largest likelihood in M, which is at most their marginal
+   likelihood over their likelihood at the true means.
+2. The latter ratio is a martingale that starts at 1: given the past, the next arm is fixed and its
+   reward has the true density, so that the ratio's expected growth is the integral of the
+   predictive density, which is 1. A non-negative martingale that starts at 1 ever reaches
+   1 / delta with probability at most delta (Ville, 1939).
+
+A marginal likelihood that is too small (weights of a mixture of priors that add up to less than 1)
+makes it a supermartingale, and the same holds. So it does for rewards whose exponential moments
+are at most the family's (anything in [0, 1] for Bernoulli, sub-Gaussian rewards for Gaussian): a
+ratio of densities is exp(a reward - b), with an expectation that is then at most 1.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armature.errors import ArmatureError
+from armature.families import Family
+from armature.families.learning import learning_address, total_learning_cost
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import inlined
+from armature.storage.tagged_json import encoded
+from armature.structures import Structure
+
+DELTA = 0.01
+MOST = 0.8  # the share of the misfit that the arms named account for
+
+
+@inlined
+def doubt_of(misfit: float, K: int) -> float:
+    """-ln of a bound on P(the misfit is as large) at one fixed time, if the structure is true.
+
+    Chernoff's bound for half a chi-squared variable of K degrees of freedom, which the misfit at
+    the true means is for Gaussian rewards; the misfit to M is at most that.
+    """
+    half = 0.5 * K
+    if not misfit > half:
+        return 0.0
+    if misfit == math.inf:
+        return math.inf
+    return misfit - half - half * math.log(misfit / half)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """How well a structure fits the data; `str` gives it in words, `to_json` as JSON.
+
+    Attributes
+    ----------
+        log_e: the logarithm of the evidence against the structure: if the structure is true, it
+            ever reaches ln(1 / delta) with probability at most delta.
+        threshold: ln(1 / delta), at which the structure counts as refuted.
+        misfit: how far the data are from the structure, as a log-likelihood ratio.
+        learning: what the misfit has to exceed, as the arms' means are not known in advance.
+        doubt: -ln of a bound on the probability of such a misfit at a time fixed in advance.
+        shares: each arm's part of the misfit, N_k d(mean_k, fitted_k); 0 where the misfit is
+            infinite, as there is no fit then.
+        arms: what the arms are called.
+        dropped: the round in which a `Guarded` policy has dropped the structure; None: it has not.
+            The other numbers are then those of that round.
+    """
+
+    log_e: float
+    threshold: float
+    misfit: float
+    learning: float
+    doubt: float
+    shares: Floats
+    arms: tuple[Hashable, ...]
+    dropped: int | None = None
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the evidence has reached its threshold."""
+        return self.log_e >= self.threshold
+
+    @property
+    def carriers(self) -> tuple[Hashable, ...]:
+        """The fewest arms that carry four fifths of the misfit, the heaviest first."""
+        order = np.argsort(-self.shares, kind="stable")
+        before = np.cumsum(self.shares[order]) - self.shares[order]
+        heavy = (before < MOST * self.shares.sum()) & (self.shares[order] > 1e-12)
+        return tuple(self.arms[k] for k in order[heavy])
+
+    def __str__(self) -> str:
+        numbers = f"log-evidence {self.log_e:.3g}, refuted at {self.threshold:.3g}"
+        mostly = f"mostly by {_named(self.carriers)}"
+        if self.misfit == math.inf:
+            mostly = "as no means in it could have given these rewards"
+        if self.dropped is not None:
+            return (
+                f"The structure was dropped after round {self.dropped}, {mostly}: the log-evidence "
+                f"against it was {self.log_e:.3g}, the threshold {self.threshold:.3g}."
+            )
+        if self.refuted:
+            return (
+                f"The structure is refuted, {mostly} ({numbers}): if it were true, the evidence "
+                f"would ever be as high with probability {math.exp(-self.log_e):.1g} at most."
+            )
+        if self.doubt > self.threshold / 2.0:
+            return (
+                f"The data fit the structure badly, mostly at {_named(self.carriers)}, but do not "
+                f"refute it ({numbers})."
+            )
+        return f"The data fit the structure ({numbers})."
+
+    def to_data(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "log_e": self.log_e,
+            "threshold": self.threshold,
+            "refuted": self.refuted,
+            "misfit": self.misfit,
+            "learning": self.learning,
+            "doubt": self.doubt,
+            "shares": self.shares.tolist(),
+            "arms": list(self.arms),
+            "carriers": list(self.carriers),
+            "dropped": self.dropped,
+            "words": str(self),
+        }
+
+    def to_json(self) -> str:
+        """The same as JSON; what JSON does not have is written as in all files of the library."""
+        return json.dumps(encoded(self.to_data()), allow_nan=False)
+
+
+def evidence(
+    structure: Structure,
+    family: Family,
+    pulls: Floats,
+    sums: Floats,
+    delta: float = DELTA,
+    arms: Sequence[Hashable] | None = None,
+) -> Evidence:
+    """The evidence against a structure in rewards of which only their number and sum are known.
+
+    Arms without rewards are welcome. The order of rewards, and why an arm was pulled, play no part.
+
+    >>> from armature.families import Gaussian
+    >>> from armature.structures import Unimodal
+    >>> pulls = np.array([100.0, 100.0, 100.0])
+    >>> found = evidence(Unimodal(3), Gaussian(), pulls, pulls * [0.9, 0.1, 0.9])
+    >>> found.refuted, round(found.misfit, 2)
+    (True, 16.0)
+    """
+    if not (isinstance(delta, (int, float, np.number)) and 0.0 < delta < 1.0):
+        raise ArmatureError(f"delta must be a probability, between 0 and 1; got {delta!r}.")
+    address = learning_address(family)
+    seen, K = pulls > 0.0, structure.n_arms
+    means = np.where(seen, sums / np.maximum(pulls, 1.0), family.some_mean)
+    means = family.clipped(means)  # rounding
+    fit = structure.project(means, pulls, family)
+    shares = np.zeros_like(pulls)
+    if fit.cost < math.inf:
+        parts = np.asarray(family.divergence(means, np.asarray(fit.means)))
+        shares[seen] = pulls[seen] * parts[seen]
+    learning = total_learning_cost(address, family.record_for(K), pulls, sums)
+    return Evidence(
+        log_e=float(fit.cost - learning) if learning < math.inf else -math.inf,
+        threshold=math.log(1.0 / delta),
+        misfit=float(fit.cost),
+        learning=float(learning),
+        doubt=float(doubt_of(fit.cost, K)),
+        shares=shares,
+        arms=tuple(range(K)) if arms is None else tuple(arms),
+    )
+
+
+def _named(arms: Sequence[Hashable]) -> str:
+    names = [str(arm) for arm in arms]
+    if len(names) > 4:
+        names = [*names[:4], f"{len(arms) - 4} more"]
+    if len(names) < 2:
+        return f"arm {names[0]}" if names else "no arm"
+    return f"arms {', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,65 @@
+"""`armature assess`: what a log says of a structure and of policies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from armature.cli import options
+from armature.views.terminal import complaints, failing, output, visible
+
+
+def assess(
+    log: Annotated[str, typer.Argument(help="A CSV or Parquet file: a row for each reward.")],
+    spec: Annotated[str, typer.Option(help="A TOML file: columns, structure, rewards, plans.")],
+    out: Annotated[
+        str | None,
+        typer.Option(help="A folder for the page and the data.", callback=options.checked_folder),
+    ] = None,
+    arm: Annotated[str | None, typer.Option(help="The column of arms.")] = None,
+    reward: Annotated[str | None, typer.Option(help="The column of rewards.")] = None,
+    probability: Annotated[
+        str | None, typer.Option(help="The column of probabilities, if there is one.")
+    ] = None,
+    horizon: Annotated[int | None, typer.Option(help="Rounds that are planned for.", min=1)] = None,
+    draws: Annotated[
+        int | None, typer.Option(help="Problems drawn around the log; 40.", min=1)
+    ] = None,
+    workers: options.Workers = None,
+    as_json: options.AsJson = False,
+    quiet: options.Quiet = False,
+    allow: options.Allow = None,
+) -> None:
+    """Assess a structure and policies on a log, before you deploy.
+
+    Does the structure fit, what is it worth, which policy, how long? Prints a report, and writes
+    it as a page, `report.html`, and as `assessment.json`, if there is an --out.
+    """
+    with failing("nothing was written"):
+        from rich.progress import Progress
+
+        from armature.assess.from_spec import assess_file
+
+        with Progress(console=complaints(), transient=True, disable=quiet) as bar:
+            task = bar.add_task("reading (a first run compiles)", total=None)
+            found = assess_file(
+                log,
+                spec,
+                columns={"arm": arm, "reward": reward, "probability": probability},
+                settings={"horizon": horizon, "draws": draws},
+                allow=options.allowed(allow),
+                workers=workers,
+                progress=lambda title, done, steps: bar.update(
+                    task, description=title, completed=done, total=steps
+                ),
+            )
+        if out is not None:
+            found.save(out)
+        if as_json:
+            typer.echo(found.to_json())
+            return
+        output().print(visible(str(found), keep="\n"), soft_wrap=True)
+    if out is not None:
+        output().print(f"the page: {visible(str(Path(out) / 'report.html'))}", soft_wrap=True)

@@ -1,0 +1,109 @@
+"""Filling the kernel cache beforehand: for an image, or a node of a cluster.
+
+What is compiled depends on types alone, and those are the same for all problems with a structure:
+so it is enough to do everything once, on some example of each.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from armature.bounds import lower_bound, solve_game
+from armature.errors import ArmatureError
+from armature.experiments import simulate
+from armature.families import Family
+from armature.kernels.compiling import notice
+from armature.live.bandit import Bandit
+from armature.policies import Policy
+from armature.rounds.runner import checked_policy
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES
+from armature.structures import Structure
+from armature.structures.instance import Instance
+from armature.structures.oracles.model import make_model
+
+Step = Callable[[], object]
+Progress = Callable[[str, int, int], None]  # (what comes next, steps done, steps in all)
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiled:
+    """How many kernels were compiled; the others were there."""
+
+    kernels: int
+
+
+def fill_cache(structures: Sequence[str] = (), progress: Progress | None = None) -> Compiled:
+    """Compile all that the library needs for these structures (all, if none is named)."""
+    chosen = [checked_name(name) for name in structures] or list(STRUCTURES)
+    steps = [step for name in chosen for step in steps_for(name)]
+    before = notice.count
+    for done, (title, step) in enumerate(steps):
+        if progress is not None:
+            progress(title, done, len(steps))
+        step()
+    if progress is not None:
+        progress("done", len(steps), len(steps))
+    return Compiled(notice.count - before)
+
+
+def checked_name(name: str) -> str:
+    """A structure's name, as it is written in files."""
+    if name.lower() not in STRUCTURES:
+        raise ArmatureError(f"there is no structure {name!r}: known are {', '.join(STRUCTURES)}.")
+    return name.lower()
+
+
+def steps_for(name: str) -> Iterator[tuple[str, Step]]:
+    """What is to be done for a structure, each with a title."""
+    structure: Structure = STRUCTURES[name].examples()[-1]
+    instances = [
+        instance
+        for cls in FAMILIES.values()
+        if (instance := example_of(structure, cls.examples()[0])) is not None
+    ]
+    for instance in instances:
+        yield f"{name}: oracles, {instance.family}", partial(_ask_oracles, instance)
+    if not instances:
+        return
+    instance = instances[0]
+    yield f"{name}: the game", partial(solve_game, instance, "k", 0.1, 2)
+    yield f"{name}: the game", partial(solve_game, instance, "lambda", 0.1, 2)
+    horizon = 2 * instance.n_arms
+    for cls in POLICIES.values():
+        policy = checked_policy(cls(), horizon)
+        if policy.supports(instance.structure, instance.family):
+            title = f"{name}: {type(policy).__name__}"
+            yield title, partial(_use_policy, instance, policy, horizon)
+
+
+def example_of(structure: Structure, family: Family) -> Instance | None:
+    """A problem with a structure; None if it does not go with the family."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        weights = np.ones(structure.n_arms)
+        try:
+            fit = structure.project(rng.uniform(0.1, 0.9, structure.n_arms), weights, family)
+            return Instance(structure, fit.means, family)
+        except ArmatureError:  # not for this family; or no arm is best
+            continue
+    return None
+
+
+def _ask_oracles(instance: Instance) -> None:
+    structure, weights = instance.structure, [1.0] * instance.n_arms
+    best, family = instance.best_arm, instance.family
+    structure.alt_min(instance.means, weights, best, 1 if best == 0 else 0, family)
+    structure.nearest_alternative(instance.means, weights, best, family)
+    make_model(structure, family)
+    lower_bound(instance)
+
+
+def _use_policy(instance: Instance, policy: Policy, horizon: int) -> None:
+    simulate(instance, [policy], horizon=horizon, repetitions=1)
+    bandit = Bandit(policy, instance.structure, instance.family)
+    bandit.warm_up()
+    bandit.explain()

@@ -1,0 +1,84 @@
+"""Options that several commands have, and what is made of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from armature.views.terminal import output, visible
+
+Spec = Annotated[
+    str,
+    typer.Argument(
+        help="A TOML file, or the name of a problem that is shipped: see `armature list examples`."
+    ),
+]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A module or package, of the current folder or installed, from which the file may "
+        "name classes as module:Class. Importing it runs its code."
+    ),
+]
+Workers = Annotated[int | None, typer.Option(help="Threads; all cores unless given.", min=1)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+Address = Annotated[
+    str | None,
+    typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
+]
+
+
+class Engine(StrEnum):
+    """What blocks are played by."""
+
+    threads = "threads"
+    ray = "ray"
+
+
+PlayedBy = Annotated[
+    Engine, typer.Option(help="What plays: threads of this program, or a Ray cluster.")
+]
+
+
+def check_engine(engine: Engine, address: str | None, shard: str | None = None) -> None:
+    """Refuse options that do not go together."""
+    from armature.errors import ArmatureError
+
+    if address is not None and engine is not Engine.ray:
+        raise ArmatureError("--address is that of a Ray cluster: add --engine ray.")
+    if shard is not None and engine is Engine.ray:
+        raise ArmatureError("--shard needs no engine: leave one of --shard and --engine ray out.")
+
+
+def checked_folder(out: str | None) -> str | None:
+    """The name of a folder: refused, as the command line does, where a file has that name."""
+    if out is not None and Path(out).is_file():
+        raise typer.BadParameter(f"Directory {out!r} is a file.")
+    return out
+
+
+def allowed(allow: list[str] | None) -> tuple[str, ...]:
+    """The modules that may be imported, those of the current folder too."""
+    here = os.getcwd()
+    if allow and here not in sys.path and "" not in sys.path:
+        import pandas  # noqa: F401 -- before its optional parts could be a file of the folder
+
+        sys.path.append(here)  # at the end: what is installed is not hidden by a file's name
+    return tuple(allow or ())
+
+
+def kept_in(out: Path | str | None) -> str:
+    """What an interruption leaves."""
+    return f"what is finished is kept in {out}" if out else "nothing is kept without --out"
+
+
+def say_where(out: Path | str | None) -> None:
+    """Say where results are, if they are anywhere."""
+    if out is not None:
+        output().print(f"results, a table and a picture are in {visible(str(out))}", soft_wrap=True)

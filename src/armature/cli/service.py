@@ -1,0 +1,171 @@
+"""The service on the command line: `serve`, `experiments` and `keys`.
+
+Nothing of the service is imported before one of them runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from armature.errors import ArmatureError
+from armature.views.terminal import complaints, failing, output, print_table, visible
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import Engine
+
+STORAGE = Annotated[
+    str,
+    typer.Option(
+        envvar="ARMATURE_STORAGE", help="sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/NAME."
+    ),
+]
+DEFAULT = "sqlite:///armature.db"
+experiments = typer.Typer(help="Look at the experiments in a storage.", no_args_is_help=True)
+keys = typer.Typer(help="Make, list and revoke the keys of a storage.", no_args_is_help=True)
+
+
+@contextmanager
+def _storage(storage: str) -> Iterator[Engine]:
+    """The database; what goes wrong with it is said in a sentence."""
+    with failing(""):
+        with extra():
+            from sqlalchemy.exc import SQLAlchemyError
+
+            from armature.service.db.database import open_database
+            from armature.service.db.migrate import migrate
+        try:
+            engine = open_database(storage)
+            migrate(engine)
+            yield engine
+        except SQLAlchemyError as error:
+            reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+            raise ArmatureError(f"the storage can't be used: {reason}.") from None
+
+
+@contextmanager
+def extra() -> Iterator[None]:
+    """Say how to install what is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ArmatureError(
+            f"the service needs {error.name}: pip install 'armature-bandits[service]'."
+        ) from None
+
+
+def serve(
+    storage: STORAGE = DEFAULT,
+    host: Annotated[str, typer.Option(help="An address of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="A port.", min=1, max=65535)] = 8000,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A module or package whose classes a spec may name as module:Class. Importing it "
+            "runs its code."
+        ),
+    ] = None,
+) -> None:
+    """Serve decisions over HTTP, until interrupted.
+
+    Experiments are kept in a file, or in PostgreSQL, where any number of servers can share them.
+    Without any key (see `armature keys`) the server is for this machine alone.
+    """
+    with failing(""):
+        with extra():
+            from armature.service.api.serve import serve as run
+
+        def starting() -> None:
+            complaints().print(f"serving on http://{visible(host)}:{port}", soft_wrap=True)
+
+        run(storage, host, port, tuple(allow or ()), starting)
+
+
+@experiments.command("list")
+def list_experiments(storage: STORAGE = DEFAULT) -> None:
+    """The experiments, one in a line."""
+    with _storage(storage) as engine:
+        from armature.service.domain.reading import list_experiments as rows_of
+
+        with engine.connect() as connection:
+            rows = rows_of(connection)
+    names = ("name", "status", "decisions", "rounds", "events")
+    print_table(names, [[str(row[name]) for name in names] for row in rows], left=names[:2])
+
+
+@experiments.command("show")
+def show_experiment(
+    name: Annotated[str, typer.Argument(help="The name of an experiment.")],
+    storage: STORAGE = DEFAULT,
+    allow: Annotated[list[str] | None, typer.Option(help="As for `armature serve`.")] = None,
+) -> None:
+    """What an experiment believes, and what it does next and why."""
+    with _storage(storage) as engine:
+        from armature.service.domain import reading, replay
+
+        with engine.connect() as connection:
+            row = reading.find(connection, name)
+            if row is None:
+                raise ArmatureError(f"there is no experiment {name!r}.")
+            loaded = replay.load(connection, row.id, tuple(allow or ()))
+        assert loaded is not None
+        belief = loaded.engine.bandit.explain()
+    output().print(f"{visible(name)} is {row.status}.\n\n{visible(str(belief), keep=chr(10))}")
+
+
+@experiments.command("export")
+def export_experiment(
+    name: Annotated[str, typer.Argument(help="The name of an experiment.")],
+    out: Annotated[Path, typer.Option(help="A .csv or .parquet file.", dir_okay=False)],
+    storage: STORAGE = DEFAULT,
+) -> None:
+    """Write the log as a table: a row for each reward, as `armature assess` reads it."""
+    with _storage(storage) as engine:
+        from armature.service.domain.export import export_log
+
+        count = export_log(engine, name, out)
+    output().print(f"{count} rewards are in {visible(str(out))}", soft_wrap=True)
+
+
+@keys.command("create")
+def create_key(
+    name: Annotated[str, typer.Argument(help="Whose key it is.")],
+    scope: Annotated[list[str], typer.Option(help="decide, reward, read or admin; several times.")],
+    days: Annotated[float | None, typer.Option(help="How long it is good.")] = None,
+    storage: STORAGE = DEFAULT,
+) -> None:
+    """Make a key and print it: this once, for only its hash is kept."""
+    with _storage(storage) as engine:
+        from armature.service.db.keys import make_key
+
+        token = make_key(engine, name, scope, None if days is None else 86_400.0 * days)
+    typer.echo(token)
+
+
+@keys.command("list")
+def list_keys(storage: STORAGE = DEFAULT) -> None:
+    """The keys: their names and what they are for."""
+    with _storage(storage) as engine:
+        from armature.service.db.keys import read_keys
+
+        found, now = read_keys(engine)
+    rows = []
+    for key in found.values():
+        left = "for good" if key.expires_at is None else f"{(key.expires_at - now) / 86_400:.1f}"
+        rows.append([key.name, " ".join(sorted(key.scopes)), left])
+    print_table(("name", "scopes", "days left"), rows, left=("name", "scopes"))
+
+
+@keys.command("revoke")
+def revoke_key(
+    name: Annotated[str, typer.Argument(help="The name of a key.")], storage: STORAGE = DEFAULT
+) -> None:
+    """Delete a key: servers refuse it within two seconds."""
+    with _storage(storage) as engine:
+        from armature.service.db.keys import revoke_key as revoke
+
+        revoke(engine, name)

@@ -1,0 +1,1 @@
+"""Who plays: blocks of work, on threads or on a Ray cluster."""

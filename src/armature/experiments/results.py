@@ -1,0 +1,242 @@
+"""What a simulation found."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from armature.bounds import bound_or_none
+from armature.errors import ArmatureError
+from armature.experiments.runs import (
+    AllRuns,
+    Origin,
+    about_runs,
+    objects_of,
+    origin_of,
+    standard_error,
+)
+from armature.experiments.store.results_file import n_traced, read_file
+from armature.kernels.arrays import Floats, Ints
+from armature.policies import Policy
+from armature.rounds.play import Record, checkpoints_of_pulls
+from armature.storage.registry import Allowed, from_version_1
+from armature.structures.instance import Instance
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QUANTILES = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyRuns:
+    """All repetitions of a policy: what was recorded at each checkpoint."""
+
+    regret: Floats  # (repetitions, C)
+    pulls: Floats  # (repetitions, C, K); of many arms, (repetitions, 1, K): at the end
+    explored: Floats  # (repetitions, C)
+    seconds: Floats  # (repetitions,)
+
+    @classmethod
+    def empty(cls, repetitions: int, checkpoints: int, n_arms: int) -> PolicyRuns:
+        """Room for the repetitions."""
+        shape = (repetitions, checkpoints)
+        of_pulls = (repetitions, checkpoints_of_pulls(checkpoints, n_arms), n_arms)
+        return cls(np.zeros(shape), np.zeros(of_pulls), np.zeros(shape), np.zeros(repetitions))
+
+    def write(self, repetition: int, record: Record, seconds: float) -> None:
+        """Take over the record of a repetition."""
+        self.regret[repetition] = record.regret
+        self.pulls[repetition] = record.pulls
+        self.explored[repetition] = record.explored
+        self.seconds[repetition] = seconds
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The difference of two policies' final regret on the same rewards."""
+
+    difference: float
+    standard_error: float
+    low: float
+    high: float
+    wins: float  # the share of repetitions in which the first had less regret
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What tables show of results, without the runs: these take memory for each repetition."""
+
+    policies: tuple[Policy, ...]
+    horizon: int
+    repetitions: int
+    table: pd.DataFrame  # what `Results.summary` says
+
+    def summary(self) -> pd.DataFrame:
+        """One row for each policy."""
+        return self.table.copy()
+
+
+@dataclass(frozen=True, eq=False)
+class Results(AllRuns[PolicyRuns]):
+    """The regret of policies on an instance, over repetitions and rounds.
+
+    `origin` says which code has made them; None: the code that is running.
+    """
+
+    instance: Instance
+    policies: tuple[Policy, ...]
+    horizon: int
+    seed: int
+    checkpoints: Ints
+    runs: dict[str, PolicyRuns]
+    origin: Origin | None = None
+
+    def _origin_now(self) -> Origin:
+        return origin_of(self.instance, self.policies, self.horizon, self.seed)
+
+    @property
+    def repetitions(self) -> int:
+        """How often each policy was run."""
+        return len(next(iter(self.runs.values())).regret)
+
+    def regret(self, policy: str | Policy) -> Floats:
+        """(repetitions, checkpoints): the pseudo-regret of a policy."""
+        return self._runs_of(policy).regret
+
+    def pulls(self, policy: str | Policy) -> Floats:
+        """(repetitions, checkpoints, arms): how often each arm was pulled.
+
+        Of more than 1000 arms, pulls are kept at the last checkpoint alone: (repetitions, 1, arms);
+        and not in files of results.
+        """
+        return self._runs_of(policy).pulls
+
+    def summary(self) -> pd.DataFrame:
+        """One row for each policy: final regret, its growth beside V, exploration, speed.
+
+        `slope` is the growth of the mean regret per unit of ln t over the last decade of rounds:
+        compare it with `V`, the least that is possible as t grows (nan, with a warning, where that
+        can't be computed).
+        """
+        import pandas as pd
+
+        bound = bound_or_none(self.instance)
+        value = math.nan if bound is None else bound.value
+        rows = {}
+        decade = int(np.searchsorted(self.checkpoints, self.horizon / 10.0))
+        span = math.log(self.horizon / self.checkpoints[decade])
+        for policy in self.policies:
+            runs = self.runs[policy.name]
+            final = runs.regret[:, -1]
+            mean = runs.regret.mean(axis=0)
+            explored = runs.explored[:, -1].mean() / self.horizon
+            timed = runs.seconds[runs.seconds > 0.0]  # not those that were read from a file
+            seconds = timed.mean() / self.horizon if timed.size else math.nan
+            rows[policy.name] = {
+                "regret": final.mean(),
+                "standard_error": standard_error(final),
+                **{f"q{q:.0%}": np.quantile(final, q) for q in QUANTILES},
+                "slope": (mean[-1] - mean[decade]) / span if span > 0.0 else math.nan,
+                "V": value,
+                "explored": explored if policy.tells_exploration_apart else math.nan,
+                "us_per_round": 1e6 * seconds,
+            }
+        return pd.DataFrame.from_dict(rows, orient="index").rename_axis("policy")
+
+    def without_runs(self) -> Summary:
+        """What is left of the results for tables."""
+        return Summary(self.policies, self.horizon, self.repetitions, self.summary())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Tidy: one row for each policy, repetition and checkpoint.
+
+        Pulls are columns, one for each arm, unless there are more than 1000.
+        """
+        import pandas as pd
+
+        R, C = self.repetitions, self.checkpoints.size
+        frames = []
+        for name, runs in self.runs.items():
+            columns: dict[str, Any] = {
+                "policy": np.repeat(name, R * C),
+                "repetition": np.repeat(np.arange(R), C),
+                "round": np.tile(self.checkpoints, R),
+                "regret": runs.regret.ravel(),
+                "explored": runs.explored.ravel().astype(np.int64),
+            }
+            for k in range(n_traced(self.instance.n_arms)):
+                columns[f"pulls_{k}"] = runs.pulls[:, :, k].ravel().astype(np.int64)
+            frames.append(pd.DataFrame(columns))
+        return pd.concat(frames, ignore_index=True)
+
+    def paired(self, a: str | Policy, b: str | Policy, level: float = 0.95) -> Paired:
+        """The final regret of `a` less that of `b`, repetition by repetition."""
+        from scipy.stats import norm
+
+        if not (isinstance(level, (int, float, np.number)) and 0.0 < level < 1.0):
+            raise ArmatureError(
+                f"level must be a number between 0 and 1, such as 0.95; got {level!r}."
+            )
+        difference = self.regret(a)[:, -1] - self.regret(b)[:, -1]
+        mean, error = float(difference.mean()), standard_error(difference)
+        half = float(norm.ppf(0.5 + 0.5 * level)) * error
+        wins = float((difference < 0.0).mean() + 0.5 * (difference == 0.0).mean())
+        return Paired(mean, error, mean - half, mean + half, wins)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """Mean regret with a band, beside the lower bounds; written to a file if path is given."""
+        from armature.views.plotting import plot_regret
+
+        regret = {name: runs.regret for name, runs in self.runs.items()}
+        return plot_regret(self.instance, self.checkpoints, regret, () if path is None else [path])
+
+    def about(self) -> dict[str, Any]:
+        """What the numbers are of, as plain data."""
+        return about_runs(
+            self.instance, self.policies, self.horizon, self.repetitions, self.seed, self.made_by
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Results:
+        """What `save` wrote; a file that was cut off or changed is refused.
+
+        A file can name policies, structures and families of your own, and importing them runs their
+        code: they are imported only from the modules and packages that `allow` names. `made_by` of
+        the results says which version has made them.
+        """
+        about, frame = read_file(path)
+        if about["version"] == 1:
+            about["structure"] = from_version_1(about["structure"])
+        instance, policies = objects_of(about, about["horizon"], allow)
+        return cls.from_frame(instance, policies, about, frame)
+
+    @classmethod
+    def from_frame(
+        cls,
+        instance: Instance,
+        policies: tuple[Policy, ...],
+        about: dict[str, Any],
+        frame: pd.DataFrame,
+    ) -> Results:
+        """The results whose `about()` and `to_frame()` are given, for objects that are known."""
+        R = about["repetitions"]
+        checkpoints = frame["round"].to_numpy()[: len(frame) // (R * len(policies))].copy()
+        shape = (R, checkpoints.size)
+        arms = [f"pulls_{k}" for k in range(n_traced(instance.n_arms))]
+        runs = {}
+        for n, policy in enumerate(policies):
+            part = frame.iloc[n * R * checkpoints.size : (n + 1) * R * checkpoints.size]
+            runs[policy.name] = PolicyRuns(
+                part["regret"].to_numpy().reshape(shape).copy(),
+                part[arms].to_numpy(np.float64).reshape(*shape, len(arms)),
+                part["explored"].to_numpy(np.float64).reshape(shape),
+                np.zeros(R),
+            )
+        keys = dict(zip(runs, about.get("keys", ()), strict=False))
+        origin = Origin(about["armature"], keys)
+        return cls(instance, policies, about["horizon"], about["seed"], checkpoints, runs, origin)

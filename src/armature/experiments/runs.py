@@ -1,0 +1,138 @@
+"""What all results of runs have in common: what was run, by which code, and its file."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from armature.experiments.store.keys import package_version, run_key
+from armature.experiments.store.results_file import write_file
+from armature.kernels.arrays import Floats
+from armature.policies import Policy
+from armature.storage.registry import (
+    FAMILIES,
+    POLICIES,
+    STRUCTURES,
+    Allowed,
+    build,
+    spelled_out,
+    unknown,
+)
+from armature.structures.instance import Instance
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+R = TypeVar("R")  # what is kept of a policy's runs
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which code has made results: a version of the package, and a key of each policy's runs.
+
+    The key (`run_key`) changes with everything that the numbers depend on: the problem, the policy
+    with all of its options, the seed, the package's code and that of users' classes.
+    """
+
+    version: str
+    keys: dict[str, str]
+
+
+def origin_of(
+    instance: Instance,
+    policies: Sequence[Policy],
+    horizon: int,
+    seed: int,
+    more: dict[str, Any] | None = None,
+) -> Origin:
+    """The origin of what is run now; `more` is what the numbers depend on besides."""
+    keys = {policy.name: run_key(instance, policy, horizon, seed, more) for policy in policies}
+    return Origin(package_version(), keys)
+
+
+def about_runs(
+    instance: Instance,
+    policies: Sequence[Policy],
+    horizon: int,
+    repetitions: int,
+    seed: int,
+    origin: Origin,
+) -> dict[str, Any]:
+    """What some runs are of, as plain data from which all can be made again."""
+    return {
+        "armature": origin.version,
+        "structure": spelled_out(STRUCTURES, instance.structure),
+        "family": spelled_out(FAMILIES, instance.family),
+        "means": instance.means.tolist(),
+        **({} if instance.strict else {"strict": False}),
+        "policies": [spelled_out(POLICIES, policy) for policy in policies],
+        "horizon": int(horizon),
+        "repetitions": int(repetitions),
+        "seed": int(seed),
+        "keys": list(origin.keys.values()),
+    }
+
+
+def objects_of(
+    about: dict[str, Any], horizon: int, allow: Allowed
+) -> tuple[Instance, tuple[Policy, ...]]:
+    """The instance and the policies that `about_runs` describes."""
+    instance = Instance(
+        build(STRUCTURES, "structure", about["structure"], allow),
+        about["means"],
+        build(FAMILIES, "family", about["family"], allow),
+        strict=about.get("strict", True),
+    )
+    policies = (build(POLICIES, "policy", one, allow) for one in about["policies"])
+    return instance, tuple(policy.with_horizon(horizon) for policy in policies)
+
+
+class AllRuns(Generic[R]):
+    """The runs of policies on an instance, by the policies' names."""
+
+    runs: dict[str, R]
+    origin: Origin | None
+
+    @property
+    def made_by(self) -> Origin:
+        """Which code has made the results; those of a file say which version wrote it."""
+        return self.origin or self._origin_now()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the code that is running would make the same numbers: it has made these."""
+        return self.made_by.keys == self._origin_now().keys
+
+    def _origin_now(self) -> Origin:
+        raise NotImplementedError
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The policies' names."""
+        return tuple(self.runs)
+
+    def _runs_of(self, policy: str | Policy) -> R:
+        name = policy.name if isinstance(policy, Policy) else str(policy)
+        if name not in self.runs:
+            raise unknown("the policy", name, self.runs)
+        return self.runs[name]
+
+    def about(self) -> dict[str, Any]:
+        """What the numbers are of, as plain data."""
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        """The numbers, one row for each moment that is kept of a run."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything but the timings to one Parquet file, which `load` reads."""
+        write_file(path, self.about(), self.to_frame())
+
+
+def standard_error(values: Floats) -> float:
+    """Of the mean; nan where there is but one value."""
+    return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan

@@ -1,0 +1,86 @@
+"""What a terminal is told while kernels are compiled, and a count of them.
+
+After a second of compiling, `on_wait` is called once with a sentence. By default it goes to the
+standard error, if that is a terminal; `silence()` or the environment variable `ARMATURE_QUIET`
+prevent it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from armature.kernels.compiling import files
+
+PATIENCE = 1.0  # seconds
+KINDS = {"structures": "oracles", "policies": "policy", "families": "formulas"}
+
+
+def tell_terminal(sentence: str) -> None:
+    """One line on the standard error, if somebody looks at it."""
+    stream = sys.stderr
+    if stream is not None and stream.isatty() and not os.environ.get("ARMATURE_QUIET"):
+        stream.write(sentence + "\n")
+        stream.flush()
+
+
+on_wait: Callable[[str], None] | None = tell_terminal
+count = 0  # how many kernels this process has compiled, rather than found
+
+_subjects: list[Any] = []  # the kernels being compiled, the outermost first
+_spent = 0.0  # seconds, on those that are finished
+_began = 0.0  # when the outermost was begun
+
+
+def silence() -> None:
+    """Say nothing from now on."""
+    global on_wait
+    on_wait = None
+
+
+@contextlib.contextmanager
+def compiling(kernel: Any) -> Iterator[None]:
+    """To be entered around each compilation, under the compiler's lock."""
+    global count, _spent, _began
+    count += 1
+    if not _subjects:
+        _began = time.monotonic()
+    _subjects.append(kernel)
+    _speak_if_it_is_time()
+    try:
+        yield
+    finally:
+        _subjects.pop()
+        if not _subjects:
+            _spent += time.monotonic() - _began
+
+
+def _speak_if_it_is_time() -> None:
+    global on_wait
+    if on_wait is None or _spent + time.monotonic() - _began < PATIENCE:
+        return
+    speak, on_wait = on_wait, None
+    kept = "kept for the next time" if files.is_writable() else "the cache can't be written"
+    speak(f"compiling {subject(_subjects[0])}, once; {kept}")
+
+
+def subject(kernel: Any) -> str:
+    """What a kernel belongs to, in words.
+
+    >>> from armature.structures import unimodal
+    >>> subject(unimodal.project)
+    'the unimodal oracles'
+    """
+    kernel = getattr(kernel, "stands_for", None) or kernel
+    package, _, module = kernel.__module__.rpartition(".")
+    name = module.strip("_").replace("_", " ")
+    kind = KINDS.get(package.rpartition(".")[2])
+    if kernel.__module__.partition(".")[0] != "armature":
+        return f"{kernel.__name__} of {kernel.__module__}"
+    if kind is None:
+        return f"what {name} needs"
+    return f"the {name} {kind}"

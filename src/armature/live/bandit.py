@@ -1,0 +1,558 @@
+"""The online bandit: ask for an arm, tell its reward, save, resume, explain."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from armature.bounds import lower_bound
+from armature.bounds.evidence import Evidence
+from armature.errors import ArmatureError, check_kind
+from armature.families import Family, Gaussian
+from armature.live.arms import RETIRED, Arms, Retired
+from armature.live.changing import Setting, place_of_new, setting_of, with_arm, without_arm
+from armature.live.checkpoint import restore_parts, saved_parts
+from armature.live.choosing import Chooser, Open, checked_floor
+from armature.live.explanation import Explanation, evidence_of, explain, verdict_of
+from armature.live.goal import Goal
+from armature.live.outstanding import Outstanding
+from armature.live.probabilities import Probabilities, probabilities
+from armature.live.rewards import Rewards, checked_number
+from armature.live.saved import as_text, content_of
+from armature.live.tickets import Decision
+from armature.live.verdict import Verdict
+from armature.live.warm_start import take_in_past
+from armature.policies import CompiledPolicy, History, Policy
+from armature.rounds.runner import checked_count, checked_policy, make_decisions
+from armature.rounds.stopping import Threshold
+from armature.storage.files import read_text, write_text
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, build
+from armature.storage.tagged_json import decoded
+from armature.structures import Structure
+from armature.structures.instance import Instance
+from armature.views import Picture, picture_of
+
+Arm = Any  # a number, or a label where there are labels
+
+
+class Bandit:
+    """A policy that decides live.
+
+    `ask()` says which arm to pull and `tell(arm, reward)` what came of it; `cancel(arm)` says that
+    a reward will never come. Several asks may be outstanding, rewards may come late and in any
+    order, and for arms that were never asked. While rewards are outstanding, the policy decides as
+    if each had been its arm's mean so far: it counts the pull, and learns nothing from it yet.
+
+    What is refused changes nothing. Everything is a function of what was asked and told, and of the
+    seed; `to_json` keeps all of it.
+
+    >>> from armature.policies import UCB
+    >>> from armature.structures import Unconstrained
+    >>> bandit = Bandit(UCB(), Unconstrained(2), labels=["red", "blue"])
+    >>> bandit.ask()
+    'red'
+    >>> bandit.tell("red", 0.3)
+    >>> bandit.ask(2)
+    ['blue', 'red']
+    >>> bandit.tell(["blue", "red"], [0.9, 0.1])
+    >>> bandit.pulls.tolist(), bandit.means.tolist()
+    ([2, 1], [0.2, 0.9])
+
+    Parameters
+    ----------
+    policy, structure, family, seed
+        How to choose, what is known about the means, how rewards are distributed (Gaussian with
+        standard deviation 1 unless given), and what the random numbers depend on.
+    labels : sequence of hashable, optional
+        What arms are called: strings, numbers or tuples. Without, they are numbers from 0.
+    horizon : int, optional
+        The number of rounds, for policies that need it.
+    goal : {"max", "min"}
+        "min": what is told are costs, and the cheapest arm is best. A structure then says of costs
+        what it says of rewards with good and bad exchanged: `Unimodal` is one valley, `Categorised`
+        a category that is cheaper than all others, `Sparse` a few arms below the level. Numbers
+        such as bounds and levels are costs, and so is all that is given back. For Gaussian rewards,
+        and those that lie between bounds, one pair of bounds for all arms.
+    floor : float
+        The least share of decisions for each of the n arms, from 0 to 1 / n: an arm that the policy
+        chooses with probability w is chosen with f + (1 - n f) w. It costs f times the sum of all
+        gaps in every round, for ever: with a floor, regret grows linearly.
+    history : optional
+        Rewards from before: pairs of arm and reward; a data frame with the columns `arm` and
+        `reward`; or sums, as `{"counts": ..., "sums": ..., "squares": ...}` with a number for each
+        arm, in a list or by name (`squares`, of the rewards themselves, is for families whose
+        spread is unknown). They count as if they had been told, one by one. What a policy keeps
+        besides rewards, such as SPk's learners, begins with the first ask; one that takes in every
+        reward by itself needs the rewards one by one.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        structure: Structure,
+        family: Family | None = None,
+        seed: int = 0,
+        *,
+        labels: Sequence[Hashable] | None = None,
+        horizon: int | None = None,
+        goal: Literal["max", "min"] = "max",
+        floor: float = 0.0,
+        history: Any = None,
+    ) -> None:
+        family = Gaussian() if family is None else family
+        self._horizon = None if horizon is None else checked_count(horizon, "horizon")
+        policy = checked_policy(policy, self._horizon)
+        check_kind(structure, Structure, "structure", "Unimodal(5)")
+        check_kind(family, Family, "family", "Gaussian()")
+        self._goal = Goal.of(goal, family)
+        arms = Arms.of(labels, structure.n_arms)
+        self._setting = setting_of(policy, structure, family, arms, self._goal, seed)
+        self._seed = int(seed)
+        floor = checked_floor(floor, structure.n_arms)
+        self._chooser = Chooser(self._setting.decisions, floor, self._seed)
+        self._outstanding = Outstanding(arms)
+        self._rewards = Rewards(family)
+        if history is not None:
+            take_in_past(self._decisions, arms, self._goal, family, history)
+
+    def __repr__(self) -> str:
+        rounds = int(self._decisions.history.clock[0])
+        return f"Bandit({self.policy.name}, {self.structure}, {self.family}, {rounds} rounds)"
+
+    @property
+    def _decisions(self) -> Any:
+        return self._setting.decisions
+
+    @property
+    def policy(self) -> Policy:
+        """How it chooses."""
+        return self._setting.decisions.policy
+
+    @property
+    def structure(self) -> Structure:
+        """What is known about the means."""
+        return self._setting.structure
+
+    @property
+    def family(self) -> Family:
+        """How rewards are distributed."""
+        return self._setting.family
+
+    @property
+    def goal(self) -> str:
+        """Whether what is told is to be large, "max", or small, "min"."""
+        return self._goal.word
+
+    @property
+    def floor(self) -> float:
+        """The least share of decisions for each arm."""
+        return self._chooser.floor
+
+    @property
+    def arms(self) -> list[Arm]:
+        """What the arms are called, in the structure's order: that of `pulls`, `means`, ..."""
+        return list(self._setting.arms.names)
+
+    @property
+    def pulls(self) -> npt.NDArray[np.int64]:
+        """How many rewards of each arm have been told."""
+        pulls: npt.NDArray[np.int64] = self._decisions.history.pulls.astype(np.int64)
+        return pulls
+
+    @property
+    def means(self) -> npt.NDArray[np.float64]:
+        """The mean reward of each arm; nan for an arm without rewards."""
+        history = self._decisions.history
+        return self._goal.value(np.where(history.pulls > 0.0, history.means, math.nan))
+
+    @property
+    def pending(self) -> npt.NDArray[np.int64]:
+        """How many rewards of each arm are outstanding."""
+        return self._outstanding.pending.astype(np.int64)
+
+    def warm_up(self) -> None:
+        """Compile all that `ask` and `tell` need, or load it: so that no first caller waits.
+
+        The bandit itself stays as it is.
+        """
+        structure = self._goal.structure(self.structure)
+        decisions = make_decisions(self.policy, structure, self.family, self._seed)
+        if isinstance(self.policy, CompiledPolicy):
+            for _ in range(structure.n_arms + 1):  # each arm once, and then a choice
+                arm = decisions.next(decisions.history)
+                decisions.take_in(arm, self.family.some_mean)
+            chooser = Chooser(decisions, self.floor, self._seed)
+            chooser.next(decisions.history, np.arange(structure.n_arms) > 0)  # one is excluded
+
+    # Asking.
+
+    @overload
+    def ask(self, n: None = None, *, exclude: Sequence[Arm] = ...) -> Arm: ...
+    @overload
+    def ask(self, n: int, *, exclude: Sequence[Arm] = ...) -> list[Arm]: ...
+    @overload
+    def ask(
+        self, n: None = None, *, exclude: Sequence[Arm] = ..., ids: Literal[True]
+    ) -> Decision: ...
+    @overload
+    def ask(
+        self, n: int, *, exclude: Sequence[Arm] = ..., ids: Literal[True]
+    ) -> list[Decision]: ...
+    def ask(self, n: int | None = None, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Any:
+        """The arm to pull next, or a list of n arms to pull at once.
+
+        Parameters
+        ----------
+        n
+            How many; without it, one arm is given instead of a list.
+        exclude
+            Arms that must not be chosen now, not all of them. What the policy chooses is taken if
+            it is allowed, and may still be the best arm that is: its upper confidence bound reaches
+            the lower bounds of these. Else it is the allowed arm with the highest upper bound. So
+            the regret against the best allowed arm grows as ln t, also if the best arm of all is
+            excluded for ever.
+        ids
+            Give a `Decision` with an id for each, for `tell_by_id` and `cancel_by_id`.
+        """
+        allowed = self._setting.arms.allowed(exclude)
+        if n is None:
+            return self._ask(allowed, ids)
+        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+            raise ArmatureError(f"n must be a whole number of arms; got {n!r}.")
+        return [self._ask(allowed, ids) for _ in range(n)]
+
+    def asked(self, arm: Arm, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Arm:
+        """Take note of a decision that was made before: to rebuild a bandit from a log.
+
+        All is as if `ask(exclude=exclude, ids=ids)` had returned `arm`, which counts as pending and
+        gets an id if there are ids: the policy is asked, and random numbers are drawn. Returns what
+        `ask` would have returned by itself: the same, unless the log is of another version or
+        machine.
+        """
+        allowed, place = self._setting.arms.allowed(exclude), self._setting.arms.live_place(arm)
+        chosen = self._chooser.next(self._seen(), allowed)
+        self._outstanding.expect(place)
+        names = self._setting.arms.names
+        if ids:
+            self._outstanding.tickets.issue(names[place])
+        return names[chosen]
+
+    def ask_with_probability(self, *, exclude: Sequence[Arm] = ()) -> tuple[Arm, float | None]:
+        """What `ask` gives, and with which probability it did.
+
+        That is None where the policy draws its decisions, for it would have to be estimated
+        (`probabilities`).
+        """
+        arm, probability = self._chooser.next_with_probability(
+            self._seen(), self._setting.arms.allowed(exclude)
+        )
+        self._outstanding.expect(arm)
+        return self._setting.arms.names[arm], probability
+
+    def expect(self, arm: Arm) -> None:
+        """Count a pull that somebody else has decided on as pending; the policy is not asked."""
+        self._outstanding.expect(self._setting.arms.live_place(arm))
+
+    def _ask(self, allowed: Open, ids: bool) -> Any:
+        history = self._seen()
+        if not ids:
+            arm = self._chooser.next(history, allowed)
+            self._outstanding.expect(arm)
+            return self._setting.arms.names[arm]
+        arm, probability = self._chooser.next_with_probability(history, allowed)
+        self._outstanding.expect(arm)
+        name = self._setting.arms.names[arm]
+        return Decision(self._outstanding.tickets.issue(name), name, probability)
+
+    def _seen(self) -> History:
+        """What the policy decides on: the rewards, and what is outstanding at its arm's mean."""
+        return self._outstanding.seen(self._decisions.history, self.family)
+
+    def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
+        """With which probability `ask(exclude=exclude)` would choose each arm now.
+
+        Exact where the policy leaves nothing to chance, as UCB; else from so many imagined
+        decisions, with standard errors. The floor is counted in. The bandit stays as it is: its
+        next decision is the same.
+
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unconstrained
+        >>> bandit = Bandit(UCB(), Unconstrained(4), floor=0.05)
+        >>> bandit.probabilities().values.round(2).tolist()
+        [0.85, 0.05, 0.05, 0.05]
+        """
+        draws, allowed = checked_count(draws, "draws"), self._setting.arms.allowed(exclude)
+        return probabilities(self._chooser, self._seen(), allowed, draws)
+
+    # Telling.
+
+    def tell(self, arm: Arm | Sequence[Arm], reward: float | Sequence[float]) -> None:
+        """Take in the reward of an arm, or the rewards of several.
+
+        If anything is wrong with them, nothing changes. A late reward of an arm that was retired is
+        no longer pending, and not counted.
+        """
+        if isinstance(arm, Decision):
+            raise ArmatureError(f"{arm} has an id: say tell_by_id({arm.id}, ...).")
+        if isinstance(arm, (list, np.ndarray)) or (
+            isinstance(arm, tuple) and not self._setting.arms.has(arm)
+        ):
+            several = isinstance(reward, (Sequence, np.ndarray)) and not isinstance(reward, str)
+            if not several or len(arm) != len(reward):  # type: ignore[arg-type]
+                raise ArmatureError("tell needs one reward for each arm.")
+            checked = [self._checked(a, r) for a, r in zip(arm, reward, strict=True)]  # type: ignore[arg-type]
+            for one, (place, value) in zip(arm, checked, strict=True):
+                self._take_in(one, place, value)
+        else:
+            self._take_in(arm, *self._checked(arm, reward))
+
+    def tell_by_id(
+        self, id: int, reward: float
+    ) -> Literal["applied", "duplicate", "settled", "ignored"]:
+        """Take in the reward of a decision, once.
+
+        Returns "applied"; "duplicate" if this reward of this decision was told before, and nothing
+        changes; "settled" if it was told or cancelled so long ago (10,000 decisions that were
+        settled since) that it is not known how; "ignored" if its arm was retired. Another reward
+        for the same decision is refused, and so is one after it was cancelled.
+        """
+        tickets, number = self._outstanding.tickets, self._outstanding.tickets.checked(id)
+        if number not in tickets.open:
+            return self._outstanding.repeated(number, checked_number(reward))
+        place, value = self._checked(tickets.open[number], reward)
+        self._outstanding.close(number, checked_number(reward))
+        self._count(place, value)
+        return "ignored" if place == RETIRED else "applied"
+
+    def cancel(self, arm: Arm) -> None:
+        """A reward that is outstanding will never come: the pull is not expected any more."""
+        if isinstance(arm, Decision):
+            raise ArmatureError(f"{arm} has an id: say cancel_by_id({arm.id}).")
+        self._outstanding.cancel(arm)
+
+    def cancel_by_id(self, id: int) -> Literal["cancelled", "duplicate", "settled"]:
+        """The reward of a decision will never come; refused if it came.
+
+        Returns "cancelled"; "duplicate" if it was cancelled before; "settled" if it was told or
+        cancelled so long ago that it is not known how.
+        """
+        tickets, number = self._outstanding.tickets, self._outstanding.tickets.checked(id)
+        if number not in tickets.open:
+            return self._outstanding.repeated(number, None)
+        self._outstanding.close(number, None)
+        return "cancelled"
+
+    def check_reward(self, arm: Arm, reward: Any) -> None:
+        """Refuse what `tell` would refuse, with the same sentence; nothing changes."""
+        self._checked(arm, reward)
+
+    def _checked(self, arm: Arm, reward: Any) -> tuple[int, float]:
+        """The place of an arm, and what the policy is given for the reward."""
+        place = self._setting.arms.place(arm)
+        if place == RETIRED:
+            return place, checked_number(reward)
+        return place, self._goal.value(self._rewards.checked(reward, place))
+
+    def _take_in(self, arm: Arm, place: int, value: float) -> None:
+        self._count(place, value)
+        self._outstanding.came(arm, place)
+
+    def _count(self, place: int, value: float) -> None:
+        if place != RETIRED:
+            self._decisions.take_in(place, value)
+
+    # Changing.
+
+    def set_floor(self, floor: float) -> None:
+        """Another least share of decisions for each arm, from now on."""
+        self._chooser.floor = checked_floor(floor, self.structure.n_arms)
+
+    def add_arm(
+        self,
+        label: Hashable = None,
+        *,
+        after: Arm = None,
+        before: Arm = None,
+        **facts: Any,
+    ) -> Arm:
+        """One more arm, where the structure says what that means; returns what it is called.
+
+        What was learned about the others stays: their rewards, and what is outstanding. What the
+        policy keeps besides (SPk's learners, the phase of EndOfOptimism, ...) begins anew, as with
+        a bandit that starts from this history. An arm that was retired comes back with the rewards
+        that it had then.
+
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unimodal
+        >>> bandit = Bandit(UCB(), Unimodal(2), labels=["9.99", "12.99"])
+        >>> bandit.tell(["9.99", "12.99"], [1.0, 2.0])
+        >>> bandit.add_arm("10.99", after="9.99")
+        '10.99'
+        >>> bandit.arms, bandit.means.tolist(), bandit.ask()
+        (['9.99', '10.99', '12.99'], [1.0, nan, 2.0], '10.99')
+
+        Parameters
+        ----------
+        label
+            What it is called; where the bandit has no labels, the next number, or that of a retired
+            arm.
+        after, before
+            Its neighbour, for structures in which arms are in order (`Unimodal`, `Monotone`,
+            `Multimodal`): one of the two. Elsewhere it comes last.
+        facts
+            What the structure and the family ask for: `position` (`Lipschitz`, `Concave`),
+            `category` (`Categorised`), `features` (`Linear`), `low` and `high` (`Box`); `sigma` or
+            `scale`, where each arm has its own. An `Intersection` asks for what its parts do.
+        """
+        arms = self._setting.arms
+        name, at = arms.new_name(label), place_of_new(self.structure, arms, after, before)
+        checked_floor(self.floor, self.structure.n_arms + 1)
+        back = arms.retired.get(name, Retired(0.0, 0.0, 0.0, 0.0))
+        setting = with_arm(self._setting, self._goal, self._seed, name, at, facts)
+        self._change(setting, np.insert(self._outstanding.pending, at, back.pending))
+        return name
+
+    def retire_arm(self, arm: Arm) -> None:
+        """An arm is never chosen again; what was learned about the others stays.
+
+        The structure goes on with what it says about the others, and the rewards of this arm have
+        no say any more. Rewards of it that are still outstanding may be told or cancelled, and are
+        not counted. The policy is told its history again, as by `add_arm`.
+        """
+        at = self._setting.arms.live_place(arm)
+        if self.structure.n_arms == 2:
+            raise ArmatureError("there are two arms left: a bandit needs at least 2 arms.")
+        pending = self._outstanding.pending
+        setting = without_arm(self._setting, self._goal, self._seed, at, float(pending[at]))
+        self._change(setting, np.delete(pending, at))
+
+    def _change(self, setting: Setting, pending: npt.NDArray[np.float64]) -> None:
+        self._setting, self._chooser.decisions = setting, setting.decisions
+        self._outstanding.change(setting.arms, pending)
+        self._rewards = Rewards(setting.family)
+
+    # Explaining and saving.
+
+    def explain(self) -> Explanation:
+        """What the policy believes, and what it does next and why; print it, or read its fields."""
+        return explain(self._decisions, self._setting.arms, self._goal, self.floor)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """What it believes as a picture; written to a file if path is given.
+
+        Above, the means with their intervals, what the structure makes of them, and dashed the
+        nearest means with which another arm would be best: what would change its mind. Below, the
+        pulls so far, and what the lower bound asks for by now: why it explores.
+        """
+        from armature.views.figure import plot_belief
+
+        return plot_belief(self.picture(), path)
+
+    def picture(self) -> Picture:
+        """What `plot` draws, as numbers."""
+        belief, bound = self.explain(), None
+        if self.goal == "max" and belief.pulls.any():
+            with suppress(ArmatureError):  # several arms may be best, for one
+                bound = lower_bound(Instance(self.structure, belief.projected, self.family))
+        return picture_of(belief, self.structure, goal=self.goal, bound=bound)
+
+    def evidence(self, delta: float | None = None) -> Evidence:
+        """How well the structure fits what was told: print it, read its fields, or `to_json()`.
+
+        If the structure is true, the evidence against it ever reaches its threshold, ln(1 / delta),
+        with probability at most delta, whichever policy chooses and whenever one looks. Without
+        `delta`: that of a `Guarded` policy, or 0.01.
+
+        >>> from armature.policies import Challenger
+        >>> from armature.structures import Monotone
+        >>> bandit = Bandit(Challenger(), Monotone(2))
+        >>> bandit.tell([0, 1] * 50, [2.0, 0.0] * 50)
+        >>> bandit.evidence().refuted
+        True
+        """
+        return evidence_of(self._decisions, self.arms, delta)
+
+    def verdict(self, delta: float = 0.05, threshold: Threshold = "practical") -> Verdict:
+        """Which arm is best and whether that is sure: print it, read its fields, or `to_json()`.
+
+        Whatever the policy and whenever one looks: with `threshold="theory"`, a wrong arm is ever
+        called sure with probability at most `delta`. "practical" asks for less and is not proved;
+        `docs/identification.md` has how often it was wrong. The verdict says, too, about how many
+        more samples it takes.
+
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unimodal
+        >>> bandit = Bandit(UCB(), Unimodal(3), labels=["low", "middle", "high"])
+        >>> bandit.tell(["low", "middle", "high"] * 20, [0.0, 1.0, 0.2] * 20)
+        >>> found = bandit.verdict(delta=0.05)
+        >>> found.arm, found.sure, found.needed, found.needed_at_best
+        ('middle', False, 19.0, 16.0)
+        """
+        return verdict_of(self._decisions, self.arms, delta, threshold)
+
+    def to_json(self) -> str:
+        """Everything that the next decisions depend on, for `from_json`."""
+        parts = saved_parts(self._setting, self._goal, self._chooser, self._outstanding)
+        return as_text({"seed": self._seed, "horizon": self._horizon, **parts})
+
+    @classmethod
+    def from_json(
+        cls,
+        text: str,
+        *,
+        policy: Policy | None = None,
+        structure: Structure | None = None,
+        family: Family | None = None,
+        allow: Allowed = (),
+    ) -> Bandit:
+        """The bandit that `to_json` wrote down; it goes on with the same decisions.
+
+        A text can name policies, structures and families of your own, and importing them runs their
+        code: they are imported only from the modules and packages that `allow` names. Or give the
+        objects here, and what the text says of them is not looked at.
+        """
+        content = content_of(text)
+        if policy is None:
+            policy = build(POLICIES, "policy", content["policy"], allow)
+        if structure is None:
+            structure = build(STRUCTURES, "structure", content["structure"], allow)
+        if family is None:
+            family = build(FAMILIES, "family", content["family"], allow)
+        bandit = cls(
+            policy,
+            structure,
+            family,
+            content["seed"],
+            labels=decoded(content["labels"]),
+            horizon=content["horizon"],
+            goal=content["goal"],
+        )
+        restore_parts(content, bandit._setting, bandit._chooser, bandit._outstanding)
+        return bandit
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_json` to a file, which at any moment is the old one or the new one."""
+        write_text(path, self.to_json())
+
+    @classmethod
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        policy: Policy | None = None,
+        structure: Structure | None = None,
+        family: Family | None = None,
+        allow: Allowed = (),
+    ) -> Bandit:
+        """The bandit in a file; the other arguments as for `from_json`."""
+        try:
+            text = read_text(path)
+        except FileNotFoundError:
+            raise ArmatureError(f"there is no file {str(path)!r}.") from None
+        return cls.from_json(text, policy=policy, structure=structure, family=family, allow=allow)

@@ -1,0 +1,125 @@
+"""Other arms than before: what was learned of those that stay, stays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armature.errors import ArmatureError
+from armature.families import Family
+from armature.live.arms import Arms, Retired
+from armature.live.goal import Goal
+from armature.live.warm_start import Summary, write_summary
+from armature.policies import Policy
+from armature.rounds.runner import Decisions, make_decisions
+from armature.structures import Structure
+
+
+class Setting(NamedTuple):
+    """What a bandit decides about: all that changes when an arm comes or goes."""
+
+    structure: Structure  # of what is told
+    family: Family
+    arms: Arms
+    decisions: Decisions
+
+
+def setting_of(
+    policy: Policy, structure: Structure, family: Family, arms: Arms, goal: Goal, seed: int
+) -> Setting:
+    """The policy at its start."""
+    decisions = make_decisions(policy, goal.structure(structure), family, seed)
+    return Setting(structure, family, arms, decisions)
+
+
+def place_of_new(structure: Structure, arms: Arms, after: Any, before: Any) -> int:
+    """The number of a new arm: beside its neighbour where arms have an order, else the last."""
+    if (after is None) == (before is None):
+        if after is None and not structure.arms_in_order:
+            return structure.n_arms
+        raise ArmatureError(
+            "a new arm needs one neighbour: say after=... or before=..., an arm that is there."
+        )
+    if not structure.arms_in_order:
+        raise ArmatureError(
+            f"in {type(structure).__name__} arms have no order: leave out the neighbour."
+        )
+    return arms.live_place(before) if after is None else arms.live_place(after) + 1
+
+
+def with_arm(
+    old: Setting, goal: Goal, seed: int, name: Hashable, at: int, facts: Mapping[str, Any]
+) -> Setting:
+    """One more arm, number `at`."""
+    _check_facts(old, facts)
+    _check_told(old)
+    new = setting_of(
+        old.decisions.policy,
+        old.structure.with_arm(at, facts),
+        old.family.with_arm(at, facts),
+        old.arms.with_arm(at, name),
+        goal,
+        seed,
+    )
+    stay = [*range(at), None, *range(at, len(old.arms.names))]
+    _go_on(old.decisions, new.decisions, stay, old.arms.retired.get(name))
+    return new
+
+
+def without_arm(old: Setting, goal: Goal, seed: int, at: int, pending: float) -> Setting:
+    """Without arm number `at`."""
+    _check_told(old)
+    history = old.decisions.history
+    record = Retired(
+        float(history.pulls[at]), float(history.sums[at]), float(history.squares[at]), pending
+    )
+    new = setting_of(
+        old.decisions.policy,
+        old.structure.without_arm(at),
+        old.family.without_arm(at),
+        old.arms.without_arm(at, record),
+        goal,
+        seed,
+    )
+    stay = [k for k in range(len(old.arms.names)) if k != at]
+    _go_on(old.decisions, new.decisions, stay, None)
+    return new
+
+
+def _go_on(
+    old: Decisions, new: Decisions, stay: Sequence[int | None], back: Retired | None
+) -> None:
+    """Tell a policy at its start what was learned: as a history, with the clock going on."""
+    columns = []
+    for name in ("pulls", "sums", "squares"):
+        before = getattr(old.history, name)
+        missing = 0.0 if back is None else getattr(back, name)
+        columns.append(np.array([missing if k is None else before[k] for k in stay]))
+    write_summary(new, Summary(*columns))
+    new.history.clock[:] = old.history.clock
+    new.restore_random(old.random_state())
+
+
+def _check_told(old: Setting) -> None:
+    if old.decisions.learns_by_itself:
+        raise ArmatureError(
+            f"{old.decisions.policy.name} takes in every reward by itself (it has an `update`) and "
+            "can't be told again what it has learned: its arms can't change. Make a new bandit."
+        )
+
+
+def _check_facts(old: Setting, facts: Mapping[str, Any]) -> None:
+    """Refuse what nobody asks for, and ask for what is missing."""
+    if old.structure.arm_facts is None:
+        old.structure.with_arm(0, facts)  # which says why not
+    wanted = {**dict.fromkeys(old.structure.arm_facts or ()), **dict.fromkeys(old.family.arm_facts)}
+    about = f"a new arm of {type(old.structure).__name__} with {type(old.family).__name__} rewards"
+    for name in facts:
+        if name not in wanted:
+            asked = f"it needs {', '.join(wanted)}" if wanted else "nothing needs to be said of it"
+            raise ArmatureError(f"{name} is not asked for {about}: {asked}.")
+    for name in wanted:
+        if name not in facts:
+            raise ArmatureError(f"{about} needs {name}: say {name}=....")

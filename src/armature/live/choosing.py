@@ -1,0 +1,128 @@
+"""Who decides: a policy, as far as a floor and what is excluded leave it to it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armature.errors import ArmatureError
+from armature.kernels.arrays import Floats
+from armature.kernels.streams import FLOORS, make_stream, next_unit
+from armature.policies import History
+from armature.rounds.runner import Decisions
+
+Open = npt.NDArray[np.bool_] | None  # which arms may be chosen; None: all
+
+
+class Chooser:
+    """The next arm.
+
+    With a floor f and n arms that may be chosen, the arm is any of these with probability n f, and
+    with probability 1 - n f what the policy chooses: p = f + (1 - n f) w. These draws have random
+    numbers of their own, so that a floor changes none of the policy's.
+
+    Arms may be excluded. The policy is asked as ever, and what it chooses is taken, if that is
+    allowed and may still be the best of what is. Else it is the allowed arm with the highest
+    upper confidence bound. With t rewards so far, the bounds of an arm of mean m and N rewards are
+    the means x with N d(m, x) <= ln(1 + t), and an arm may be the best if its upper bound reaches
+    the lower bounds of all others.
+
+    So whatever a policy makes of an arm that it can't have, an arm that is clearly worse than
+    another one that is allowed is not pulled, and where the policy insists on an excluded arm, this
+    is KL-UCB on the others: the regret against the best arm that is allowed grows as ln t. (The
+    policy alone would not do: one that weighs evidence goes on to explore as long as there is none
+    about the arm that it thinks best.)
+
+    Once every arm is waiting for its first reward and none has come, nothing is known that a policy
+    could choose by: the arm with the fewest pulls is next, until there is a reward.
+    """
+
+    def __init__(self, decisions: Decisions, floor: float, seed: int) -> None:
+        self.decisions = decisions
+        self.floor = floor
+        self.stream = make_stream(seed, 0, FLOORS)
+
+    def next(self, history: History, allowed: Open) -> int:
+        """The arm to pull."""
+        if self.floor > 0.0:
+            n = history.pulls.size if allowed is None else int(allowed.sum())
+            share = float(next_unit(self.stream)) / self.floor
+            if share < n:
+                arm = int(share)
+                return arm if allowed is None else int(np.flatnonzero(allowed)[arm])
+        return self.chosen(history, allowed)
+
+    def next_with_probability(self, history: History, allowed: Open) -> tuple[int, float | None]:
+        """The arm to pull, and its probability; None where the policy leaves it to chance."""
+        if self.floor == 0.0:
+            before = self.decisions.random_mark()
+            arm = self.chosen(history, allowed)
+            return arm, 1.0 if self.decisions.random_mark() == before else None
+        likely, by_chance = self.draw_free(history, allowed)
+        arm = self.next(history, allowed)
+        n = history.pulls.size if allowed is None else int(allowed.sum())
+        rest = 1.0 - n * self.floor if arm == likely else 0.0
+        return arm, None if by_chance else self.floor + rest
+
+    def chosen(self, history: History, allowed: Open) -> int:
+        """The same without a floor."""
+        decisions = self.decisions
+        if decisions.history.clock[0] == 0 and history is not decisions.history:
+            pulls = history.pulls if allowed is None else np.where(allowed, history.pulls, math.inf)
+            if pulls.min() > 0.0:
+                return int(pulls.argmin())
+        if allowed is None:
+            return decisions.next(history)
+        unseen = decisions.unseen(history)
+        if unseen.size:
+            arm = int(unseen[np.argmax(allowed[unseen])])
+        else:
+            arm = decisions.next(history)
+        low, high = self._bounds(history, allowed)
+        if allowed[arm] and (unseen.size or high[arm] >= low.max()):
+            return arm
+        return int(np.argmax(high))
+
+    def _bounds(self, history: History, allowed: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """Of each arm's mean; -inf for what is excluded, (-inf, inf) where nothing is known."""
+        low, high = self.decisions.bounds(history)
+        seen = allowed & (history.pulls > 0.0)
+        low = np.where(seen, low, -math.inf)
+        high = np.where(allowed, np.where(seen, high, math.inf), -math.inf)
+        return low, high
+
+    def draw_free(self, history: History, allowed: Open) -> tuple[int, bool]:
+        """What the policy would choose now, and whether that is left to chance; nothing changes."""
+        decisions = self.decisions
+        moment, before = decisions.moment(), decisions.random_mark()
+        try:
+            arm = self.chosen(untouched(history), allowed)
+            return arm, decisions.random_mark() != before
+        finally:
+            decisions.return_to(moment)
+
+    def saved(self) -> dict[str, Any]:
+        """The floor, and where its random numbers are."""
+        return {"share": self.floor, "used": int(self.stream.integer[4])}
+
+    def restore(self, used: int) -> None:
+        """Go on where its random numbers were."""
+        self.stream.integer[4] = used
+
+
+def untouched(history: History) -> History:
+    """The history for an imagined decision: with a clock of its own, which policies write to."""
+    return history._replace(clock=history.clock.copy())
+
+
+def checked_floor(floor: Any, n_arms: int) -> float:
+    """A share for each of so many arms."""
+    real = isinstance(floor, (int, float, np.integer, np.floating)) and not isinstance(floor, bool)
+    if not (real and 0.0 <= floor <= 1.0 / n_arms):
+        raise ArmatureError(
+            f"floor must be a share from 0 to {1.0 / n_arms:g}, for {n_arms} arms; got {floor!r}."
+        )
+    return float(floor)

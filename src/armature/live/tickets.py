@@ -1,0 +1,100 @@
+"""Decisions by their ids, so that a reward that comes twice is counted once."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armature.errors import ArmatureError
+from armature.storage.tagged_json import decoded, encoded
+
+REMEMBERED = 10_000  # settled decisions of which it is known how they ended
+
+
+class Decision(NamedTuple):
+    """What `Bandit.ask(ids=True)` hands out.
+
+    Attributes
+    ----------
+        id: a number, different for each decision of a bandit.
+        arm: the arm to pull.
+        probability: that of this arm, at that moment, under the floor and what was excluded; None
+            where the policy draws its decisions, for it would have to be estimated
+            (`Bandit.probabilities`).
+    """
+
+    id: int
+    arm: Any
+    probability: float | None
+
+
+class Tickets:
+    """Which decisions are open, and how the last ones ended.
+
+    An open decision is kept until it is told or cancelled. Of those that are settled, the last
+    10,000 are kept with their rewards; of older ones it is known that they are settled, no more.
+    """
+
+    def __init__(self) -> None:
+        self.next = 0
+        self.open: dict[int, Hashable] = {}
+        self.named: Counter[Hashable] = Counter()  # how many of each arm are open
+        self._ended: OrderedDict[int, float | None] = OrderedDict()  # None: cancelled
+
+    def issue(self, name: Hashable) -> int:
+        """A new id, for a decision for this arm."""
+        number = self.next
+        self.next += 1
+        self.open[number] = name
+        self.named[name] += 1
+        return number
+
+    def checked(self, number: Any) -> int:
+        """An id that was handed out."""
+        if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)):
+            raise ArmatureError(f"the id of a decision is a whole number; got {number!r}.")
+        if not 0 <= number < self.next:
+            raise ArmatureError(f"there is no decision {number}: {self.next} were handed out.")
+        return int(number)
+
+    def is_remembered(self, number: int) -> bool:
+        """Whether it is known how a settled decision ended."""
+        return number in self._ended
+
+    def reward_of(self, number: int) -> float | None:
+        """The reward of a settled decision; None if it was cancelled."""
+        return self._ended[number]
+
+    def settle(self, number: int, reward: float | None) -> None:
+        """Close an open decision."""
+        name = self.open.pop(number)
+        self.named[name] -= 1
+        if not self.named[name]:
+            del self.named[name]
+        self._ended[number] = reward
+        if len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def saved(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "next": self.next,
+            "open": [[number, encoded(name)] for number, name in self.open.items()],
+            "ended": [[number, reward] for number, reward in self._ended.items()],
+        }
+
+    @classmethod
+    def restored(cls, saved: dict[str, Any]) -> Tickets:
+        """What was saved."""
+        tickets = cls()
+        tickets.next = int(saved["next"])
+        tickets.open = {int(number): decoded(name) for number, name in saved["open"]}
+        tickets.named = Counter(tickets.open.values())
+        tickets._ended = OrderedDict((int(number), reward) for number, reward in saved["ended"])
+        numbers = [*tickets.open, *tickets._ended]
+        if len(set(numbers)) != len(numbers) or not all(0 <= n < tickets.next for n in numbers):
+            raise ArmatureError("the saved bandit's decisions are not those of any bandit.")
+        return tickets

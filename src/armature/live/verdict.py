@@ -1,0 +1,218 @@
+"""Which arm is best, as far as the data tell, and how many more samples it takes to be sure."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from armature.bounds import time_of
+from armature.errors import ArmatureError
+from armature.families import Family
+from armature.families.learning import total_learning_cost
+from armature.kernels.arrays import Floats
+from armature.rounds.stopping import (
+    PRACTICAL,
+    Threshold,
+    checked_delta,
+    checked_threshold,
+    number_of_challengers,
+    practical_allowance,
+)
+from armature.storage.tagged_json import encoded
+from armature.structures import Structure
+from armature.structures.instance import Instance
+
+DELTA = 0.05
+MOST = 1e15  # samples beyond which nobody waits
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Which arm leads and whether that is sure; `str` gives it in words, `to_json` as JSON.
+
+    Attributes
+    ----------
+        arm: the best arm of the nearest mean vector in the structure.
+        sure: whether `statistic` exceeds `threshold`. A wrong arm is ever called sure with
+            probability at most `delta`, whatever chose the arms and whenever one looks: proved for
+            the threshold "theory"; for "practical" see `docs/identification.md`.
+        statistic: by how much the log-likelihood falls if another arm is best.
+        threshold: what it has to exceed.
+        delta: the probability of error that is allowed.
+        needed: about how many more samples it takes at the present shares of the arms, if the
+            fitted means are right; 0 where it is sure, inf where these shares never tell.
+        needed_at_best: the same at the shares of `characteristic_time` for the fitted means.
+        shares: these shares; None where they could not be found (two arms lead, no rewards).
+        arms: what the arms are called, in the order of `shares`.
+    """
+
+    arm: Hashable
+    sure: bool
+    statistic: float
+    threshold: float
+    delta: float
+    needed: float
+    needed_at_best: float
+    shares: Floats | None
+    arms: tuple[Hashable, ...]
+
+    @property
+    def least_delta(self) -> float:
+        """How sure: the probability of error above which it would be sure with these data, or 1."""
+        return min(self.delta * math.exp(min(self.threshold - self.statistic, 700.0)), 1.0)
+
+    def __str__(self) -> str:
+        numbers = f"evidence {self.statistic:.3g}, enough above {self.threshold:.3g}"
+        if self.sure:
+            return f"Arm {self.arm} is the best, up to an error of {self.delta:g} ({numbers})."
+        words = f"Arm {self.arm} leads, but not surely, at an error of {self.delta:g} ({numbers})"
+        if self.needed == math.inf and self.needed_at_best == math.inf:
+            return f"{words}."
+        present = f"about {self.needed:,.0f} more samples as they come now"
+        if self.needed == math.inf:
+            present = "no number of samples as they come now is enough"
+        if self.needed_at_best == math.inf:
+            return f"{words}: {present}."
+        return f"{words}: {present}, or {self.needed_at_best:,.0f} at the best shares."
+
+    def to_data(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "arm": self.arm,
+            "sure": self.sure,
+            "statistic": self.statistic,
+            "threshold": self.threshold,
+            "delta": self.delta,
+            "least_delta": self.least_delta,
+            "needed": self.needed,
+            "needed_at_best": self.needed_at_best,
+            "shares": None if self.shares is None else self.shares.tolist(),
+            "arms": list(self.arms),
+            "words": str(self),
+        }
+
+    def to_json(self) -> str:
+        """The same as JSON; what JSON does not have is written as in all files of the library."""
+        return json.dumps(encoded(self.to_data()), allow_nan=False)
+
+
+def verdict(
+    structure: Structure,
+    family: Family,
+    pulls: Floats,
+    means: Floats,
+    delta: float = DELTA,
+    threshold: Threshold = "practical",
+    arms: Sequence[Hashable] | None = None,
+) -> Verdict:
+    """The verdict on rewards of which only their number and mean are known, for each arm.
+
+    Arms without rewards are welcome. The order of rewards, and why an arm was pulled, play no part.
+
+    >>> from armature.families import Gaussian
+    >>> from armature.structures import Unimodal
+    >>> found = verdict(Unimodal(3), Gaussian(), np.full(3, 100.0), np.array([0.1, 0.9, 0.5]))
+    >>> found.arm, found.sure, round(found.statistic, 2)  # 100 (0.2^2 + 0.2^2) / 2
+    (1, False, 4.0)
+    """
+    K, delta = structure.n_arms, checked_delta(delta)
+    allowance = checked_threshold(threshold, family)
+    names = tuple(range(K)) if arms is None else tuple(arms)
+    some = np.asarray(family.clipped(np.full(K, family.some_mean)))
+    mu = np.where(pulls > 0.0, means, some)
+    fit = structure.project(mu, pulls, family)
+    if not fit.cost < math.inf:
+        leader = int(np.argmax(np.where(pulls > 0.0, means, -math.inf)))
+        coming = Coming(structure, family, pulls, mu, mu, leader, 0.0, fit.cost, allowance, 1.0)
+        bar = coming.threshold(delta, pulls)
+        return Verdict(names[leader], False, 0.0, bar, delta, math.inf, math.inf, None, names)
+    fitted = np.asarray(fit.means)
+    leader = int(np.argmax(fitted))
+    cost = structure.nearest_alternative(mu, pulls, leader, family).cost
+    value, m = max(float(cost - fit.cost), 0.0), 1.0
+    if allowance == PRACTICAL:
+        costs = structure.challenger_costs(mu, pulls, leader, family)
+        m = float(number_of_challengers(costs, leader))
+    coming = Coming(structure, family, pulls, mu, fitted, leader, value, fit.cost, allowance, m)
+    bar = coming.threshold(delta, pulls)
+    sure = value > bar
+    shares = best_shares(structure, family, fitted)
+    total = float(pulls.sum())
+    needed = at_best = 0.0
+    if not sure:
+        needed = coming.needed(delta, pulls / total) if total > 0.0 else math.inf
+        at_best = math.inf if shares is None else coming.needed(delta, shares)
+    return Verdict(names[leader], sure, value, bar, delta, needed, at_best, shares, names)
+
+
+def best_shares(structure: Structure, family: Family, fitted: Floats) -> Floats | None:
+    """The optimal shares if the fitted means were the truth; None where there are none."""
+    try:
+        instance = Instance(structure, fitted, family, strict=False)
+        return time_of(structure, instance)[1]
+    except ArmatureError:  # two arms lead, or a mean is at an end of the domain
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Coming:
+    """What more samples would bring if the fitted means were the truth."""
+
+    structure: Structure
+    family: Family
+    pulls: Floats
+    means: Floats
+    fitted: Floats
+    leader: int
+    value: float  # the statistic now
+    misfit: float
+    allowance: int
+    challengers: float  # how many there are now, for the allowance "practical"
+
+    def threshold(self, delta: float, weights: Floats) -> float:
+        """What the statistic has to exceed after so many samples of each arm."""
+        level = math.log(1.0 / delta)
+        if self.allowance == PRACTICAL:
+            return level + float(practical_allowance(self.challengers, float(weights.sum())))
+        sums = self.pulls * self.means + (weights - self.pulls) * self.fitted
+        record = self.family.record_for(self.pulls.size)
+        learning = float(total_learning_cost(self.allowance, record, weights, sums))
+        return level + max(learning - self.misfit, 0.0)
+
+    def told(self, weights: Floats) -> float:
+        """How well so many samples of each arm tell the fitted means from all alternatives."""
+        fit = self.structure.nearest_alternative(self.fitted, weights, self.leader, self.family)
+        return float(fit.cost)
+
+    def is_enough(self, samples: float, delta: float, shares: Floats) -> bool:
+        """Whether so many more samples, in these shares, would be enough.
+
+        The statistic grows by what they add to how well the fitted means are told apart.
+        """
+        weights = self.pulls + samples * shares
+        grown = self.value + self.told(weights) - self.told(self.pulls)
+        return bool(grown > self.threshold(delta, weights))
+
+    def needed(self, delta: float, shares: Floats) -> float:
+        """The least whole number of samples that is enough; inf where none is.
+
+        What is enough stays enough: the statistic grows faster than the threshold from there.
+        """
+        high = 1.0
+        while not self.is_enough(high, delta, shares):
+            high *= 2.0
+            if high > MOST:
+                return math.inf
+        low = 0.5 * high if high > 1.0 else 0.0
+        while high - low > 1.0:
+            middle = math.floor(0.5 * (low + high))
+            if self.is_enough(middle, delta, shares):
+                high = middle
+            else:
+                low = middle
+        return float(high)

@@ -1,1 +1,0 @@
-"""The parts of the online bandit, each one idea: `armature.bandit` puts them together."""

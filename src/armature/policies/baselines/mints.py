@@ -1,0 +1,86 @@
+"""MINTS: arms with the probability of how well the data fit their being best."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from armature.families import Family
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.streams import Stream, next_unit
+from armature.policies.policy import CompiledPolicy
+from armature.policies.records import History, argmax
+from armature.structures import Structure
+from armature.structures.oracles.model import Model, nearest_with_best, projection
+
+
+class MINTSState(NamedTuple):
+    """Room for the weight of each arm and for a mean vector."""
+
+    weights: Floats
+    lam: Floats
+    convex: bool  # whether M is: then the projection's best arm is best at no further cost
+
+
+@kernel
+def choose(state: MINTSState, model: Model, history: History, stream: Stream) -> int:
+    """Draw an arm with probability proportional to exp(-cost)."""
+    mu = history.means
+    w = history.pulls
+    K = w.size
+    base = projection(model, mu, w, state.lam)
+    leader = argmax(state.lam)
+    total = 0.0
+    for j in range(K):
+        cost = base
+        if not (state.convex and j == leader):
+            cost = nearest_with_best(model, mu, w, j, state.lam)
+        state.weights[j] = math.exp(-max(0.0, cost - base))
+        total += state.weights[j]
+    target = next_unit(stream) * total
+    for j in range(K):
+        target -= state.weights[j]
+        if target < 0.0:
+            return j
+    return leader
+
+
+@dataclass(frozen=True)
+class MINTS(CompiledPolicy):
+    """Draw arm j with probability proportional to exp(-C_j), the cost of its being best.
+
+    C_j is the least sum_k N_k d(mean_k, lam_k) over the lam in M in which arm j is best: a profile
+    likelihood in place of a posterior.
+
+    (For a structure in plain Python, "best" reads "at least as good as the projection's best arm",
+    which is what such a structure can be asked.)
+
+    It has no parameters.
+
+    Guarantee
+    ---------
+    None is proved, and its regret is not compared with anything. The costs are compared with convex
+    programs in tests, for Gaussian and Bernoulli rewards. For most structures a round takes a
+    convex program for each arm.
+
+    >>> import armature as am
+    >>> bandit = am.Bandit(am.MINTS(), am.Unconstrained(2))
+    >>> bandit.tell([0, 1], [0.0, 100.0])
+    >>> bandit.ask()  # at these means, chance has no say
+    1
+
+    References
+    ----------
+    None: this docstring defines it.
+    """
+
+    oracles: ClassVar = ("project", "best_min")
+    choose: ClassVar = choose
+
+    def init(self, structure: Structure, family: Family) -> MINTSState:
+        K = structure.n_arms
+        return MINTSState(weights=np.zeros(K), lam=np.zeros(K), convex=structure.is_convex)

@@ -1,0 +1,138 @@
+"""What the two saddle-point policies share: the test, the intervals, the optimism."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from armature.families import FamilyRecord
+from armature.families.gaussian import gaussian_radius
+from armature.families.kernels import divergence, lower, of_arm, upper
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import inlined, kernel
+from armature.policies.records import History, argmax, mark_exploration
+from armature.policies.thresholds import (
+    exploration_level_theory,
+    exploration_threshold,
+    exploration_threshold_theory,
+)
+from armature.structures.oracles.model import Model, nearest_alternative, projection
+
+ETA = 1.0  # of the proof's confidence level
+
+
+class GameOptions(NamedTuple):
+    """The options of SPk and SPLambda as kernels see them."""
+
+    glr: bool
+    theory_threshold: bool
+    theory_confidence: bool
+    epsilon: float
+    decay: float
+
+
+class Room(NamedTuple):
+    """Vectors to compute in; their contents mean nothing between rounds."""
+
+    projected: Floats
+    lam: Floats
+    low: Floats
+    high: Floats
+    w: Floats
+    gains: Floats
+
+
+def make_room(n_arms: int) -> Room:
+    """One vector of each."""
+    return Room(*(np.zeros(n_arms) for _ in Room._fields))
+
+
+@kernel
+def exploit_statistic(
+    glr: bool, model: Model, history: History, projected: Floats, lam: Floats
+) -> tuple[int, float]:
+    """The best arm of the projection, and how well the data tell it from all alternatives.
+
+    The cost of the nearest alternative; with `glr`, less the cost of the projection itself, so
+    that a misfit to the structure does not count as evidence.
+    """
+    misfit = projection(model, history.means, history.pulls, projected)
+    i = argmax(projected)
+    cost = nearest_alternative(model, history.means, history.pulls, i, lam)
+    return i, cost - misfit if glr else cost
+
+
+@kernel
+def exploit_threshold(theory: bool, history: History) -> float:
+    """f(t - 1) in round t."""
+    rounds = float(history.clock[0])
+    if theory:
+        return exploration_threshold_theory(max(rounds, 2.0), history.pulls.size)
+    return exploration_threshold(rounds)
+
+
+@kernel
+def exploit_or_candidate(
+    options: GameOptions, model: Model, history: History, explored: Floats, room: Room
+) -> tuple[int, int, float]:
+    """(arm, j, n): the arm to pull at once, or -1; then it is step n of the game of candidate j.
+
+    Exploit if the test says so. Else j is the arm with the best mean; in every other round of its
+    exploration it is pulled itself.
+    """
+    i, statistic = exploit_statistic(options.glr, model, history, room.projected, room.lam)
+    if statistic > exploit_threshold(options.theory_threshold, history):
+        return i, i, 0.0
+    mark_exploration(history)
+    j = argmax(history.means)
+    n = explored[j]
+    explored[j] = n + 1.0
+    return j if n % 2.0 == 0.0 else -1, j, n
+
+
+@kernel
+def write_intervals(
+    options: GameOptions, family: FamilyRecord, history: History, n: float, room: Room
+) -> None:
+    """room.low, room.high = where N d(mean, .) is at most about ln n."""
+    K = history.pulls.size
+    level = math.log(n)
+    if options.theory_confidence:
+        level = exploration_level_theory(max(float(history.clock[0]), 3.0), n, K, ETA)
+    low = room.low
+    high = room.high
+    for k in range(K):
+        x = history.means[k]
+        reach = level / history.pulls[k]
+        own = of_arm(family, k)
+        if family.gaussian:
+            radius = gaussian_radius(own.parameter, reach)
+            low[k] = x - radius
+            high[k] = x + radius
+        else:
+            low[k] = lower(own, x, reach)
+            high[k] = upper(own, x, reach)
+
+
+@inlined
+def telling(family: FamilyRecord, x: float, y: float) -> float:
+    """d(x, y), but for a y that is nearer to the end of the domain than a thousandth of x's way.
+
+    There it counts as if it were as far as that: d is infinite at the end, and an oracle's answer
+    is at the end or next to it by rounding.
+    """
+    if family.gaussian:
+        return divergence(family, x, y)
+    if y < x and family.low > -math.inf:
+        return divergence(family, x, max(y, family.low + 1e-3 * (x - family.low)))
+    if y > x and family.high < math.inf:
+        return divergence(family, x, min(y, family.high - 1e-3 * (family.high - x)))
+    return divergence(family, x, y)
+
+
+@inlined
+def price(own: bool, epsilon: float, top: float, xi: float) -> float:
+    """The regret of an arm of mean xi, at least epsilon; of the candidate itself, just that."""
+    return epsilon if own else max(epsilon, top - xi)

@@ -1,0 +1,212 @@
+"""What every policy has in common, compiled or written by a user in plain Python."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from armature.errors import ArmatureError
+from armature.families import Family
+from armature.families.limits import MOST_PAIRED
+from armature.kernels.kernel import Kernel
+from armature.policies.records import History
+from armature.structures import Structure
+
+if TYPE_CHECKING:
+    from armature.policies.belief import Belief, Dropped
+
+
+class Problem(NamedTuple):
+    """What is known before the first round."""
+
+    structure: Structure
+    family: Family
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy(abc.ABC):
+    """A way to choose arms: a frozen dataclass of its options.
+
+    * `structures`, `families`: what it can be used with (None: everything);
+    * `needs_sub_gaussian`: whether it needs a variance for which rewards are sub-Gaussian;
+    * `needs_horizon`: whether it must know how many rounds there will be;
+    * `starts_with_each_arm`: whether every arm is pulled once, in order, before it is asked;
+    * `tells_exploration_apart`: whether it says which of its rounds are exploration;
+    * `ignores_numbering`: whether renumbering the arms renumbers its decisions, but for ties;
+    * `identifies`: whether it samples to find the best arm, at whatever regret (see `identify`);
+    * `keeps_pairs`: whether it keeps numbers for each pair of arms, so that there can't be many;
+    * `drops_at`: with which probability at most it ever drops a structure that is true; None: it
+      never drops any.
+
+    To write your own, see `PythonPolicy` and `CompiledPolicy`.
+    """
+
+    structures: ClassVar[tuple[type[Structure], ...] | None] = None
+    families: ClassVar[tuple[type[Family], ...] | None] = None
+    needs_sub_gaussian: ClassVar[bool] = False
+    needs_horizon: ClassVar[bool] = False
+    starts_with_each_arm: ClassVar[bool] = True
+    tells_exploration_apart: ClassVar[bool] = False
+    ignores_numbering: ClassVar[bool] = False
+    identifies: ClassVar[bool] = False
+    keeps_pairs: ClassVar[bool] = False
+    drops_at: ClassVar[float | None] = None
+
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        """Variants for the conformance suite."""
+        return (cls(),)
+
+    @abc.abstractmethod
+    def init(self, structure: Structure, family: Family) -> Any:
+        """The state before the first round."""
+
+    @property
+    def name(self) -> str:
+        """Its class, with the options that are not the default.
+
+        A horizon that it was told by `with_horizon` is no option: the same policy has the same name
+        in experiments of any length.
+        """
+        options = []
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            told = field.name == "horizon" and getattr(self, "_told", False)
+            if value != field.default and not told:
+                text = value.name if isinstance(value, Policy) else repr(value)
+                options.append(f"{field.name}={text}")
+        return type(self).__name__ + (f"({', '.join(options)})" if options else "")
+
+    def supports(self, structure: Structure, family: Family) -> bool:
+        """Whether it can be used with these."""
+        return self._objection(structure, family) is None
+
+    def check(self, structure: Structure, family: Family) -> None:
+        """Refuse what it can't be used with."""
+        objection = self._objection(structure, family)
+        if objection is not None:
+            raise ArmatureError(objection)
+
+    def _objection(self, structure: Structure, family: Family) -> str | None:
+        for kind, known, value in (
+            ("structures", self.structures, structure),
+            ("rewards", self.families, family),
+        ):
+            if known is not None and not isinstance(value, known):
+                names = " or ".join(k.__name__ for k in known)
+                return (
+                    f"{type(self).__name__} is for {names} {kind}, not for "
+                    f"{type(value).__name__}: choose another policy (such as SPk, which is for "
+                    f"all) or another of the {kind}."
+                )
+        try:
+            family.check_arms(structure.n_arms)
+        except ArmatureError as error:
+            return str(error)
+        if self.needs_sub_gaussian and math.isinf(family.sub_gaussian_variance):
+            return (
+                f"{type(self).__name__} is for sub-Gaussian rewards, such as Gaussian or Bernoulli "
+                f"ones, not for {type(family).__name__}: choose another policy (such as KLUCB or "
+                "SPk, which are for all)."
+            )
+        if self.keeps_pairs and structure.n_arms > MOST_PAIRED:
+            return (
+                f"{type(self).__name__} keeps numbers for each pair of arms, and is for at most "
+                f"{MOST_PAIRED} arms; there are {structure.n_arms}. The memory of Challenger, "
+                "KLUCB, IMED and ThompsonSampling is in proportion to the arms."
+            )
+        return None
+
+    def with_horizon(self, horizon: int | None) -> Policy:
+        """The same policy, told how many rounds there will be if it needs to know."""
+        given = getattr(self, "horizon", None)
+        if not self.needs_horizon or (given is not None and given != horizon):
+            return self
+        if horizon is None:
+            raise ArmatureError(
+                f"{type(self).__name__} needs to know the number of rounds: "
+                f"write {type(self).__name__}(horizon=...)."
+            )
+        told = dataclasses.replace(self, horizon=horizon)  # type: ignore[call-arg]
+        object.__setattr__(told, "_told", True)
+        return told
+
+    def explain(self, belief: Belief) -> str:
+        """One sentence on what it does next and why; by default, what any policy has to weigh."""
+        return (
+            f"{self.name} weighs what it has seen against what it has not: arm {belief.leader} "
+            f"looks best so far."
+        )
+
+    def dropped(self, state: Any) -> Dropped | None:
+        """When and why it has dropped the structure, if it has: most policies never do."""
+        return None
+
+
+Kernels = tuple[Kernel[..., int], Kernel[..., None] | None]  # `choose` and `update`
+
+
+@dataclasses.dataclass(frozen=True)
+class CompiledPolicy(Policy):
+    """A policy made of kernels.
+
+    * `init(structure, family)` makes the state: a NamedTuple of arrays (which change, and are
+      saved) and numbers (which do not change);
+    * `choose(state, model, history, stream) -> arm`: a kernel;
+    * `update(state, model, history, arm, reward)`: a kernel called after the reward is counted in
+      `history`, or None where there is nothing to do.
+
+    `saved` names the fields of the state that the next decisions depend on. `oracles` names those
+    that it calls through the model: the entries of `armature.structures.oracles.records.Oracle`.
+    `stream` is a source of random numbers (`armature.kernels.streams`). `reads_history` says of an
+    `update` that the history tells it all: it may be given the rewards of the past as sums, and
+    go on from there.
+    """
+
+    oracles: ClassVar[tuple[str, ...]] = ()
+    saved: ClassVar[tuple[str, ...]] = ()
+    reads_history: ClassVar[bool] = False
+    choose: ClassVar[Kernel[..., int]]
+    update: ClassVar[Kernel[..., None] | None] = None
+
+    def _objection(self, structure: Structure, family: Family) -> str | None:
+        objection = super()._objection(structure, family)
+        if objection is not None or structure.n_arms <= MOST_PAIRED:
+            return objection
+        derived = [name for name in self.oracles if structure.entry(name, family)[1]]
+        if not derived:
+            return None
+        return (
+            f"{type(self).__name__} asks {type(structure).__name__} for {' and '.join(derived)}, "
+            f"which is computed from dense matrices, for at most {MOST_PAIRED} arms; there are "
+            f"{structure.n_arms}. Challenger and IMED can do with Unconstrained, Unimodal, "
+            "Categorised, Sparse and Linear structures of many arms."
+        )
+
+    def kernels(self, structure: Structure, family: Family) -> Kernels:
+        """`choose` and `update` as they are used with these: others, maybe, where arms are many."""
+        return self.choose, self.update
+
+
+@dataclasses.dataclass(frozen=True)
+class PythonPolicy(Policy):
+    """A policy in plain Python. The state is a dict of numbers, strings, lists and dicts."""
+
+    def init(self, structure: Structure, family: Family) -> dict[str, Any]:
+        """The state before the first round: by default empty."""
+        return {}
+
+    @abc.abstractmethod
+    def choose(
+        self, state: dict[str, Any], problem: Problem, history: History, rng: np.random.Generator
+    ) -> int:
+        """The arm to pull."""
+
+    def update(
+        self, state: dict[str, Any], problem: Problem, history: History, arm: int, reward: float
+    ) -> None:
+        """Take in a reward, which `history` already counts: by default nothing is to be done."""

@@ -1,0 +1,324 @@
+"""A policy at work on one problem: its state, what it has seen, its random numbers."""
+
+from __future__ import annotations
+
+import abc
+import copy
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armature.errors import ArmatureError, check_kind
+from armature.families import Family, FamilyRecord
+from armature.families.estimation import estimate_variance
+from armature.families.kernels import lowers, uppers
+from armature.kernels.arrays import Floats
+from armature.kernels.streams import DECISIONS, PROBABILITIES, key_of, make_stream
+from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
+from armature.policies.records import make_history
+from armature.storage.tagged_json import decoded, encoded
+from armature.structures import Structure
+from armature.structures.oracles.model import Model, make_model, with_estimate
+
+
+def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
+    """What to say where a policy chooses an arm that is not there."""
+    return ArmatureError(
+        f"{policy.name} chose {arm!r}, where arms are whole numbers from 0 to {n_arms - 1}: "
+        "its `choose` must return one of them."
+    )
+
+
+MOST = 2**53  # what is counted exactly
+NONE = np.empty(0, dtype=np.intp)
+PYTHON_CHANCE = 2**62  # beyond every number of a repetition
+
+
+class Decisions(abc.ABC):
+    """What the online bandit and the simulation of a policy in plain Python have in common."""
+
+    def __init__(self, policy: Policy, structure: Structure, family: Family) -> None:
+        self.policy, self.structure, self.family = policy, structure, family
+        self.history = make_history(structure.n_arms)
+        ends = [family.for_arm(k).domain for k in range(structure.n_arms)]
+        self._ends = [(end.low, end.high) for end in ends]
+        self._starting = policy.starts_with_each_arm
+        self._record: FamilyRecord | None = None
+
+    def unseen(self, history: History) -> npt.NDArray[np.intp]:
+        """The arms that come before the policy is asked: those without a reward, if it so wants."""
+        if not self._starting:
+            return NONE
+        if (self.history.pulls > 0.0).all():  # of the rewards themselves, which stay
+            self._starting = False
+        return np.flatnonzero(history.pulls == 0.0)
+
+    def next(self, history: History) -> int:
+        """The arm to pull, given a history: this one, or one that counts outstanding pulls."""
+        unseen = self.unseen(history)
+        if unseen.size:
+            return int(unseen[0])
+        arm = self._choose(history)
+        n_arms = history.pulls.size
+        whole = isinstance(arm, (int, np.integer)) and not isinstance(arm, bool)
+        if not (whole and 0 <= arm < n_arms):
+            raise no_such_arm(self.policy, arm, n_arms)
+        if history is not self.history:
+            self.history.clock[1] = history.clock[1]
+        return int(arm)
+
+    def take_in(self, arm: int, reward: float) -> None:
+        """Count a reward, with the same arithmetic as the kernel `play`."""
+        history = self.history
+        before = history.means[arm] if history.pulls[arm] > 0.0 else reward
+        history.pulls[arm] += 1.0
+        history.sums[arm] += reward
+        low, high = self._ends[arm]
+        history.means[arm] = min(max(history.sums[arm] / history.pulls[arm], low), high)
+        history.squares[arm] += (reward - before) * (reward - history.means[arm])
+        history.clock[0] += 1
+        self._update(arm, reward)
+
+    def estimated_variance(self) -> float:
+        """What is estimated where the family's variance is not known."""
+        history = self.history
+        return estimate_variance(history.pulls, history.means, history.squares)
+
+    def informed_family(self) -> Family:
+        """The family, with what the rewards so far say of a variance that is not known."""
+        if not self.family.as_told.estimated:
+            return self.family
+        return self.family.estimate(self.estimated_variance())
+
+    def bounds(self, history: History) -> tuple[Floats, Floats]:
+        """The ends of { x : N d(mean, x) <= ln(1 + t) } for each arm; of one without rewards, any.
+
+        The history may be one that counts outstanding pulls.
+        """
+        if self._record is None or self.family.as_told.estimated:
+            self._record = self.informed_family().record_for(history.pulls.size)
+        level = math.log1p(float(history.clock[0])) / np.maximum(history.pulls, 1.0)
+        means = np.where(history.pulls > 0.0, history.means, self.family.some_mean)
+        low, high = np.empty_like(means), np.empty_like(means)
+        lowers(self._record, means, level, low)
+        uppers(self._record, means, level, high)
+        return low, high
+
+    @abc.abstractmethod
+    def _choose(self, history: History) -> int: ...
+
+    @abc.abstractmethod
+    def _update(self, arm: int, reward: float) -> None: ...
+
+    @property
+    def learns_by_itself(self) -> bool:
+        """Whether the policy takes in every reward by itself, besides what `history` counts."""
+        return True
+
+    @abc.abstractmethod
+    def moment(self) -> Any:
+        """All that the next decision depends on but the rewards, to come back to."""
+
+    @abc.abstractmethod
+    def return_to(self, moment: Any) -> None:
+        """Go back to such a moment: as if nothing had been decided since."""
+
+    @abc.abstractmethod
+    def take_chance(self, number: int) -> None:
+        """Take the random numbers of an imagined decision, the same ones for the same number."""
+
+    @abc.abstractmethod
+    def saved_state(self) -> dict[str, Any]:
+        """The policy's state as plain data."""
+
+    @abc.abstractmethod
+    def random_state(self) -> Any:
+        """Where the random numbers are, as plain data."""
+
+    def random_mark(self) -> Any:
+        """Something that stays the same as long as no random number is drawn."""
+        return self.random_state()
+
+    @abc.abstractmethod
+    def restore_state(self, state: dict[str, Any]) -> None:
+        """Go back to a state that was saved."""
+
+    @abc.abstractmethod
+    def restore_random(self, random: Any) -> None:
+        """Go on with the random numbers where they were."""
+
+
+class CompiledDecisions(Decisions):
+    """Of a policy made of kernels."""
+
+    def __init__(
+        self,
+        policy: CompiledPolicy,
+        structure: Structure,
+        family: Family,
+        seed: int,
+        repetition: int,
+    ) -> None:
+        super().__init__(policy, structure, family)
+        self.state = policy.init(structure, family)
+        self.model = make_model(structure, family, policy.oracles)
+        self.stream = make_stream(seed, repetition, DECISIONS)
+        self._kernel, self._updating = policy.kernels(structure, family)
+        self._saved = policy.saved
+        self._reads_history = policy.reads_history
+
+    def _choose(self, history: History) -> int:
+        return self._kernel(self.state, self._informed_model(), history, self.stream)
+
+    def _update(self, arm: int, reward: float) -> None:
+        if self._updating is not None:
+            self._updating(self.state, self._informed_model(), self.history, arm, reward)
+
+    def _informed_model(self) -> Model:
+        """The model, with what the rewards so far say of a variance that is not known."""
+        if not self.model.family.estimated:
+            return self.model
+        return with_estimate.py_func(self.model, self.estimated_variance())
+
+    @property
+    def learns_by_itself(self) -> bool:
+        return self._updating is not None and not self._reads_history
+
+    def moment(self) -> Any:
+        arrays = [getattr(self.state, name).copy() for name in self._saved]
+        return arrays, self.stream.integer.copy(), self.history.clock.copy()
+
+    def return_to(self, moment: Any) -> None:
+        arrays, random, clock = moment
+        for name, array in zip(self._saved, arrays, strict=True):
+            getattr(self.state, name)[...] = array
+        self.stream.integer[:] = random
+        self.history.clock[:] = clock
+
+    def take_chance(self, number: int) -> None:
+        self.stream.integer[2:] = number, PROBABILITIES, 0
+
+    def saved_state(self) -> dict[str, Any]:
+        return {name: _as_lists(getattr(self.state, name)) for name in self._saved}
+
+    def random_state(self) -> list[int]:
+        return [int(word) for word in self.stream.integer]
+
+    def random_mark(self) -> bytes:
+        return self.stream.integer.tobytes()
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        for name in self._saved:
+            getattr(self.state, name)[:] = decoded(state[name])
+
+    def restore_random(self, random: list[int]) -> None:
+        self.stream.integer[:] = random
+
+
+def _as_lists(array: Any) -> Any:
+    lists = array.tolist()
+    return lists if np.isfinite(array).all() else encoded(lists)
+
+
+class PythonDecisions(Decisions):
+    """Of a policy in plain Python."""
+
+    def __init__(
+        self,
+        policy: PythonPolicy,
+        structure: Structure,
+        family: Family,
+        seed: int,
+        repetition: int,
+    ) -> None:
+        super().__init__(policy, structure, family)
+        self._policy = policy
+        self.state = policy.init(structure, family)
+        self._seed = seed
+        self._generator = np.random.Philox(key=[seed, repetition])
+        self._rng = np.random.Generator(self._generator)
+
+    def _choose(self, history: History) -> int:
+        return self._policy.choose(self.state, self._problem(), history, self._rng)
+
+    def _update(self, arm: int, reward: float) -> None:
+        self._policy.update(self.state, self._problem(), self.history, arm, reward)
+
+    def _problem(self) -> Problem:
+        """The problem, with what the rewards so far say of a variance that is not known."""
+        return Problem(self.structure, self.informed_family())
+
+    @property
+    def learns_by_itself(self) -> bool:
+        return type(self._policy).update is not PythonPolicy.update
+
+    def moment(self) -> Any:
+        return copy.deepcopy(self.state), self._generator.state, self.history.clock.copy()
+
+    def return_to(self, moment: Any) -> None:
+        state, random, clock = moment
+        self.state = copy.deepcopy(state)
+        self._generator.state = random
+        self.history.clock[:] = clock
+
+    def take_chance(self, number: int) -> None:
+        self._generator.state = np.random.Philox(key=[self._seed, PYTHON_CHANCE + number]).state
+
+    def saved_state(self) -> dict[str, Any]:
+        return encoded(self.state)  # type: ignore[no-any-return]
+
+    def random_state(self) -> dict[str, Any]:
+        state = self._generator.state
+        return {
+            "counter": [int(word) for word in state["state"]["counter"]],
+            "key": [int(word) for word in state["state"]["key"]],
+            "buffer": [int(word) for word in state["buffer"]],
+            "buffer_pos": state["buffer_pos"],
+            "has_uint32": state["has_uint32"],
+            "uinteger": state["uinteger"],
+        }
+
+    def restore_state(self, state: dict[str, Any]) -> None:
+        self.state = decoded(state)
+
+    def restore_random(self, random: dict[str, Any]) -> None:
+        generator: Any = self._generator
+        generator.state = {
+            "bit_generator": "Philox",
+            "state": {k: np.array(random[k], dtype=np.uint64) for k in ("counter", "key")},
+            "buffer": np.array(random["buffer"], dtype=np.uint64),
+            **{k: random[k] for k in ("buffer_pos", "has_uint32", "uinteger")},
+        }
+
+
+def checked_count(value: int, name: str) -> int:
+    """A number of rounds, repetitions or the like: a whole number, at least 1."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not (whole and 1 <= value <= MOST):
+        raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
+    return int(value)
+
+
+def checked_policy(policy: Policy, horizon: int | None) -> Policy:
+    """The policy, told the horizon."""
+    check_kind(policy, Policy, "policy", "SPk()")
+    return policy.with_horizon(horizon)
+
+
+def make_decisions(
+    policy: Policy, structure: Structure, family: Family, seed: int, repetition: int = 0
+) -> Decisions:
+    """A policy at the start of its work; refused where it can't be used."""
+    key_of(seed)
+    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    check_kind(family, Family, "family", "Gaussian()")
+    family.check_arms(structure.n_arms)
+    policy.check(structure, family)
+    family = family.as_told
+    if isinstance(policy, CompiledPolicy):
+        return CompiledDecisions(policy, structure, family, seed, repetition)
+    if isinstance(policy, PythonPolicy):
+        return PythonDecisions(policy, structure, family, seed, repetition)
+    raise ArmatureError(f"{policy.name} must be a CompiledPolicy or a PythonPolicy.")

@@ -1,0 +1,244 @@
+"""What requests and answers look like: checked on the way in, documented on the way out."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from armature.service.db.schema import Status
+from armature.service.domain.limits import IDENTIFIER, NAME, Limits
+
+LIMITS = Limits()
+Label = str | int | float
+
+
+class Body(BaseModel):
+    """What a request says; nothing is converted, and nothing unknown is passed over."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class NewExperiment(Body):
+    """An experiment to be made."""
+
+    name: str = Field(min_length=1, max_length=NAME)
+    spec: dict[str, Any] = Field(
+        description="structure, family, policy, labels, seed, horizon, floor, rewards, sticky",
+        examples=[
+            {
+                "structure": {"kind": "unimodal", "n_arms": 5},
+                "family": {"kind": "bernoulli"},
+                "policy": "guarded",
+                "rewards": {"window": 604800, "default": None},
+            }
+        ],
+    )
+
+
+class NewDecisions(Body):
+    """Decisions to be made: n of them, for a unit that keeps its arm, safe to be repeated."""
+
+    n: int = Field(default=1, ge=1, le=LIMITS.batch)
+    unit: str | None = Field(default=None, min_length=1, max_length=IDENTIFIER)
+    request_id: str | None = Field(default=None, min_length=1, max_length=IDENTIFIER)
+
+
+class NewReward(Body):
+    """What came of a decision."""
+
+    value: float
+
+
+class RewardOf(Body):
+    """What came of one of several decisions."""
+
+    decision: str
+    value: float
+
+
+class NewRewards(Body):
+    """What came of several decisions."""
+
+    rewards: list[RewardOf] = Field(max_length=LIMITS.batch)
+
+
+class Changes(Body):
+    """What is to change of an experiment."""
+
+    status: Literal["running", "paused", "stopped"] | None = None
+    floor: float | None = Field(default=None, ge=0.0, le=1.0)
+
+    def wanted_status(self) -> Status | None:
+        """The status, if it is to change."""
+        return None if self.status is None else Status(self.status)
+
+
+class NewArm(Body):
+    """An arm to be added; `options` say what the structure or family needs to know of it."""
+
+    label: Label
+    options: dict[str, Any] = {}
+
+
+class OldArm(Body):
+    """An arm to be retired."""
+
+    label: Label
+
+
+class Problem(BaseModel):
+    """Why a request was refused."""
+
+    detail: str
+
+
+class Summary(BaseModel):
+    """An experiment in a list. Times are seconds since 1970."""
+
+    name: str
+    status: Status
+    rounds: int
+    decisions: int
+    events: int
+    created_at: float
+
+
+class Created(Summary):
+    """An experiment that was made."""
+
+    spec: dict[str, Any]
+
+
+class Experiments(BaseModel):
+    """All experiments."""
+
+    experiments: list[Summary]
+
+
+class Arm(BaseModel):
+    """An arm: what is known of its mean."""
+
+    label: Label
+    pulls: int
+    pending: int
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+class Experiment(Created):
+    """An experiment with its arms."""
+
+    floor: float
+    divergences: int
+    arms: list[Arm]
+
+
+class MadeDecision(BaseModel):
+    """A decision: what to do, and what to call it when its reward comes."""
+
+    id: str
+    arm: Label
+    probability: float | None
+
+
+class Decisions(BaseModel):
+    """The decisions that were made."""
+
+    decisions: list[MadeDecision]
+
+
+class RewardStatus(BaseModel):
+    """What became of a reward."""
+
+    status: Literal["applied", "duplicate", "late"]
+    detail: str | None = None
+
+
+class RewardResult(BaseModel):
+    """What became of one of several rewards."""
+
+    decision: str
+    status: Literal["applied", "duplicate", "late", "unknown", "conflict", "refused"]
+    detail: str | None
+
+
+class RewardResults(BaseModel):
+    """What became of several rewards, in their order."""
+
+    results: list[RewardResult]
+
+
+class Cancelled(BaseModel):
+    """A decision that counts no more."""
+
+    status: Literal["cancelled"]
+
+
+class Event(BaseModel):
+    """An entry of the log."""
+
+    seq: int
+    kind: str
+    decision: str | None
+    arm: Label | None
+    value: float | None
+    at: float
+    detail: dict[str, Any] | None
+
+
+class Events(BaseModel):
+    """A part of the log, and after which event to ask for the next."""
+
+    events: list[Event]
+    next: int
+
+
+class Verdict(BaseModel):
+    """Whether the leader is surely the best arm; null for what is infinite, or has no answer."""
+
+    arm: Label
+    sure: bool
+    statistic: float | None
+    threshold: float | None
+    delta: float
+    needed: float | None
+    needed_at_best: float | None
+    shares: list[float] | None
+    words: str
+
+
+class Belief(BaseModel):
+    """What the bandit believes, and what it does next and why."""
+
+    summary: str
+    text: str
+    arms: list[Label]
+    pulls: list[int]
+    means: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+    projected: list[float | None]
+    leader: Label
+    evidence: float | None
+    misfit: float | None
+    verdict: Verdict | None
+    divergences: int
+
+
+class Bound(BaseModel):
+    """The regret that can't be avoided, per ln T, if the means are those that fit best."""
+
+    arms: list[Label]
+    means: list[float | None]
+    value: float | None
+    unconstrained: float | None
+    pulls: list[float | None]
+    rounds: int
+
+
+class Health(BaseModel):
+    """That it is there."""
+
+    status: str

@@ -1,0 +1,1 @@
+"""What is stored, and where: schema, connections, migrations, keys."""

@@ -1,0 +1,274 @@
+"""A server with three simulated experiments, to be watched: `armature demo`."""
+
+from __future__ import annotations
+
+import logging
+import math
+import queue
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import webbrowser
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import uvicorn
+from fastapi import FastAPI
+
+from armature.client import Client, Decision, ServiceError
+from armature.errors import ArmatureError
+from armature.service.api.app import make_app
+from armature.service.db.database import open_database
+from armature.service.domain.limits import Limits
+from armature.service.domain.spec import parse_spec
+from armature.service.page.viewing import Viewer
+
+PORT = 8000
+STEP = 0.25  # seconds between two groups of visitors
+MOST = 40  # visitors of an experiment in one step
+LOST, TWICE = 0.03, 0.02  # shares of rewards that never come, and that come twice
+DELAY = 4  # steps until a reward comes, at the most
+
+COMPILING = (
+    "Getting {name} ready. What an experiment needs is compiled once, which may take a minute; "
+    "from then on it is there at once."
+)
+
+log = logging.getLogger("armature.service")
+
+
+@dataclass(frozen=True)
+class Story:
+    """A simulated experiment: its spec, and the reward of an arm."""
+
+    name: str
+    spec: dict[str, Any]
+    reward: Callable[[Any, np.random.Generator], float]
+
+
+def prices() -> Story:
+    """Nine prices; who buys pays the price, and fewer buy what is dear."""
+    labels = [4.99, 5.99, 6.99, 7.99, 8.99, 9.99, 11.99, 13.99, 15.99]
+
+    def pay(price: float, rng: np.random.Generator) -> float:
+        bought = rng.random() < 0.55 / (1.0 + math.exp((price - 9.4) / 1.7))
+        return price if bought else 0.0
+
+    spec = {
+        "structure": {"kind": "unimodal"},
+        "family": {"kind": "bernoulli", "scale": labels},
+        "labels": labels,
+        "rewards": {"window": 20.0, "default": 0.0},
+    }
+    return Story("Prices", spec, pay)
+
+
+def creatives() -> Story:
+    """Twelve pictures in four themes, one of which is clicked more than all others."""
+    rates = {
+        "sea": (0.062, 0.055, 0.048),
+        "city": (0.105, 0.128, 0.094),
+        "forest": (0.071, 0.066, 0.039),
+        "people": (0.085, 0.079, 0.060),
+    }
+    chance = {f"{theme} {i + 1}": r for theme, row in rates.items() for i, r in enumerate(row)}
+    spec = {
+        "structure": {
+            "kind": "categorised",
+            "categories": [theme for theme, row in rates.items() for _ in row],
+        },
+        "family": {"kind": "bernoulli"},
+        "labels": list(chance),
+        "rewards": {"window": 15.0, "default": 0.0},
+    }
+    return Story("Creatives", spec, lambda arm, rng: float(rng.random() < chance[arm]))
+
+
+def doses() -> Story:
+    """Eight doses whose effect grows less and less, and falls in the end."""
+    amounts = [10, 20, 30, 40, 60, 80, 100, 120]
+    effect = {f"{d} mg": 0.052 * d - 0.00036 * d * d for d in amounts}
+    spec = {
+        "structure": {"kind": "concave", "positions": amounts},
+        "family": {"kind": "gaussian", "sigma": 1.0},
+        "labels": list(effect),
+        "floor": 0.01,
+        "rewards": {"window": 30.0, "default": None},
+    }
+    return Story("Doses", spec, lambda arm, rng: float(rng.normal(effect[arm], 1.0)))
+
+
+STORIES = (prices, creatives, doses)
+
+
+class Crowd:
+    """The visitors of an experiment: their decisions, and rewards that come when they come."""
+
+    def __init__(self, story: Story, client: Client, seed: int) -> None:
+        self._story, self._client = story, client
+        self._rng = np.random.default_rng(seed)
+        self._coming: deque[list[tuple[str, float]]] = deque([[] for _ in range(DELAY + 1)])
+
+    def step(self, visitors: int) -> None:
+        """So many visitors come, and rewards of earlier ones."""
+        for decision in self._decisions(visitors):
+            self._expect(decision)
+        due = self._coming.popleft()
+        self._coming.append([])
+        if due:
+            self._client.rewards(due)
+
+    def _decisions(self, n: int) -> list[Decision]:
+        try:
+            return self._client.decide_many(self._story.name, n)
+        except ServiceError as error:
+            if error.code == 409:  # it was paused or stopped on the page
+                return []
+            raise
+
+    def _expect(self, decision: Decision) -> None:
+        value = self._story.reward(decision.arm, self._rng)
+        chance, delay = self._rng.random(), int(self._rng.integers(DELAY))
+        if chance < LOST:
+            return
+        self._coming[delay].append((decision.id, value))
+        if chance > 1.0 - TWICE:
+            self._coming[delay + 1].append((decision.id, value))
+
+
+def compile_for(number: int, bounds: bool) -> None:
+    """Compile what an experiment needs, and its page; with bounds and verdicts, or without."""
+    story = STORIES[number]()
+    bandit = parse_spec(story.spec, (), Limits()).make_bandit()
+    bandit.warm_up()
+    rng = np.random.default_rng(number)
+    for arm in bandit.ask(3 * len(bandit.arms)):
+        bandit.tell(arm, story.reward(arm, rng))
+    belief = bandit.explain()
+    if bounds:
+        str(belief.verdict)
+        bandit.picture()
+
+
+def compile_elsewhere(number: int, bounds: bool, stopping: threading.Event) -> None:
+    """The same in another process: the server goes on meanwhile, and can be stopped."""
+    command = f"from armature.service.demo import compile_for; compile_for({number}, {bounds})"
+    process = subprocess.Popen([sys.executable, "-c", command], stderr=subprocess.DEVNULL)
+    while process.poll() is None:
+        if stopping.wait(0.05):
+            process.terminate()
+
+
+class Street:
+    """All visitors: of each experiment from when it is there, few at first, so one can follow.
+
+    What an experiment needs is compiled before it is made, if that was never done; visitors of the
+    ones before come meanwhile.
+    """
+
+    def __init__(self, address: str, stopping: threading.Event) -> None:
+        self._address, self._stopping = address, stopping
+        self._ready: queue.SimpleQueue[Story] = queue.SimpleQueue()
+
+    def open(self, say: Callable[[str], None]) -> None:
+        """Make the experiments; `say` what is being done."""
+        with Client(self._address, retries=20, timeout=600.0) as client:
+            for number, story in enumerate(STORIES):
+                told = story()
+                say(COMPILING.format(name=told.name))
+                compile_elsewhere(number, False, self._stopping)
+                if self._stopping.is_set():
+                    return
+                client.create(told.name, told.spec)
+                self._ready.put(told)
+        say("")
+        for number in range(len(STORIES)):
+            compile_elsewhere(number, True, self._stopping)
+
+    def visit(self) -> None:
+        """Send visitors until the server stops."""
+        crowds: list[Crowd] = []
+        step = 0
+        with Client(self._address, retries=20) as client:
+            while not self._stopping.wait(STEP):
+                while not self._ready.empty():
+                    crowds.append(Crowd(self._ready.get(), client, len(crowds)))
+                for crowd in crowds:
+                    crowd.step(min(2 + step // 8, MOST))
+                step += bool(crowds)
+
+
+def demo(port: int | None = None, look: bool = True) -> None:
+    """Serve the demonstration until interrupted; `look`: in a browser."""
+    found = free_port(port)
+    address = f"http://127.0.0.1:{found}"
+    stopping = threading.Event()
+    with tempfile.TemporaryDirectory(prefix="armature-demo-") as folder:
+        engine = open_database(f"sqlite:///{folder}/demo.db")
+        app = make_app(engine, open_without_keys=True)
+        config = uvicorn.Config(
+            app, host="127.0.0.1", port=found, access_log=False, log_level="warning"
+        )
+        server = uvicorn.Server(config)
+        crowd = threading.Thread(target=_attend, args=(server, app, address, stopping, look))
+        crowd.start()
+        try:
+            server.run()
+        finally:
+            stopping.set()
+            crowd.join()
+
+
+def _attend(
+    server: uvicorn.Server, app: FastAPI, address: str, stopping: threading.Event, look: bool
+) -> None:
+    """Wait for the server, open the page, send visitors."""
+
+    def say(words: str) -> None:
+        app.state.notice = words
+
+    say(COMPILING.format(name="the first"))
+    while not server.started:
+        if stopping.wait(0.05):
+            return
+    if look:
+        webbrowser.open(address)
+    street = Street(address, stopping)
+    viewer: Viewer = app.state.viewer
+    viewer.with_bounds = False  # as long as they have to be compiled
+
+    def make() -> None:
+        street.open(say)
+        viewer.with_bounds = True
+
+    making = threading.Thread(target=_guarded, args=(make, stopping), daemon=True)
+    making.start()
+    _guarded(street.visit, stopping)
+    making.join(5.0)  # it ends what it has begun to compile
+
+
+def _guarded(work: Callable[[], None], stopping: threading.Event) -> None:
+    """Do it; what goes wrong while the server stops is of no interest."""
+    try:
+        work()
+    except Exception as error:
+        if not stopping.is_set():
+            log.error("the visitors have gone: %s", error)
+
+
+def free_port(port: int | None) -> int:
+    """The port, if it is free; without one, 8000 or any other."""
+    for wanted in (PORT, 0) if port is None else (port,):
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                tried.bind(("127.0.0.1", wanted))
+            except OSError:
+                continue
+            return int(tried.getsockname()[1])
+    raise ArmatureError(f"port {port} is taken: give another one, or none.")

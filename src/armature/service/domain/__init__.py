@@ -1,0 +1,1 @@
+"""What a request does to an experiment: rules, the log, the bandit behind it."""

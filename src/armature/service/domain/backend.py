@@ -1,0 +1,196 @@
+"""The service without HTTP: everything that the endpoints do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from armature.service.api import metrics
+from armature.service.db.database import clock, insert, writing
+from armature.service.db.lookups import OVERDUE
+from armature.service.db.schema import Kind, Status, event, experiment
+from armature.service.domain import reading
+from armature.service.domain.limits import Limits, checked_name
+from armature.service.domain.pool import Pool
+from armature.service.domain.rules import UNKNOWN, Expire, Result, Reward
+from armature.service.domain.spec import parse_spec
+from armature.service.domain.work import Command, Refused
+from armature.service.domain.writer import Writer
+from armature.storage.registry import Allowed
+
+T = TypeVar("T")
+TICK = 1.0  # seconds between two looks for windows that have closed
+
+log = logging.getLogger("armature.service")
+
+
+class Backend:
+    """Experiments in a database, and their bandits in memory."""
+
+    def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
+        self.engine, self.allow, self.limits = engine, allow, limits or Limits()
+        self.writer = Writer(engine, allow, self.limits)
+        self.looks = Pool(self.limits.looks, self.limits.looks_each, "look")
+        self.bounds = Pool(self.limits.looks, self.limits.looks_each, "bound")
+        self._ids: dict[str, int] = {}  # names are never given to another experiment
+        self.stopping = asyncio.Event()
+        self.duplicates: Counter[int] = Counter()  # rewards that came again, by experiment
+        self._expiring: dict[int, asyncio.Task[None]] = {}
+
+    async def create(self, name: str, table: Any) -> tuple[bool, dict[str, Any]]:
+        """Make an experiment; whether it is new, and what it is."""
+        name = checked_name(name)
+        return await self.looks.run(("new", name), self._create, name, table)
+
+    def _create(self, name: str, table: Any) -> tuple[bool, dict[str, Any]]:
+        spec = parse_spec(table, self.allow, self.limits)
+        spec.make_bandit().warm_up()  # compiles, before anybody waits for a decision
+        text = spec.as_text()
+        with writing(self.engine) as connection:
+            now = clock(connection)
+            row = {"name": name, "spec": text, "seed": spec.seed, "status": Status.running.value}
+            row |= {"last_seq": 1, "decisions": 0, "rewards": 0, "created_at": now}
+            adding = insert(connection, experiment).on_conflict_do_nothing(index_elements=["name"])
+            made = connection.execute(adding.returning(experiment.c.id), row).scalar()
+            is_new = made is not None
+            found = reading.find(connection, name)
+            if is_new:
+                first = {"experiment_id": found.id, "seq": 1, "kind": Kind.created.value}
+                detail = json.dumps({"spec": json.loads(text)})
+                connection.execute(sa.insert(event), {**first, "at": now, "detail": detail})
+        if found.spec != text:
+            raise Refused(409, f"there is an experiment {name!r} already, with another spec.")
+        return is_new, {**reading.summary(found), "spec": json.loads(found.spec)}
+
+    async def run(self, name: str, command: Command) -> Any:
+        """What comes of a command on an experiment, once it is on the disk."""
+        return await self.writer.run(await self.id_of(name), command)
+
+    async def look(self, name: str) -> reading.Copy:
+        """An experiment as it is now."""
+        copy: reading.Copy = await self.run(name, reading.Look(self.allow))
+        return copy
+
+    async def run_for_decision(self, decision_id: str, command: Command) -> Any:
+        """The same, for the experiment of a decision."""
+        key = experiment_of(decision_id)
+        if key is None:
+            raise Refused(404, "there is no such decision.")
+        return await self.writer.run(key, command)
+
+    async def reward(self, items: Sequence[tuple[str, float]]) -> list[Result]:
+        """Take in rewards of any experiments, each on its own."""
+        results = [UNKNOWN] * len(items)
+        places: dict[int, list[int]] = defaultdict(list)
+        for place, (decision_id, _) in enumerate(items):
+            key = experiment_of(decision_id)
+            if key is not None:
+                places[key].append(place)
+        await asyncio.gather(*(self._reward(k, items, p, results) for k, p in places.items()))
+        for result in results:
+            metrics.REWARDS.labels(result.status).inc()
+        return results
+
+    async def _reward(
+        self,
+        key: int,
+        items: Sequence[tuple[str, float]],
+        places: list[int],
+        results: list[Result],
+    ) -> None:
+        try:
+            found = await self.writer.run(key, Reward([items[place] for place in places]))
+        except Refused as refused:
+            if refused.code == 404:
+                return
+            raise
+        for place, result in zip(places, found, strict=True):
+            results[place] = result
+            self.duplicates[key] += result.status == "duplicate"
+
+    async def id_of(self, name: str) -> int:
+        """The id of an experiment, or a refusal."""
+        key = self._ids.get(name)
+        if key is None:
+            key = (await self.find(name)).id
+            self._ids[name] = key
+        return key
+
+    async def find(self, name: str) -> Any:
+        """The row of an experiment, or a refusal."""
+        row = await asyncio.to_thread(self._find, name) if name.isprintable() else None
+        if row is None:
+            raise Refused(404, "there is no such experiment.")
+        return row
+
+    def _find(self, name: str) -> Any:
+        with self.engine.connect() as connection:
+            return reading.find(connection, name)
+
+    def experiments(self) -> list[dict[str, Any]]:
+        """All experiments, without their arms."""
+        with self.engine.connect() as connection:
+            return reading.list_experiments(connection)
+
+    def events(self, key: int, after: int, limit: int) -> list[dict[str, Any]]:
+        """A part of a log, with the numbers of arms."""
+        with self.engine.connect() as connection:
+            return reading.events_after(connection, key, after, limit)
+
+    async def bound(self, copy: reading.Copy) -> dict[str, Any]:
+        """The lower bound at the means so far."""
+        return await self.bounds.run(copy.key, reading.bound_of, copy)
+
+    async def explain(self, work: Callable[..., T], copy: reading.Copy, *rest: Any) -> T:
+        """What is worked out of a copy, in a thread for that."""
+        return await self.looks.run(copy.key, work, copy, *rest)
+
+    async def watch_windows(self) -> None:
+        """Close windows as they pass, until the server stops; no experiment waits for another."""
+        while not self.stopping.is_set():
+            try:
+                for key in await asyncio.to_thread(self._overdue):
+                    if key not in self._expiring:
+                        self._expiring[key] = asyncio.create_task(self._expire(key))
+            except SQLAlchemyError as error:  # a database that is away comes back
+                log.warning("windows could not be closed: %s", error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), TICK)
+        await asyncio.gather(*self._expiring.values(), return_exceptions=True)
+
+    async def _expire(self, key: int) -> None:
+        """Close windows of an experiment, some at a time. What fails is tried again later."""
+        try:
+            while await self.writer.run(key, Expire()) and not self.stopping.is_set():
+                pass
+        except (Refused, SQLAlchemyError) as error:
+            log.warning("windows of experiment %s could not be closed: %s", key, error)
+        finally:
+            del self._expiring[key]
+
+    def stop(self) -> None:
+        """Finish what waits, and end all threads."""
+        self.writer.stop()
+        self.looks.close()
+        self.bounds.close()
+
+    def _overdue(self) -> list[int]:
+        """Experiments with windows that have passed."""
+        with self.engine.connect() as connection:
+            return list(connection.execute(OVERDUE, {"now": clock(connection)}).scalars())
+
+
+def experiment_of(decision_id: str) -> int | None:
+    """Which experiment a decision's id says it belongs to; None if it is no decision's id."""
+    first, dash, _ = decision_id.partition("-")
+    short = dash and first.isascii() and first.isdecimal() and len(first) <= 9
+    return int(first) if short and decision_id.isprintable() and len(decision_id) <= 48 else None

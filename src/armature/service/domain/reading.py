@@ -1,0 +1,198 @@
+"""Answers that change nothing: what there is, what the bandit believes, what happened.
+
+What a bandit believes is worked out on a copy, outside of the writer's thread: explaining may
+compile kernels, and bounds may take a while.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from armature.bounds import lower_bound
+from armature.errors import ArmatureError
+from armature.live.explanation import Explanation
+from armature.service.db.schema import event, experiment
+from armature.service.domain.engine import Engine, engine_of
+from armature.service.domain.work import Refused, Wanted, Work
+from armature.storage.registry import Allowed
+from armature.structures.instance import Instance
+
+_SUMMARY = (
+    experiment.c.id,
+    experiment.c.name,
+    experiment.c.status,
+    experiment.c.decisions,
+    experiment.c.rewards,
+    experiment.c.last_seq,
+    experiment.c.created_at,
+)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """An experiment as it was at one moment."""
+
+    key: int  # its id
+    text: str
+    allow: Allowed
+
+    def engine(self) -> Engine:
+        """The bandit, which is nobody else's."""
+        return engine_of(self.text, self.allow)
+
+
+@dataclass(frozen=True)
+class Look:
+    """Copy an experiment, with everything that is committed."""
+
+    allow: Allowed
+
+    def wanted(self) -> Wanted:
+        return Wanted()
+
+    def run(self, work: Work) -> Copy:
+        return Copy(work.experiment_id, work.engine.as_text(), self.allow)
+
+
+def list_experiments(connection: Connection) -> list[dict[str, Any]]:
+    """All experiments, without their arms."""
+    rows = connection.execute(sa.select(*_SUMMARY).order_by(experiment.c.name))
+    return [summary(row) for row in rows]
+
+
+def find(connection: Connection, name: str) -> Any:
+    """The row of an experiment, or None."""
+    query = sa.select(*_SUMMARY, experiment.c.spec).where(experiment.c.name == name)
+    return connection.execute(query).one_or_none()
+
+
+def summary(row: Any) -> dict[str, Any]:
+    """What is known of an experiment without looking into its bandit."""
+    return {
+        "name": row.name,
+        "status": row.status,
+        "rounds": row.rewards,
+        "decisions": row.decisions,
+        "events": row.last_seq,
+        "created_at": row.created_at,
+    }
+
+
+def shown(copy: Copy, row: Any) -> dict[str, Any]:
+    """An experiment with its arms in their order, and intervals for their means."""
+    engine = copy.engine()
+    bandit = engine.bandit
+    belief = bandit.explain()
+    arms = [
+        {
+            "label": label,
+            "pulls": int(bandit.pulls[k]),
+            "pending": int(bandit.pending[k]),
+            "mean": _number(belief.means[k]),
+            "low": _number(belief.low[k]),
+            "high": _number(belief.high[k]),
+        }
+        for k, label in enumerate(belief.arms)
+    ]
+    return {
+        **summary(row),
+        "spec": json.loads(row.spec),
+        "floor": engine.floor,
+        "divergences": engine.divergences,
+        "arms": arms,
+    }
+
+
+def explanation_of(copy: Copy) -> dict[str, Any]:
+    """What the bandit does next and why."""
+    engine = copy.engine()
+    belief = engine.bandit.explain()
+    return {
+        "summary": belief.summary,
+        "text": str(belief),
+        "arms": list(belief.arms),
+        "pulls": [int(n) for n in belief.pulls],
+        **{
+            name: [_number(x) for x in getattr(belief, name)]
+            for name in ("means", "low", "high", "projected")
+        },
+        "leader": belief.leader,
+        "evidence": _number(belief.evidence),
+        "misfit": _number(belief.misfit),
+        "verdict": _verdict(belief),
+        "divergences": engine.divergences,
+    }
+
+
+def bound_of(copy: Copy) -> dict[str, Any]:
+    """What regret can't be avoided if the means are those that fit best so far."""
+    engine = copy.engine()
+    belief = engine.bandit.explain()
+    if engine.bandit.goal == "min":
+        raise Refused(409, "there is no bound for costs: it is about rewards.")
+    if not np.any(belief.pulls):
+        raise Refused(409, "there are no rewards yet: the bound depends on the means.")
+    try:
+        instance = Instance(engine.bandit.structure, belief.projected, engine.bandit.family)
+        bound = lower_bound(instance)
+    except ArmatureError as error:
+        raise Refused(409, f"there is no bound for the means so far: {error}") from None
+    return {
+        "arms": list(belief.arms),
+        "means": [_number(x) for x in belief.projected],
+        "value": _number(bound.value),
+        "unconstrained": _number(bound.unconstrained),
+        "pulls": [_number(x) for x in bound.pulls],
+        "rounds": int(belief.pulls.sum()),
+    }
+
+
+def events_after(
+    connection: Connection, experiment_id: int, after: int, limit: int
+) -> list[dict[str, Any]]:
+    """A part of the log, with the numbers of arms."""
+    query = (
+        sa.select(event)
+        .where(event.c.experiment_id == experiment_id, event.c.seq > after)
+        .order_by(event.c.seq)
+        .limit(limit)
+    )
+    return [
+        {
+            "seq": row.seq,
+            "kind": row.kind,
+            "decision": row.decision_id,
+            "arm": row.arm,
+            "value": row.value,
+            "at": row.at,
+            "detail": None if row.detail is None else json.loads(row.detail),
+        }
+        for row in connection.execute(query)
+    ]
+
+
+def _verdict(belief: Explanation) -> dict[str, Any] | None:
+    """Whether the leader is surely the best arm, and about how many more samples that takes."""
+    found = belief.verdict
+    if found is None:
+        return None
+    numbers = ("statistic", "threshold", "delta", "needed", "needed_at_best")
+    return {
+        "arm": found.arm,
+        "sure": found.sure,
+        **{name: _number(getattr(found, name)) for name in numbers},
+        "shares": None if found.shares is None else found.shares.tolist(),
+        "words": str(found),
+    }
+
+
+def _number(value: Any) -> float | None:
+    """A number for JSON, which has no infinity."""
+    return float(value) if math.isfinite(value) else None

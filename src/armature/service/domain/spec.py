@@ -1,0 +1,240 @@
+"""What an experiment is: the `spec` of a request, checked.
+
+    {"structure": {"kind": "unimodal", "n_arms": 5}, "family": {"kind": "bernoulli"},
+     "policy": "guarded", "labels": [4.99, 5.99, 6.99, 7.99, 8.99], "seed": 0, "floor": 0,
+     "rewards": {"window": 604800, "default": null}, "sticky": null}
+
+Structure, family and policy are described as in the library's TOML files. A text from outside names
+only what is built in and what the operator allowed: nothing is imported because a request says so.
+What is stored is the spec spelled out, so that an experiment stays the same when a default changes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from armature.errors import ArmatureError
+from armature.experiments.spec import with_arms
+from armature.families import Family
+from armature.families.limits import LARGEST
+from armature.live.bandit import Bandit
+from armature.policies import Challenger, Guarded, Policy
+from armature.service.domain.limits import Limits, check_arms
+from armature.storage.registry import (
+    FAMILIES,
+    KINDS,
+    POLICIES,
+    STRUCTURES,
+    Allowed,
+    as_table,
+    build,
+    is_allowed,
+    spelled_out,
+    unknown,
+)
+from armature.structures import Structure, Unconstrained
+
+KEYS = (
+    "structure", "family", "policy", "labels", "seed", "horizon", "goal", "floor", "rewards",
+    "sticky",
+)  # fmt: skip
+LONGEST = 3_200_000_000.0  # seconds: a hundred years
+
+
+@dataclass(frozen=True)
+class Spec:
+    """An experiment before its first event.
+
+    Attributes
+    ----------
+        labels: what the first arms are called.
+        window: seconds until a decision without a reward expires; None: never.
+        default: the reward that it then gets; None: it counts as cancelled.
+        sticky: seconds for which a unit keeps its arm; None: for good.
+    """
+
+    structure: Structure
+    family: Family
+    policy: Policy
+    labels: tuple[Hashable, ...]
+    seed: int
+    horizon: int | None
+    goal: Literal["max", "min"]
+    floor: float
+    window: float | None
+    default: float | None
+    sticky: float | None
+
+    def make_bandit(self) -> Bandit:
+        """The bandit before its first decision."""
+        return Bandit(
+            self.policy,
+            self.structure,
+            self.family,
+            self.seed,
+            labels=self.labels,
+            horizon=self.horizon,
+            goal=self.goal,
+            floor=self.floor,
+        )
+
+    def as_text(self) -> str:
+        """The spec with everything that has a default spelled out, as it is stored."""
+        table = {
+            "structure": spelled_out(STRUCTURES, self.structure),
+            "family": spelled_out(FAMILIES, self.family),
+            "policy": spelled_out(POLICIES, self.policy),
+            "labels": list(self.labels),
+            "seed": self.seed,
+            "horizon": self.horizon,
+            "goal": self.goal,
+            "floor": self.floor,
+            "rewards": {"window": self.window, "default": self.default},
+            "sticky": self.sticky,
+        }
+        return json.dumps(table, sort_keys=True, allow_nan=False)
+
+
+def parse_spec(table: Any, allow: Allowed, limits: Limits) -> Spec:
+    """The spec that a request describes, or an error that says what is wrong with it."""
+    try:
+        _check_names(table, allow, limits)
+        spec = read_spec(table, allow)
+        check_arms(spec.structure.n_arms, limits)
+        _try_out(spec)
+    except RecursionError:
+        raise ArmatureError("the spec is nested too deeply.") from None
+    return spec
+
+
+def read_spec(table: Any, allow: Allowed = ()) -> Spec:
+    """The spec that a table describes: one that was stored, or one whose names were checked."""
+    if not isinstance(table, dict):
+        raise ArmatureError("a spec is a table with at least a structure.")
+    for key in table:
+        if key not in KEYS:
+            raise unknown("spec: the key", key, KEYS)
+    labels = _labels(table.get("labels"))
+    structure = _structure(table, labels, allow)
+    family: Family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
+    rewards = table.get("rewards") or {}
+    if not isinstance(rewards, dict) or not set(rewards) <= {"window", "default"}:
+        raise ArmatureError('rewards must be a table such as {"window": 604800, "default": null}.')
+    return Spec(
+        structure,
+        family,
+        build(POLICIES, "policy", table["policy"], allow)
+        if "policy" in table
+        else default_policy(structure, family),
+        tuple(range(structure.n_arms)) if labels is None else labels,
+        _seed(table.get("seed", 0)),
+        table.get("horizon"),
+        table.get("goal", "max"),
+        _number(table.get("floor"), "floor") or 0.0,
+        _seconds(rewards.get("window"), "rewards.window"),
+        _number(rewards.get("default"), "rewards.default"),
+        _seconds(table.get("sticky"), "sticky"),
+    )
+
+
+def default_policy(structure: Structure, family: Family) -> Policy:
+    """Challenger with a guard, where there is a structure that may be wrong and evidence of it."""
+    guarded = Guarded()
+    if isinstance(structure, Unconstrained) or not guarded.supports(structure, family):
+        return Challenger()
+    return guarded
+
+
+def _try_out(spec: Spec) -> None:
+    """Make the bandit, which checks how the parts go together, and give it the default reward."""
+    bandit = spec.make_bandit()
+    if spec.default is not None:
+        for label in spec.labels:
+            bandit.check_reward(label, spec.default)
+
+
+def _structure(table: dict[str, Any], labels: tuple[Any, ...] | None, allow: Allowed) -> Structure:
+    if "structure" not in table:
+        raise ArmatureError('a spec needs a structure, such as {"kind": "unimodal", "n_arms": 5}.')
+    arguments = as_table(STRUCTURES, "structure", table["structure"])
+    if labels is not None:
+        arguments = with_arms(arguments, len(labels), "structure", allow)
+    structure: Structure = build(STRUCTURES, "structure", arguments, allow)
+    return structure
+
+
+def _check_names(value: Any, allow: Allowed, limits: Limits) -> None:
+    """Refuse what is neither built in nor allowed, wherever it is named, and too many arms."""
+    if isinstance(value, list):
+        for item in value:
+            _check_names(item, allow, limits)
+    elif isinstance(value, dict):
+        check_arms(value.get("n_arms"), limits)
+        check_arms(len(value["labels"]) if isinstance(value.get("labels"), list) else 0, limits)
+        if "kind" in value:
+            _check_kind(value["kind"], allow)
+        for key in ("structure", "family", "policy"):
+            if isinstance(value.get(key), str):
+                _check_kind(value[key], allow)
+        for item in value.values():
+            _check_names(item, allow, limits)
+
+
+def _check_kind(kind: Any, allow: Allowed) -> None:
+    names = {name for classes in KINDS for name in classes}
+    if not isinstance(kind, str):
+        raise ArmatureError("a kind must be a name.")
+    module, colon, _ = kind.partition(":")
+    if kind.lower() not in names and not (colon and is_allowed(module, allow)):
+        if colon:
+            raise ArmatureError(
+                f"{kind!r} is not part of Armature, and the operator of this server has not "
+                f"allowed its module: it would be started with --allow."
+            )
+        raise unknown("the kind", kind, names)
+
+
+def _labels(labels: Any) -> tuple[Any, ...] | None:
+    if labels is None:
+        return None
+    if not isinstance(labels, list) or not labels:
+        raise ArmatureError("labels must be a list with one text or number for each arm.")
+    return tuple(checked_label(label) for label in labels)
+
+
+def checked_label(label: Any) -> Hashable:
+    """What an arm is called: a text or a number."""
+    if isinstance(label, str) and 1 <= len(label) <= 200 and label.isprintable():
+        return label
+    if isinstance(label, (int, float)) and not isinstance(label, bool):
+        if abs(label) <= 2**53:  # what every reader of JSON takes for the same number
+            return label
+    raise ArmatureError(
+        "a label is a number, or a text of 1 to 200 printable characters; got something else."
+    )
+
+
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise ArmatureError("seed must be a whole number from 0 to 2**63 - 1.")
+    return seed
+
+
+def _number(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not (number and abs(value) <= LARGEST):
+        raise ArmatureError(f"{name} must be a number, or null for none.")
+    return float(value)
+
+
+def _seconds(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    if not 0.0 < (_number(value, name) or 0.0) <= LONGEST:
+        raise ArmatureError(f"{name} must be a positive number of seconds, or null for no limit.")
+    return float(value)

@@ -1,0 +1,249 @@
+"""What the page shows, worked out once for everybody who looks.
+
+A picture is kept for as long as nothing happens. What may take long is worked out beside it, and a
+page waits for it for a moment: for the lower bound and the verdict, of which it then shows those
+before; and for the counts of a long log, which at first come with the next look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from armature.bounds import LowerBound, lower_bound
+from armature.bounds.evidence import DELTA
+from armature.errors import ArmatureError
+from armature.live.explanation import Explanation
+from armature.live.verdict import Verdict
+from armature.service.db.schema import Kind
+from armature.service.domain import reading
+from armature.service.domain.backend import Backend
+from armature.service.domain.engine import Engine
+from armature.service.page.timeline import Timeline
+from armature.structures.instance import Instance
+from armature.views import Picture, picture_of
+
+FRESH = 1.0  # seconds for which a picture is not looked at again
+GROWTH = 1.02  # the bound is worked out again when there are so many times the rewards
+PATIENCE = 1.5  # seconds for which a page waits for a bound
+MOMENT = 0.5  # seconds for which it waits until the log is counted
+GLANCE, FEW = 0.7, 12  # seconds for which a list waits for its pictures, and how many it has
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The rewards: how many are outstanding, and what became of the others."""
+
+    outstanding: int
+    told: int
+    late: int
+    expired: int
+    cancelled: int
+    duplicates: int  # since this server was started, by it
+    divergences: int
+    events: int
+    last_at: float
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """An experiment as the page shows it."""
+
+    name: str
+    status: str
+    created_at: float
+    decisions: int
+    spec: str  # as JSON
+    picture: Picture
+    pending: list[int]  # in the order of the picture's arms
+    floor: float
+    stream: Stream | None  # None as long as the log is being counted
+    bound_words: str | None  # why there is no bound
+    verdict: Verdict | None  # whether the leader is surely the best arm, if that is known
+    delta: float  # of the evidence: how probably a true structure is ever refuted
+
+
+@dataclass
+class _Bound:
+    """The newest bound of an experiment, and the verdict on its leader."""
+
+    rounds: int = 0
+    leader: Any = None
+    value: LowerBound | None = None
+    words: str | None = None
+    verdict: Verdict | None = None
+
+
+@dataclass
+class _Kept:
+    """What is kept of an experiment."""
+
+    timeline: Timeline = field(default_factory=Timeline)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    bound: _Bound = field(default_factory=_Bound)
+    bounding: asyncio.Task[None] | None = None
+    counting: asyncio.Task[None] | None = None
+    view: View | None = None
+    looked_at: float = -FRESH
+
+
+class Viewer:
+    """The views of a server's experiments."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._kept: dict[int, _Kept] = {}
+        self._glances: set[asyncio.Task[View]] = set()
+        self.with_bounds = True  # and with verdicts
+
+    async def view(self, name: str) -> View:
+        """An experiment as it is now, or was within the last second."""
+        key = await self._backend.id_of(name)
+        kept = self._kept.setdefault(key, _Kept())
+        async with kept.lock:
+            if kept.view is None or time.monotonic() - kept.looked_at > FRESH:
+                kept.view = await self._look(name, key, kept)
+                kept.looked_at = time.monotonic()
+            return kept.view
+
+    async def glance(self, names: Sequence[str]) -> dict[str, View]:
+        """The first few of the experiments, as far as they are there in a moment."""
+        tasks = {name: asyncio.create_task(self.view(name)) for name in names[:FEW]}
+        self._glances |= set(tasks.values())
+        for task in tasks.values():
+            task.add_done_callback(self._seen)
+        if tasks:
+            await asyncio.wait(tasks.values(), timeout=GLANCE)
+        done = {name: task for name, task in tasks.items() if task.done()}
+        return {name: t.result() for name, t in done.items() if t.exception() is None}
+
+    def _seen(self, task: asyncio.Task[View]) -> None:
+        self._glances.discard(task)
+        if not task.cancelled():
+            task.exception()  # which is shown to who opens the experiment itself
+
+    def forget(self, key: int) -> None:
+        """Look again at once: the experiment was changed from the page."""
+        if key in self._kept:
+            self._kept[key].looked_at = -FRESH
+
+    async def close(self) -> None:
+        """Wait for what is being worked out."""
+        await asyncio.gather(*self._glances, return_exceptions=True)
+        tasks = [task for kept in self._kept.values() for task in (kept.bounding, kept.counting)]
+        await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
+
+    async def _look(self, name: str, key: int, kept: _Kept) -> View:
+        copy = await self._backend.look(name)
+        row = await self._backend.find(name)
+        engine, belief = await self._backend.explain(_read, copy)
+        await self._see_to_bound(key, engine, belief, kept)
+        counted = await self._count(key, kept)
+        duplicates = self._backend.duplicates[key] if counted else None
+        return await self._backend.looks.run(key, view_of, row, engine, belief, kept, duplicates)
+
+    async def _count(self, key: int, kept: _Kept) -> bool:
+        """Bring the timeline up to date; whether that is done in a moment."""
+        if kept.counting is None or kept.counting.done():
+            kept.counting = asyncio.create_task(asyncio.to_thread(self._catch_up, key, kept))
+        done, _ = await asyncio.wait([kept.counting], timeout=MOMENT)
+        if done:
+            kept.counting.result()  # an error is one of this page
+        return bool(done)
+
+    def _catch_up(self, key: int, kept: _Kept) -> None:
+        with self._backend.engine.connect() as connection:
+            kept.timeline.catch_up(connection, key)
+
+    async def _see_to_bound(
+        self, key: int, engine: Engine, belief: Explanation, kept: _Kept
+    ) -> None:
+        rounds = int(belief.pulls.sum())
+        old = kept.bound
+        busy = kept.bounding is not None and not kept.bounding.done()
+        due = rounds > GROWTH * old.rounds or belief.leader != old.leader
+        if due and not busy and self.with_bounds:
+            kept.bounding = asyncio.create_task(self._work_out(key, engine, belief, kept))
+        if kept.bounding is not None and old.value is None and old.verdict is None:
+            await asyncio.wait([kept.bounding], timeout=PATIENCE)
+
+    async def _work_out(self, key: int, engine: Engine, belief: Explanation, kept: _Kept) -> None:
+        kept.bound = await self._backend.bounds.run(key, _bound_of, engine, belief)
+
+
+def _read(copy: reading.Copy) -> tuple[Engine, Explanation]:
+    engine = copy.engine()
+    return engine, engine.bandit.explain()
+
+
+def _bound_of(engine: Engine, belief: Explanation) -> _Bound:
+    bound = _Bound(int(belief.pulls.sum()), belief.leader)
+    bandit = engine.bandit
+    if not np.any(belief.pulls):
+        bound.words = "The lower bound depends on the means: there are no rewards yet."
+        return bound
+    with suppress(ArmatureError):
+        bound.verdict = belief.verdict
+    if bandit.goal == "min":
+        bound.words = "The lower bound is about rewards, and these are costs."
+        return bound
+    try:
+        bound.value = lower_bound(Instance(bandit.structure, belief.projected, bandit.family))
+    except ArmatureError as error:
+        bound.words = f"There is no bound for the means so far: {error}"
+    return bound
+
+
+def view_of(
+    row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicates: int | None
+) -> View:
+    """All of it together; without the timeline if duplicates is None."""
+    bandit, bound = engine.bandit, kept.bound
+    timeline = None if duplicates is None else kept.timeline
+    numbers = [engine.numbers[label] for label in belief.arms]
+    same = bound.leader == belief.leader
+    value = bound.value if same else None
+    if value is not None and value.pulls.size != len(numbers):  # an arm has come or gone
+        value = None
+    past = None if timeline is None else timeline.past(numbers)
+    shown = picture_of(belief, bandit.structure, goal=bandit.goal, bound=value, past=past)
+    pending = bandit.pending
+    words = None if value is not None else bound.words or "The lower bound is being worked out."
+    return View(
+        name=row.name,
+        status=row.status,
+        created_at=row.created_at,
+        decisions=row.decisions,
+        spec=json.dumps(json.loads(row.spec), indent=2, ensure_ascii=False),
+        picture=shown,
+        pending=[int(pending[k]) for k in shown.arms.places],
+        floor=engine.floor,
+        stream=None if timeline is None else stream_of(timeline, engine, duplicates or 0),
+        bound_words=words,
+        verdict=bound.verdict if same else None,
+        delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
+    )
+
+
+def stream_of(timeline: Timeline, engine: Engine, duplicates: int) -> Stream:
+    """What became of the rewards."""
+    kinds = timeline.kinds
+    return Stream(
+        outstanding=int(engine.bandit.pending.sum()),
+        told=kinds[Kind.told.value],
+        late=kinds[Kind.late.value],
+        expired=kinds[Kind.expired.value],
+        cancelled=kinds[Kind.cancelled.value],
+        duplicates=duplicates,
+        divergences=engine.divergences,
+        events=timeline.seq,
+        last_at=timeline.last_at,
+    )

@@ -1,0 +1,484 @@
+"""Small dense quadratic programs by the dual active-set method of Goldfarb and Idnani (1983).
+
+    minimise  1/2 (y - y0)' H (y - y0)    subject to    lam = B y,  rows of lam >= right-hand sides,
+                                          low <= lam <= high,  lam_k >= lam_j,  lam_i >= lam_j,
+                                          lam_top >= lam_a for every arm a
+
+The method starts at y0, where nothing constrains it, and takes up one violated constraint after the
+other, so that its objective only grows. A solution is thus a start for the same program with one
+more constraint: that is how one projection serves for all the challengers of an arm.
+
+With N the normals of the active constraints, the state keeps J with J J' = inverse of H and
+J' N = [R; 0], R upper triangular. Both are stored by columns: `columns[c]` is column c of J, and
+`triangle[c, :c+1]` is column c of R.
+
+All this is in floating-point numbers of 16 digits, which may be too few where the weights differ by
+many orders of magnitude: "solved" is to be checked and "infeasible" to be proved (`proof`), and
+what fails is solved once more with 32 digits (`precise`).
+
+Constraints have numbers: m rows, K lower and K upper limits, two pairs, K for the top arm.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import inlined, kernel
+from armature.kernels.vectors import copy, fill, largest
+
+SOLVED = 0
+INFEASIBLE = 1
+STUCK = 2
+
+FEASIBLE = 1e-12  # how far a constraint may be violated, relative to the size of the means
+POLISHED = 1e-10  # how far the last correction may move the means, likewise
+DEPENDENT = 1e-20  # a normal whose squared part outside of the active normals is less than this
+
+
+class Rows(NamedTuple):
+    """Linear constraints on lam in compressed rows: sum values * lam[indices] >= right.
+
+    The first `equalities` rows hold with equality. Every row has Euclidean norm 1.
+    """
+
+    start: Ints
+    indices: Ints
+    values: Floats
+    right: Floats
+    equalities: int
+
+
+class Limits(NamedTuple):
+    """The other constraints; a negative number stands for no arm.
+
+    low[a] <= lam[a] <= high[a] for every arm, where -inf and inf are no limits; lam[k] >= lam[j];
+    lam[i] >= lam[j]; lam[top] >= lam[a] for every arm a.
+    """
+
+    low: Floats
+    high: Floats
+    j: int
+    k: int
+    i: int
+    top: int
+
+
+class State(NamedTuple):
+    """Where the method stands. `length[0]` is the number of active constraints.
+
+    Where a constraint can't be taken up, it is left in `active[length[0]]` with its sign in
+    `multipliers[length[0]]`, and `vectors[3]` says how it depends on the active ones.
+    """
+
+    columns: Floats  # (n, n): J
+    triangle: Floats  # (n, n): R
+    y: Floats  # (n,)
+    lam: Floats  # (K,)
+    multipliers: Floats  # (n + 1,)
+    active: Ints  # (n + 1,): which constraints, in the order of R's columns
+    status: Ints  # (m + 3 K + 2,): 1 where active, -1 where active with the sign reversed
+    length: Ints  # (1,)
+    vectors: Floats  # (4, n): scratch
+    tail: Floats  # room for the digits 17 to 32 of all these
+
+
+@kernel
+def state_size(n: int, K: int, m: int) -> tuple[int, int]:
+    """How many floats and integers a state takes."""
+    return 2 * (2 * n * n + 6 * n + K + 1), (n + 1) + (m + 3 * K + 2) + 1
+
+
+@kernel
+def make_state(real: Floats, integer: Ints, n: int, K: int, m: int) -> State:
+    """Lay a state over scratch space; where its parts begin does not depend on m."""
+    a = 2 * n * n
+    b = a + n
+    c = b + K
+    d = c + n + 1
+    n_real, n_integer = state_size(n, K, m)
+    half = n_real // 2
+    return State(
+        real[: n * n].reshape(n, n),
+        real[n * n : a].reshape(n, n),
+        real[a:b],
+        real[b:c],
+        real[c:d],
+        integer[1 : n + 2],
+        integer[n + 2 : n_integer],
+        integer[:1],
+        real[d:half].reshape(4, n),
+        real[half : half + half],
+    )
+
+
+@kernel
+def copy_state(source: State, target: State) -> None:
+    """Go on from another state."""
+    q = source.length[0]
+    for c in range(source.y.size):
+        copy(source.columns[c], target.columns[c])
+    copy(source.y, target.y)
+    copy(source.lam, target.lam)
+    for constraint in range(source.status.size):
+        target.status[constraint] = source.status[constraint]
+    target.length[0] = q
+    for c in range(q):
+        target.multipliers[c] = source.multipliers[c]
+        target.active[c] = source.active[c]
+        for r in range(c + 1):
+            target.triangle[c, r] = source.triangle[c, r]
+
+
+@kernel
+def reset(state: State) -> None:
+    """No constraint is active. The caller sets `y` and `columns`."""
+    state.length[0] = 0
+    for constraint in range(state.status.size):
+        state.status[constraint] = 0
+
+
+@kernel
+def write_means(basis: Floats, y: Floats, lam: Floats) -> None:
+    """lam = B y, where an empty basis stands for the identity."""
+    if basis.shape[0] == 0:
+        copy(y, lam)
+        return
+    for i in range(lam.size):
+        total = 0.0
+        for a in range(y.size):
+            total += basis[i, a] * y[a]
+        lam[i] = total
+
+
+@inlined
+def slack(rows: Rows, limits: Limits, lam: Floats, constraint: int) -> float:
+    """How much room a constraint leaves; negative where it is violated."""
+    m = rows.right.size
+    K = lam.size
+    if constraint < m:
+        total = -float(rows.right[constraint])
+        for a in range(rows.start[constraint], rows.start[constraint + 1]):
+            total += rows.values[a] * lam[rows.indices[a]]
+        return total
+    if constraint < m + K:
+        return float(lam[constraint - m] - limits.low[constraint - m])
+    if constraint < m + 2 * K:
+        return float(limits.high[constraint - m - K] - lam[constraint - m - K])
+    upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+    return float(lam[upper] - lam[lower])
+
+
+@kernel
+def ordered_arms(limits: Limits, number: int) -> tuple[int, int]:
+    """Which arm is at least as good as which: the pairs first, then those below the top."""
+    if number == 0:
+        return limits.k, limits.j
+    if number == 1:
+        return limits.i, limits.j
+    return limits.top, number - 2
+
+
+@kernel
+def n_entries(rows: Rows, K: int, constraint: int) -> int:
+    """On how many arms a constraint depends."""
+    m = rows.right.size
+    if constraint < m:
+        return int(rows.start[constraint + 1] - rows.start[constraint])
+    return 1 if constraint < m + 2 * K else 2
+
+
+@kernel
+def entry(rows: Rows, limits: Limits, K: int, constraint: int, number: int) -> tuple[int, float]:
+    """An arm that a constraint depends on, and its coefficient."""
+    m = rows.right.size
+    if constraint < m:
+        at = rows.start[constraint] + number
+        return int(rows.indices[at]), float(rows.values[at])
+    if constraint < m + K:
+        return constraint - m, 1.0
+    if constraint < m + 2 * K:
+        return constraint - m - K, -1.0
+    upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+    if number == 0:
+        return upper, 1.0
+    return lower, -1.0
+
+
+@inlined
+def add_row(rows: Rows, limits: Limits, constraint: int, factor: float, gradient: Floats) -> None:
+    """gradient += factor * (the gradient of a constraint in lam)."""
+    m = rows.right.size
+    K = gradient.size
+    if constraint < m:
+        for a in range(rows.start[constraint], rows.start[constraint + 1]):
+            gradient[rows.indices[a]] += factor * rows.values[a]
+    elif constraint < m + K:
+        gradient[constraint - m] += factor
+    elif constraint < m + 2 * K:
+        gradient[constraint - m - K] -= factor
+    else:
+        upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+        gradient[upper] += factor
+        gradient[lower] -= factor
+
+
+@kernel
+def add_arm(basis: Floats, arm: int, factor: float, normal: Floats) -> None:
+    """normal += factor * (row `arm` of B)."""
+    if basis.shape[0] == 0:
+        normal[arm] += factor
+    else:
+        for a in range(normal.size):
+            normal[a] += factor * basis[arm, a]
+
+
+@kernel
+def write_normal(
+    rows: Rows, limits: Limits, basis: Floats, K: int, constraint: int, sign: float, normal: Floats
+) -> None:
+    """The gradient of a constraint in y, times the sign."""
+    m = rows.right.size
+    fill(normal, 0.0)
+    if constraint < m:
+        for a in range(rows.start[constraint], rows.start[constraint + 1]):
+            add_arm(basis, rows.indices[a], sign * rows.values[a], normal)
+    elif constraint < m + K:
+        add_arm(basis, constraint - m, sign, normal)
+    elif constraint < m + 2 * K:
+        add_arm(basis, constraint - m - K, -sign, normal)
+    else:
+        upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+        add_arm(basis, upper, sign, normal)
+        add_arm(basis, lower, -sign, normal)
+
+
+@inlined
+def most_violated(rows: Rows, limits: Limits, state: State, tolerance: float) -> int:
+    """The inactive inequality that is violated most, or -1."""
+    m = rows.right.size
+    lam = state.lam
+    K = lam.size
+    worst = -tolerance
+    found = -1
+    for constraint in range(rows.equalities, m):
+        if state.status[constraint] == 0:
+            room = slack(rows, limits, lam, constraint)
+            if room < worst:
+                worst = room
+                found = constraint
+    for a in range(K):
+        if lam[a] - limits.low[a] < worst and state.status[m + a] == 0:
+            worst = lam[a] - limits.low[a]
+            found = m + a
+    for a in range(K):
+        if limits.high[a] - lam[a] < worst and state.status[m + K + a] == 0:
+            worst = limits.high[a] - lam[a]
+            found = m + K + a
+    first = m + 2 * K
+    if limits.k >= 0 and state.status[first] == 0 and lam[limits.k] - lam[limits.j] < worst:
+        worst = lam[limits.k] - lam[limits.j]
+        found = first
+    if limits.i >= 0 and state.status[first + 1] == 0 and lam[limits.i] - lam[limits.j] < worst:
+        worst = lam[limits.i] - lam[limits.j]
+        found = first + 1
+    if limits.top >= 0:
+        top = lam[limits.top]
+        for a in range(K):
+            if top - lam[a] < worst and state.status[first + 2 + a] == 0:
+                worst = top - lam[a]
+                found = first + 2 + a
+    return found
+
+
+@kernel
+def add_constraint(state: State, constraint: int, sign: int, multiplier: float) -> None:
+    """Activate the constraint whose image J' normal is in `state.vectors[1]`.
+
+    One reflection of the free columns of J turns the free part of the image into a single entry.
+    """
+    n = state.y.size
+    q = state.length[0]
+    image = state.vectors[1]
+    direction = state.vectors[2]
+    length = 0.0
+    for c in range(q, n):
+        length += image[c] * image[c]
+    length = math.sqrt(length)
+    if image[q] > 0.0:
+        length = -length
+    # The reflection's vector is the free part of the image minus (length, 0, ..., 0).
+    image[q] -= length
+    norm = -length * image[q]  # half of its squared norm
+    if norm > 0.0:
+        fill(direction, 0.0)
+        for c in range(q, n):
+            factor = image[c]
+            for a in range(n):
+                direction[a] += factor * state.columns[c, a]
+        for c in range(q, n):
+            factor = image[c] / norm
+            for a in range(n):
+                state.columns[c, a] -= factor * direction[a]
+    for c in range(q):
+        state.triangle[q, c] = image[c]
+    state.triangle[q, q] = length
+    state.active[q] = constraint
+    state.status[constraint] = sign
+    state.multipliers[q] = multiplier
+    state.length[0] = q + 1
+
+
+@kernel
+def drop_constraint(state: State, position: int) -> None:
+    """Deactivate the constraint at a position of the active set, and make R triangular again."""
+    n = state.y.size
+    q = state.length[0]
+    state.status[state.active[position]] = 0
+    for c in range(position, q - 1):
+        state.active[c] = state.active[c + 1]
+        state.multipliers[c] = state.multipliers[c + 1]
+        for r in range(c + 2):
+            state.triangle[c, r] = state.triangle[c + 1, r]
+    state.length[0] = q - 1
+    for r in range(position, q - 1):
+        a = state.triangle[r, r]
+        b = state.triangle[r, r + 1]
+        length = math.hypot(a, b)
+        if length == 0.0:
+            continue
+        cosine = a / length
+        sine = b / length
+        for c in range(r, q - 1):
+            a = state.triangle[c, r]
+            b = state.triangle[c, r + 1]
+            state.triangle[c, r] = cosine * a + sine * b
+            state.triangle[c, r + 1] = cosine * b - sine * a
+        for i in range(n):
+            a = state.columns[r, i]
+            b = state.columns[r + 1, i]
+            state.columns[r, i] = cosine * a + sine * b
+            state.columns[r + 1, i] = cosine * b - sine * a
+
+
+@kernel
+def take_up(
+    rows: Rows, limits: Limits, basis: Floats, state: State, constraint: int, tolerance: float
+) -> int:
+    """Move to the minimum with one more constraint, dropping others that are in the way."""
+    n = state.y.size
+    K = state.lam.size
+    is_equality = constraint < rows.equalities
+    room = slack(rows, limits, state.lam, constraint)
+    sign = -1 if is_equality and room > 0.0 else 1
+    normal = state.vectors[0]
+    write_normal(rows, limits, basis, K, constraint, float(sign), normal)
+    image = state.vectors[1]
+    change = state.vectors[3]
+    multiplier = 0.0
+    for _ in range(n + state.status.size + 2):
+        q = state.length[0]
+        whole = 0.0
+        free = 0.0
+        for c in range(n):
+            total = 0.0
+            for a in range(n):
+                total += state.columns[c, a] * normal[a]
+            image[c] = total
+            whole += total * total
+            if c >= q:
+                free += total * total
+        # How the active multipliers fall as the new one grows.
+        for r in range(q - 1, -1, -1):
+            total = image[r]
+            for c in range(r + 1, q):
+                total -= state.triangle[c, r] * change[c]
+            change[r] = total / state.triangle[r, r]
+        blocked = math.inf
+        blocking = -1
+        for c in range(q):
+            if state.active[c] >= rows.equalities and change[c] > 0.0:
+                limit = state.multipliers[c] / change[c]
+                if limit < blocked:
+                    blocked = limit
+                    blocking = c
+        room = sign * slack(rows, limits, state.lam, constraint)
+        full = -room / free if free > DEPENDENT * whole else math.inf
+        if full == math.inf and abs(room) <= tolerance:
+            return SOLVED  # it follows from the active ones
+        step = min(full, blocked)
+        if step == math.inf:
+            state.active[q] = constraint
+            state.multipliers[q] = sign
+            return INFEASIBLE
+        for c in range(q):
+            state.multipliers[c] -= step * change[c]
+        multiplier += step
+        if full < math.inf:
+            for c in range(q, n):
+                factor = step * image[c]
+                for a in range(n):
+                    state.y[a] += factor * state.columns[c, a]
+            write_means(basis, state.y, state.lam)
+        if full <= blocked:
+            add_constraint(state, constraint, sign, multiplier)
+            return SOLVED
+        drop_constraint(state, blocking)
+    return STUCK
+
+
+@inlined
+def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> float:
+    """Put the active constraints back to exactly zero slack: y += J1 s with R' s = -slacks.
+
+    How far that moved y, or left the slacks from zero, at most: little if no digits were lost.
+    """
+    q = state.length[0]
+    if q == 0:
+        return 0.0
+    change = state.vectors[3]
+    for r in range(q):
+        constraint = state.active[r]
+        total = -state.status[constraint] * slack(rows, limits, state.lam, constraint)
+        for c in range(r):
+            total -= state.triangle[r, c] * change[c]
+        change[r] = total / state.triangle[r, r]
+    before = state.vectors[0]
+    copy(state.y, before)
+    for c in range(q):
+        for a in range(state.y.size):
+            state.y[a] += change[c] * state.columns[c, a]
+    write_means(basis, state.y, state.lam)
+    moved = 0.0
+    for a in range(state.y.size):
+        moved = max(moved, abs(state.y[a] - before[a]))
+    for c in range(q):
+        moved = max(moved, abs(slack(rows, limits, state.lam, state.active[c])))
+    return moved
+
+
+@kernel
+def solve(rows: Rows, limits: Limits, basis: Floats, state: State, size: float) -> int:
+    """Go on from the state to the minimum under all constraints; says whether that worked.
+
+    `size` is the order of magnitude of the means: rounding errors are relative to it.
+    """
+    write_means(basis, state.y, state.lam)
+    size = max(size, largest(rows.right))
+    for constraint in range(rows.equalities):
+        if state.status[constraint] == 0:
+            tolerance = FEASIBLE * max(size, largest(state.lam))
+            outcome = take_up(rows, limits, basis, state, constraint, tolerance)
+            if outcome != SOLVED:
+                return outcome
+    for _ in range(20 * (state.status.size + 5)):
+        tolerance = FEASIBLE * max(size, largest(state.lam))
+        constraint = most_violated(rows, limits, state, tolerance)
+        if constraint < 0:
+            moved = polish(rows, limits, basis, state)
+            return SOLVED if moved <= POLISHED * max(size, largest(state.lam)) else STUCK
+        outcome = take_up(rows, limits, basis, state, constraint, 0.0)
+        if outcome != SOLVED:
+            return outcome
+    return STUCK

@@ -1,0 +1,109 @@
+"""How high an arm's mean can be over a polyhedron inside of a box: a linear program.
+
+The point of the polyhedron nearest to one far out in the arm's direction is a solution if that is
+far enough. Whether it was, the active constraints tell: the direction must be a sum of their outer
+normals. Where it is not, the next point is sought from there (the proximal point method, which for
+a linear program ends after a few steps).
+"""
+
+from __future__ import annotations
+
+import math
+
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.vectors import copy, largest
+from armature.solver.proof import is_infeasible
+from armature.solver.quadratic import INFEASIBLE, SOLVED, Limits, Rows, State, solve
+from armature.solver.start import aim_far, repeat_precisely
+from armature.solver.workspace import Scratch, fail, make_scratch
+
+FAR = 1e3  # how far beyond the box the objective pulls, relative to the box
+EXTREME = 1e-11  # what counts as nothing of a unit vector
+NEARER = 1e-13  # progress that is not worth a step, relative to the box
+STEPS = 20
+
+
+@kernel
+def is_extreme(rows: Rows, basis: Floats, state: State, arm: int) -> bool:
+    """Whether the direction of an arm is a sum of outer normals of the active constraints.
+
+    With J' direction = image and J' N = [R; 0]: R u = -image with u >= 0 for the inequalities, and
+    nothing of the image beyond R.
+    """
+    q = state.length[0]
+    u = state.vectors[3]
+    image = state.vectors[1]
+    beyond = 0.0
+    whole = 0.0
+    for c in range(state.y.size):
+        if basis.shape[0] == 0:
+            image[c] = state.columns[c, arm]
+        else:
+            image[c] = 0.0
+            for a in range(state.y.size):
+                image[c] += state.columns[c, a] * basis[arm, a]
+        whole += image[c] * image[c]
+        if c >= q:
+            beyond += image[c] * image[c]
+    if beyond > EXTREME * EXTREME * whole:
+        return False
+    for r in range(q - 1, -1, -1):
+        total = -image[r]
+        for c in range(r + 1, q):
+            total -= state.triangle[c, r] * u[c]
+        u[r] = total / state.triangle[r, r]
+        if state.active[r] >= rows.equalities and not u[r] >= -EXTREME:
+            return False
+    return True
+
+
+@kernel
+def go_far(
+    rows: Rows,
+    limits: Limits,
+    basis: Floats,
+    start: Floats,
+    arm: int,
+    way: float,
+    state: State,
+    s: Scratch,
+    size: float,
+) -> int:
+    """The point nearest to one that is a long way from the start in an arm's direction."""
+    aim_far(start, arm, way, basis, state)
+    outcome = solve(rows, limits, basis, state, size)
+    if outcome == SOLVED:
+        return SOLVED
+    if outcome == INFEASIBLE and is_infeasible(rows, limits, basis, state, size):
+        return INFEASIBLE
+    aim_far(start, arm, way, basis, state)
+    return repeat_precisely(rows, limits, basis, state, s, size)
+
+
+@kernel
+def farthest(
+    rows: Rows, limits: Limits, basis: Floats, arm: int, lam: Floats, state: State, scratch: Floats
+) -> float:
+    """The highest mean of an arm over the polyhedron, and `lam` where it is; -inf if it is empty.
+
+    The limits must be finite. `scratch` takes `scratch_size` floats.
+    """
+    s = make_scratch(scratch, state.y.size, lam.size)
+    size = max(largest(limits.low), largest(limits.high))
+    spread = 0.0
+    for i in range(lam.size):
+        lam[i] = 0.5 * (limits.low[i] + limits.high[i])
+        spread += limits.high[i] - limits.low[i]
+    way = FAR * spread
+    before = -math.inf
+    for _ in range(STEPS):
+        if go_far(rows, limits, basis, lam, arm, way, state, s, size) == INFEASIBLE:
+            fail(lam)
+            return -math.inf
+        copy(state.lam, lam)
+        if is_extreme(rows, basis, state, arm) or lam[arm] <= before + NEARER * size:
+            break
+        before = float(lam[arm])
+        way = 10.0 * way
+    return float(lam[arm])

@@ -1,0 +1,1 @@
+"""What policies and bounds ask of a structure: records, calls, and answers derived from pieces."""

@@ -1,0 +1,466 @@
+"""Every oracle of a structure, derived from its pieces by dense convex programs.
+
+What the kernels need of the pieces is a table, made once for a structure (`make_table`). Each entry
+goes through the pieces, leaves out those that can't do better than what was found, and solves the
+rest by `minimise`. If all rows are orders, the minimiser is the same for every family whose arms
+are alike: it is found for Gaussian rewards, tied arms get their exact means (`tied_arms`), and the
+cost alone is the family's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from armature.errors import ArmatureError
+from armature.families import FamilyRecord
+from armature.families.kernels import divergence, total_divergence, unit_gaussian, write_ends
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
+from armature.kernels.vectors import copy, fill
+from armature.solver.convex import minimise, nearest_of
+from armature.solver.pooling import pair_cost
+from armature.solver.quadratic import Limits, Rows, State, make_state, state_size
+from armature.solver.support_function import farthest
+from armature.solver.tied_arms import GUESSES, settle
+from armature.solver.workspace import fail, nearest_scratch_size
+from armature.structures.oracles.records import Oracle, Problem, Shape, Work
+from armature.structures.piece import Piece
+
+MOST_PIECES = 20_000
+ROUNDING = 1e-12  # of a cost
+
+
+class Table(NamedTuple):
+    """The pieces as kernels see them, P of them for K arms, one after the other."""
+
+    orders_only: bool
+    by_top: bool  # how "k beats j" is read: see `Structure.challenge`
+    first_row: Ints  # (P + 1,): where each piece's rows start in `right`
+    equalities: Ints  # (P,): how many of them hold with equality; these come first
+    beats: Ints  # (P K K,): [p, j, k] is 1 where k is better than j somewhere in piece p
+    leads: Ints  # (P K,): [p, k] is 1 where k is better than all others somewhere in it
+    start: Ints  # of each row in `indices`, with one more entry for each piece
+    indices: Ints
+    right: Floats
+    values: Floats
+
+
+@kernel
+def table_of(shape: Shape, K: int) -> Table:
+    """The table in a structure's arrays: [orders_only, by_top, pieces, rows, entries], the rest."""
+    head = shape.integer
+    P = head[2]
+    m = head[3]
+    a = 5 + P + 1
+    b = a + P
+    c = b + P * K * K
+    d = c + P * K
+    e = d + m + P
+    return Table(
+        head[0] == 1,
+        head[1] == 1,
+        head[5:a],
+        head[a:b],
+        head[b:c],
+        head[c:d],
+        head[d:e],
+        head[e : e + head[4]],
+        shape.real[:m],
+        shape.real[m : m + head[4]],
+    )
+
+
+def listed(pieces: Iterable[Piece], owner: str) -> list[Piece]:
+    """All pieces, unless they are too many or none."""
+    found = list(itertools.islice(pieces, MOST_PIECES + 1))
+    if len(found) > MOST_PIECES:
+        raise ArmatureError(
+            f"{owner} has more than {MOST_PIECES} pieces, too many to go through one by one: "
+            "use fewer arms, or give the structure oracles of its own."
+        )
+    if not found:
+        raise ArmatureError(f"{owner} has no pieces: it would be empty.")
+    return found
+
+
+# The entries that ask which arms can be better than which: that can take many linear programs.
+COMPARING = frozenset({"alt_min", "nearest", "cells", "challenger_min", "best_min"})
+
+
+def make_table(
+    pieces: Iterable[Piece], n_arms: int, by_top: bool, comparing: bool, owner: str
+) -> Shape:
+    """The arrays that `table_of` reads; `beats` and `leads` are 0 unless comparing."""
+    found = listed(pieces, owner)
+    systems = [_normalised(piece, n_arms, owner) for piece in found]
+    first_row = np.cumsum([0, *(len(right) for _, right in systems)])
+    starts, indices, values = [], [], []
+    entries = 0
+    for rows, _ in systems:
+        row, column = np.nonzero(rows)
+        starts.append(entries + np.searchsorted(row, np.arange(len(rows) + 1)))
+        indices.append(column)
+        values.append(rows[row, column])
+        entries += row.size
+    orders_only = all(piece.orders_only for piece in found)
+    head = [orders_only, by_top, len(found), first_row[-1], entries]
+    integer = [
+        np.array(head),
+        first_row,
+        np.array([len(piece.C) for piece in found]),
+        *(piece.beats.ravel() if comparing else np.zeros(n_arms**2) for piece in found),
+        *(piece.can_lead if comparing else np.zeros(n_arms) for piece in found),
+        *starts,
+        *indices,
+    ]
+    real = np.concatenate([*(right for _, right in systems), *values])
+    return Shape(real, np.concatenate(integer).astype(np.int64))
+
+
+def _normalised(piece: Piece, n_arms: int, owner: str) -> tuple[Floats, Floats]:
+    """Rows of norm 1 with rows @ lam >= right, the equations first."""
+    if piece.n_arms != n_arms:
+        raise ArmatureError(
+            f"a piece of {owner} is about {piece.n_arms} arms, where there are {n_arms}."
+        )
+    rows = np.vstack([piece.C, -piece.A])
+    right = np.concatenate([piece.d, -piece.b])
+    norms = np.linalg.norm(rows, axis=1)
+    norms[norms == 0.0] = 1.0
+    return rows / norms[:, None], right / norms
+
+
+class Scratch(NamedTuple):
+    """Room for two states of the solver and the vectors around it."""
+
+    state: State
+    spare: State
+    low: Floats  # (K,): the domain, or a box
+    high: Floats
+    trial: Floats
+    base: Floats
+    solver: Floats  # what `minimise` and `nearest_of` take
+
+
+@kernel
+def scratch_of(work: Work, K: int, m: int) -> Scratch:
+    """The scratch space for K arms and at most m rows in a piece."""
+    n_real, n_integer = state_size(K, K, m)
+    a = 2 * n_real
+    return Scratch(
+        make_state(work.real[:n_real], work.integer[:n_integer], K, K, m),
+        make_state(work.real[n_real:a], work.integer[n_integer : 2 * n_integer], K, K, m),
+        work.real[a : a + K],
+        work.real[a + K : a + 2 * K],
+        work.real[a + 2 * K : a + 3 * K],
+        work.real[a + 3 * K : a + 4 * K],
+        work.real[a + 4 * K : a + 4 * K + nearest_scratch_size(K, K)],
+    )
+
+
+@kernel
+def scratch_for(table: Table, K: int, work: Work) -> Scratch:
+    """The scratch space for a table."""
+    m = 0
+    for p in range(table.equalities.size):
+        m = max(m, table.first_row[p + 1] - table.first_row[p])
+    return scratch_of(work, K, m)
+
+
+@kernel
+def rows_of(table: Table, p: int) -> Rows:
+    """The rows of a piece."""
+    a = table.first_row[p]
+    b = table.first_row[p + 1]
+    return Rows(
+        table.start[a + p : b + p + 1],
+        table.indices,
+        table.values,
+        table.right[a:b],
+        table.equalities[p],
+    )
+
+
+@kernel
+def simplest(table: Table, family: FamilyRecord) -> FamilyRecord:
+    """The family to solve for: unit Gaussian where the minimiser is the same for all."""
+    if table.orders_only and family.alike:
+        return unit_gaussian(family)
+    return family
+
+
+@kernel
+def solve_in(
+    problem: Problem, table: Table, p: int, limits: Limits, lam: Floats, room: Scratch
+) -> float:
+    """The nearest point of a piece within limits."""
+    family = simplest(table, problem.family)
+    rows = rows_of(table, p)
+    identity = room.solver[:0].reshape(0, 0)
+    cost = minimise(
+        family, problem.mu, problem.w, rows, limits, identity, lam, room.state, room.solver
+    )
+    if not (table.orders_only and problem.family.alike) or cost == math.inf:
+        return cost
+    for i in range(lam.size):
+        lam[i] = min(max(lam[i], limits.low[i]), limits.high[i])  # rounding
+    leave_open_end(problem, lam)
+    return last_digits(problem, rows, limits, lam, room)
+
+
+@kernel
+def last_digits(problem: Problem, rows: Rows, limits: Limits, lam: Floats, room: Scratch) -> float:
+    """Give tied arms their exact means, where that costs no more; the cost."""
+    K = lam.size
+    found = room.solver[:K]  # with whatever ties
+    exact = room.solver[K : 2 * K]
+    copy(lam, found)
+    cost = total_divergence(problem.family, problem.w, problem.mu, lam)
+    for guess in range(GUESSES):
+        rest = room.solver[2 * K : 4 * K]
+        if settle(problem.mu, problem.w, rows, limits, found, guess, exact, rest):
+            leave_open_end(problem, exact)
+            exact_cost = total_divergence(problem.family, problem.w, problem.mu, exact)
+            if exact_cost <= cost * (1.0 + ROUNDING):
+                copy(exact, lam)
+                cost = exact_cost
+    return cost
+
+
+@kernel
+def leave_open_end(problem: Problem, lam: Floats) -> None:
+    """Lift arms from an end of the domain that is no mean itself: it is infinitely far from others.
+
+    They have no weight, or rounding has put them there. At the least of all other means, they are
+    still in order.
+    """
+    end = problem.family.low
+    highest = end
+    for i in range(lam.size):
+        highest = max(highest, problem.mu[i])
+    if not -math.inf < end < highest:
+        return
+    if divergence(problem.family, end, 0.5 * (end + highest)) < math.inf:
+        return
+    least = highest
+    for i in range(lam.size):
+        least = min(least, problem.mu[i])
+        if lam[i] > end:
+            least = min(least, lam[i])
+    for i in range(lam.size):
+        if lam[i] == end:
+            lam[i] = least
+
+
+@kernel
+def domain(family: FamilyRecord, room: Scratch) -> None:
+    """The limits are the family's domain."""
+    write_ends(family, room.low, room.high)
+
+
+@kernel
+def keep_better(
+    problem: Problem, table: Table, p: int, limits: Limits, best: float, lam: Floats, room: Scratch
+) -> float:
+    """Solve in a piece; if that costs less than `best`, keep it in lam. The lesser cost."""
+    cost = solve_in(problem, table, p, limits, room.trial, room)
+    if cost < best:
+        copy(room.trial, lam)
+        return cost
+    return best
+
+
+@kernel
+def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The nearest of the pieces."""
+    table = table_of(problem.shape, lam.size)
+    room = scratch_for(table, lam.size, problem.work)
+    domain(problem.family, room)
+    limits = Limits(room.low, room.high, -1, -1, -1, -1)
+    best = fail(lam)
+    for p in range(table.equalities.size):
+        best = keep_better(problem, table, p, limits, best, lam, room)
+    return best
+
+
+@kernel
+def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """lam_k >= lam_j, in every piece in which k can be better than j.
+
+    If k can be better elsewhere only, such a point of a piece is one in which another arm i is at
+    least as good as j besides.
+    """
+    K = lam.size
+    j = first
+    k = second
+    table = table_of(problem.shape, K)
+    room = scratch_for(table, K, problem.work)
+    domain(problem.family, room)
+    best = fail(lam)
+    anywhere = False
+    for p in range(table.equalities.size):
+        anywhere = anywhere or table.beats[(p * K + j) * K + k] == 1
+    if not anywhere:
+        return best
+    for p in range(table.equalities.size):
+        beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
+        if beats[k] == 1:
+            limits = Limits(room.low, room.high, j, k, -1, -1)
+            best = keep_better(problem, table, p, limits, best, lam, room)
+        else:
+            for i in range(K):
+                if beats[i] == 1:
+                    limits = Limits(room.low, room.high, j, k, i, -1)
+                    best = keep_better(problem, table, p, limits, best, lam, room)
+    return best
+
+
+@kernel
+def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The projection onto each piece, then one more inequality for each promising challenger."""
+    K = lam.size
+    j = first
+    table = table_of(problem.shape, K)
+    room = scratch_for(table, K, problem.work)
+    domain(problem.family, room)
+    mu = problem.mu
+    w = problem.w
+    if table.equalities.size == 1 and not table.orders_only:
+        return nearest_of(
+            problem.family,
+            mu,
+            w,
+            rows_of(table, 0),
+            Limits(room.low, room.high, -1, -1, -1, -1),
+            j,
+            table.beats[j * K : (j + 1) * K],
+            room.solver[:0].reshape(0, 0),
+            lam,
+            room.state,
+            room.spare,
+            room.solver,
+        )
+    best = fail(lam)
+    plain = Limits(room.low, room.high, -1, -1, -1, -1)
+    for p in range(table.equalities.size):
+        beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
+        if largest_of(beats) == 0:
+            continue
+        base = solve_in(problem, table, p, plain, room.base, room)
+        for k in range(K):
+            if beats[k] == 0 or base >= best:
+                continue
+            if room.base[k] >= room.base[j]:
+                best = base
+                copy(room.base, lam)
+            elif (
+                not problem.family.alike
+                or pair_cost(problem.family, w[j], mu[j], w[k], mu[k]) < best
+            ):
+                limits = Limits(room.low, room.high, j, k, -1, -1)
+                best = keep_better(problem, table, p, limits, best, lam, room)
+    return best
+
+
+@kernel
+def largest_of(flags: Ints) -> int:
+    """Whether any flag is 1."""
+    for i in range(flags.size):
+        if flags[i] == 1:
+            return 1
+    return 0
+
+
+@kernel
+def cells(problem: Problem, first: int, out: Ints) -> int:
+    """Cell p K + k: lam_k >= lam_j in piece p."""
+    K = problem.mu.size
+    table = table_of(problem.shape, K)
+    n = 0
+    for p in range(table.equalities.size):
+        for k in range(K):
+            if table.beats[(p * K + first) * K + k] == 1:
+                out[n] = p * K + k
+                n += 1
+    return n
+
+
+@kernel
+def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """One challenger in one piece."""
+    K = lam.size
+    table = table_of(problem.shape, K)
+    room = scratch_for(table, K, problem.work)
+    domain(problem.family, room)
+    limits = Limits(room.low, room.high, first, second % K, -1, -1)
+    return keep_better(problem, table, second // K, limits, fail(lam), lam, room)
+
+
+@kernel
+def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """lam_k >= lam_j; if read by the top, in the pieces in which k can be the best arm."""
+    K = lam.size
+    table = table_of(problem.shape, K)
+    if not table.by_top:
+        return alt_min(problem, first, second, lam)
+    room = scratch_for(table, K, problem.work)
+    domain(problem.family, room)
+    limits = Limits(room.low, room.high, first, second, -1, -1)
+    best = fail(lam)
+    for p in range(table.equalities.size):
+        if table.leads[p * K + second] == 1:
+            best = keep_better(problem, table, p, limits, best, lam, room)
+    return best
+
+
+@kernel
+def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """Arm j is at least as good as all others, in the pieces in which it can be better."""
+    K = lam.size
+    table = table_of(problem.shape, K)
+    room = scratch_for(table, K, problem.work)
+    domain(problem.family, room)
+    limits = Limits(room.low, room.high, -1, -1, -1, first)
+    best = fail(lam)
+    for p in range(table.equalities.size):
+        if table.leads[p * K + first] == 1:
+            best = keep_better(problem, table, p, limits, best, lam, room)
+    return best
+
+
+@kernel
+def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
+    """A linear program for each piece and arm."""
+    K = low.size
+    table = table_of(shape, K)
+    room = scratch_for(table, K, work)
+    limits = Limits(low, high, -1, -1, -1, -1)
+    identity = room.solver[:0].reshape(0, 0)
+    fill(out, -math.inf)
+    possible = 0.0
+    for p in range(table.equalities.size):
+        rows = rows_of(table, p)
+        for k in range(K):
+            value = farthest(rows, limits, identity, k, room.trial, room.state, room.solver)
+            if value == -math.inf:
+                break
+            out[k] = max(out[k], value)
+            possible = 1.0
+    return possible
+
+
+DERIVED = Oracle(
+    project=project,
+    alt_min=alt_min,
+    nearest=nearest,
+    cells=cells,
+    cell_min=cell_min,
+    challenger_min=challenger_min,
+    best_min=best_min,
+    highest=highest,
+)

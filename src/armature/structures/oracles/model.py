@@ -1,0 +1,301 @@
+"""A structure and a reward family as policies and bounds see them: one record, a few functions.
+
+A `Model` holds the addresses of the oracles, so that what uses it is compiled once for all
+structures. A structure written in plain Python takes part too: its model's oracles call back.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from armature.families import Family, FamilyRecord
+from armature.families.kernels import divide_by_variances, unit_gaussian, with_variance
+from armature.kernels.addresses import address_of, function_at, is_compiling, teach_address
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import Kernel, before_compiling, inlined, kernel
+from armature.solver.pooling import pair_cost as pair_cost
+from armature.solver.pooling import pooled_mean as pooled_mean
+from armature.structures.oracles.derived import COMPARING
+from armature.structures.oracles.records import ENTRIES, Problem, Shape, Work
+from armature.structures.structure import Structure, overrides
+
+# Places in `Model.table`: for each entry where its kernel is (0: there is none), then for each
+# entry whether it is derived from the pieces; where the arrays of what is derived begin; the marks.
+(PROJECT, ALT_MIN, NEAREST, CELLS, CELL_MIN, CHALLENGER_MIN, CHALLENGER_COSTS, BEST_MIN, HIGHEST,
+ OPTIMISTIC) = range(len(ENTRIES))  # fmt: skip
+DERIVED = len(ENTRIES)
+ORIGIN = 2 * len(ENTRIES)  # of shape.real, shape.integer, work.real, work.integer
+MARKS = ORIGIN + 4
+
+
+class Model(NamedTuple):
+    """A structure and a family, with room to compute in: not to be shared between threads."""
+
+    family: FamilyRecord
+    shape: Shape
+    work: Work
+    table: Ints
+    weights: Floats  # (K,): room for weights per variance, where arms have variances of their own
+
+
+def oracle_at(address: int) -> Callable[[Problem, int, int, Floats], float]:
+    """The oracle at an address."""
+    return function_at(address)
+
+
+def cells_at(address: int) -> Callable[[Problem, int, Ints], int]:
+    """The oracle `cells` at an address."""
+    return function_at(address)
+
+
+def highest_at(address: int) -> Callable[[Shape, Work, Floats, Floats, Floats], float]:
+    """The oracle `highest` at an address."""
+    return function_at(address)
+
+
+def optimistic_at(address: int) -> Callable[[Problem, float, Floats], float]:
+    """The oracle `optimistic` at an address."""
+    return function_at(address)
+
+
+@functools.cache
+def signatures() -> dict[str, Any]:
+    """The signatures of the oracles, as Numba sees them; most have the one under ""."""
+    import numba as _numba
+
+    types: Any = _numba.types
+    reals, integers = types.float64[::1], types.int64[::1]
+    arms = types.float64[:, ::1]
+    numbers = [types.boolean] * 3 + [types.float64] * 5 + [arms] + [types.int64] * 8
+    shape, work = (types.NamedTuple([reals, integers], record) for record in (Shape, Work))
+    family = types.NamedTuple(numbers, FamilyRecord)
+    problem = types.NamedTuple([family, reals, reals, shape, work, integers], Problem)
+    return {
+        "": types.float64(problem, types.int64, types.int64, reals),
+        "cells": types.int64(problem, types.int64, integers),
+        "highest": types.float64(shape, work, reals, reals, reals),
+        "optimistic": types.float64(problem, types.float64, reals),
+    }
+
+
+@before_compiling
+def _teach_oracles() -> None:
+    known = signatures()
+    teach_address(oracle_at, known[""])
+    teach_address(cells_at, known["cells"])
+    teach_address(highest_at, known["highest"])
+    teach_address(optimistic_at, known["optimistic"])
+
+
+@inlined
+def problem_for(model: Model, entry: int, mu: Floats, w: Floats) -> Problem:
+    """The problem that an entry is asked, with the arrays that are its.
+
+    Gaussian rewards with a variance for each arm are those of variance 1 with weights w_k / v_k.
+    """
+    table = model.table
+    marks = table[MARKS:]
+    family = model.family
+    if model.weights.size > 0:
+        divide_by_variances(family, w, model.weights)
+        w = model.weights
+        family = unit_gaussian(family)
+    if table[DERIVED + entry] == 0:
+        return Problem(family, mu, w, model.shape, model.work, marks)
+    return Problem(family, mu, w, derived_shape(model), derived_work(model), marks)
+
+
+@inlined
+def with_estimate(model: Model, variance: float) -> Model:
+    """The model with an estimate of the rewards' variance."""
+    family = with_variance(model.family, variance)
+    return Model(family, model.shape, model.work, model.table, model.weights)
+
+
+@inlined
+def derived_shape(model: Model) -> Shape:
+    """What kernels read that are derived from the pieces."""
+    table = model.table
+    return Shape(model.shape.real[table[ORIGIN] :], model.shape.integer[table[ORIGIN + 1] :])
+
+
+@inlined
+def derived_work(model: Model) -> Work:
+    """Their scratch space."""
+    table = model.table
+    return Work(model.work.real[table[ORIGIN + 2] :], model.work.integer[table[ORIGIN + 3] :])
+
+
+@inlined
+def ask(
+    model: Model, entry: int, mu: Floats, w: Floats, first: int, second: int, out: Floats
+) -> float:
+    """Ask one of the oracles that minimise."""
+    problem = problem_for(model, entry, mu, w)
+    return oracle_at(model.table[entry])(problem, first, second, out)
+
+
+@kernel
+def projection(model: Model, mu: Floats, w: Floats, lam: Floats) -> float:
+    """lam = the nearest point of M; its cost."""
+    return ask(model, PROJECT, mu, w, -1, -1, lam)
+
+
+@kernel
+def nearest_with(
+    model: Model, mu: Floats, w: Floats, best: int, challenger: int, lam: Floats
+) -> float:
+    """lam = the nearest point of `not best` with lam[challenger] >= lam[best]; its cost."""
+    return ask(model, ALT_MIN, mu, w, best, challenger, lam)
+
+
+@kernel
+def nearest_alternative(model: Model, mu: Floats, w: Floats, best: int, lam: Floats) -> float:
+    """lam = the nearest point of `not best`; its cost."""
+    return ask(model, NEAREST, mu, w, best, -1, lam)
+
+
+@kernel
+def nearest_in_cell(
+    model: Model, mu: Floats, w: Floats, best: int, cell: int, lam: Floats
+) -> float:
+    """lam = the nearest point of a cell of `not best`; its cost."""
+    return ask(model, CELL_MIN, mu, w, best, cell, lam)
+
+
+@kernel
+def nearest_challenger(
+    model: Model, mu: Floats, w: Floats, best: int, challenger: int, lam: Floats
+) -> float:
+    """lam = the nearest point of M in which a challenger beats `best`; its cost."""
+    return ask(model, CHALLENGER_MIN, mu, w, best, challenger, lam)
+
+
+@kernel
+def nearest_with_best(model: Model, mu: Floats, w: Floats, arm: int, lam: Floats) -> float:
+    """lam = the nearest point of M in which an arm is best; its cost."""
+    return ask(model, BEST_MIN, mu, w, arm, -1, lam)
+
+
+@kernel
+def list_cells(model: Model, mu: Floats, w: Floats, best: int, out: Ints) -> int:
+    """out = the numbers of the cells of `not best`; how many there are."""
+    problem = problem_for(model, CELLS, mu, w)
+    return cells_at(model.table[CELLS])(problem, best, out)
+
+
+@inlined
+def is_joint(model: Model) -> bool:
+    """Whether all challengers are weighed in one call."""
+    return bool(model.table[CHALLENGER_COSTS] != 0)
+
+
+@kernel
+def challenger_costs(
+    model: Model, mu: Floats, w: Floats, best: int, base: float, costs: Floats, lam: Floats
+) -> None:
+    """costs[i] = what it costs that i beats `best`; at `best`, `base`, the projection's cost."""
+    if is_joint(model):
+        ask(model, CHALLENGER_COSTS, mu, w, best, -1, costs)
+    else:
+        for i in range(mu.size):
+            if i != best:
+                costs[i] = nearest_challenger(model, mu, w, best, i, lam)
+    costs[best] = base
+
+
+@kernel
+def highest_means(model: Model, low: Floats, high: Floats, out: Floats) -> bool:
+    """out = the highest mean of each arm in M and the box; False where there is no such point."""
+    highest = highest_at(model.table[HIGHEST])
+    if model.table[DERIVED + HIGHEST] == 0:
+        return highest(model.shape, model.work, low, high, out) > 0.0
+    return highest(derived_shape(model), derived_work(model), low, high, out) > 0.0
+
+
+@inlined
+def has_optimism(model: Model) -> bool:
+    """Whether the structure says itself what is plausible at a level."""
+    return bool(model.table[OPTIMISTIC] != 0)
+
+
+@kernel
+def optimistic_means(model: Model, mu: Floats, w: Floats, level: float, out: Floats) -> bool:
+    """out = the highest plausible mean of each arm, where the structure says what is plausible."""
+    problem = problem_for(model, OPTIMISTIC, mu, w)
+    return optimistic_at(model.table[OPTIMISTIC])(problem, level, out) > 0.0
+
+
+@kernel
+def unused(problem: Problem, first: int, second: int, out: Floats) -> float:
+    """What stands for an oracle that was not asked for."""
+    if out.size > 0:
+        raise RuntimeError("this oracle is not among those that the model was made for")
+    return 0.0
+
+
+def make_model(structure: Structure, family: Family, oracles: Sequence[str] = ENTRIES) -> Model:
+    """The model of a structure and a family; only the oracles that are named get compiled."""
+    if overrides(structure):
+        from armature.structures.oracles import callbacks
+
+        return callbacks.make_model(structure, family, oracles)
+    record = structure.checked_family(family)
+    entries = structure.entries(family)
+    derived = [own and name in oracles for (_, own), name in zip(entries, ENTRIES, strict=True)]
+    kernels = tuple(kernel for kernel, _ in entries)
+    shape, work = structure.own_side()
+    weighs = record.gaussian and not record.alike
+    return assemble(record, shape, work, kernels, derived, oracles, structure, weighs)
+
+
+def assemble(
+    record: FamilyRecord,
+    shape: Shape,
+    work: Work,
+    kernels: tuple[Kernel[..., Any] | None, ...],
+    derived: Sequence[bool],
+    oracles: Sequence[str],
+    structure: Structure,
+    weighs: bool,
+) -> Model:
+    """Put a model together, with what is derived from the pieces behind what is the structure's.
+
+    `weighs` says whether oracles get weights per variance: see `problem_for`.
+    """
+    origin = [shape.real.size, shape.integer.size, work.real.size, work.integer.size]
+    if any(derived):
+        asked = {name for name, own in zip(ENTRIES, derived, strict=True) if own}
+        more_shape, more_work = structure.derived_side(bool(asked & COMPARING))
+        shape = Shape(
+            np.concatenate([shape.real, more_shape.real]),
+            np.concatenate([shape.integer, more_shape.integer]),
+        )
+        work = Work(
+            np.concatenate([work.real, more_work.real]),
+            np.concatenate([work.integer, more_work.integer]),
+        )
+    table = [*entry_addresses(kernels, tuple(oracles)), *derived, *origin, *[0] * structure.n_arms]
+    weights = np.empty(structure.n_arms if weighs else 0)
+    return Model(record, shape, work, np.array(table, dtype=np.int64), weights)
+
+
+@functools.cache
+def entry_addresses(
+    kernels: tuple[Kernel[..., Any] | None, ...], oracles: tuple[str, ...]
+) -> tuple[int, ...]:
+    """Where the kernels are; 0 where there is none."""
+    known = signatures() if is_compiling() else {"": None}
+    found = []
+    for name, entry in zip(ENTRIES, kernels, strict=True):
+        if entry is None:
+            found.append(0)
+        elif name in oracles:
+            found.append(address_of(entry, known.get(name, known[""])))
+        else:
+            found.append(address_of(unused, known[""]))
+    return tuple(found)

