@@ -19,6 +19,7 @@ import sqlalchemy as sa
 import uvicorn
 
 from armature.service.api.app import make_app
+from armature.service.api.connections import Connection
 from armature.service.db.database import open_database
 
 PRICES = {
@@ -83,7 +84,14 @@ def serving(storage: str, **options: Any) -> Iterator[str]:
     app = make_app(engine, **options)
     port = free_port()
     server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
+        uvicorn.Config(
+            app,
+            host="127.0.0.1",
+            port=port,
+            http=Connection,
+            log_level="error",
+            access_log=False,
+        )
     )
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -47,8 +47,17 @@ def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def make_key(engine: Engine, name: str, scopes: Iterable[str], seconds: float | None = None) -> str:
-    """Store a new key, which may be used for so many seconds, and return it: this once."""
+def make_key(
+    engine: Engine,
+    name: str,
+    scopes: Iterable[str],
+    seconds: float | None = None,
+    show: Callable[[str], None] = lambda token: None,
+) -> str:
+    """Store a new key, which may be used for so many seconds, and return it: this once.
+
+    It is shown before it is stored: if that fails, there is no key that nobody has seen.
+    """
     wanted = set(scopes)
     if not wanted or not wanted <= set(SCOPES):
         raise ArmatureError(f"scopes are some of {', '.join(SCOPES)}.")
@@ -67,6 +76,7 @@ def make_key(engine: Engine, name: str, scopes: Iterable[str], seconds: float | 
         adding = insert(connection, api_key).on_conflict_do_nothing(index_elements=["name"])
         if connection.execute(adding.returning(api_key.c.name), row).scalar() is None:
             raise ArmatureError(f"there is a key {name!r} already: choose another name.")
+        show(token)
     return token
 
 

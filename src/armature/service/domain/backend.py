@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from armature.errors import ArmatureError
 from armature.service.api import metrics
 from armature.service.db.database import clock, insert, writing
 from armature.service.db.lookups import OVERDUE
@@ -148,11 +149,11 @@ class Backend:
 
     async def bound(self, copy: reading.Copy) -> dict[str, Any]:
         """The lower bound at the means so far."""
-        return await self.bounds.run(copy.key, reading.bound_of, copy)
+        return await worked_out(self.bounds, copy.key, reading.bound_of, copy)
 
     async def explain(self, work: Callable[..., T], copy: reading.Copy, *rest: Any) -> T:
         """What is worked out of a copy, in a thread for that."""
-        return await self.looks.run(copy.key, work, copy, *rest)
+        return await worked_out(self.looks, copy.key, work, copy, *rest)
 
     async def watch_windows(self) -> None:
         """Close windows as they pass, until the server stops; no experiment waits for another."""
@@ -187,6 +188,24 @@ class Backend:
         """Experiments with windows that have passed."""
         with self.engine.connect() as connection:
             return list(connection.execute(OVERDUE, {"now": clock(connection)}).scalars())
+
+
+async def worked_out(pool: Pool, key: int, work: Callable[..., T], *arguments: Any) -> T:
+    """What the work gives; where it fails, a refusal that is about this experiment alone."""
+    try:
+        return await pool.run(key, work, *arguments)
+    except Refused:
+        raise
+    except ArmatureError as error:
+        raise Refused(409, f"that can't be worked out of the rewards so far: {error}") from error
+    except Exception as error:
+        log.error("experiment %s can't be explained", key, exc_info=error)
+        numbers = isinstance(error, (ArithmeticError, ValueError))
+        raise Refused(
+            409 if numbers else 500,
+            f"that can't be worked out of the rewards so far ({type(error).__name__}); decisions "
+            "and rewards go on.",
+        ) from error
 
 
 def experiment_of(decision_id: str) -> int | None:

@@ -93,7 +93,7 @@ def _rendered(name: str, content: dict[str, Any], small: bool) -> bytes:
             version=__version__, css=_fingerprint("page.css"), js=_fingerprint("page.js"), **content
         )
     )
-    body = text.encode()
+    body = text.encode("utf-8", "replace")  # what was sent is shown, half a character too
     return gzip.compress(body, 5, mtime=0) if small else body
 
 
@@ -109,9 +109,15 @@ async def list_page(request: Request) -> Response:
     """The experiments."""
     await admit_viewer(request, "read")
     found = await asyncio.to_thread(request.app.state.backend.experiments)
-    views = await _viewer(request).glance([row["name"] for row in found])
-    notice = request.app.state.notice
-    return await _page(request, "list.html", experiments=found, views=views, notice=notice)
+    views, troubles = await _viewer(request).glance([row["name"] for row in found])
+    return await _page(
+        request,
+        "list.html",
+        experiments=found,
+        views=views,
+        troubles=troubles,
+        notice=request.app.state.notice,
+    )
 
 
 @pages.get("/experiments/{name}")
