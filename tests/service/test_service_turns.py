@@ -152,6 +152,48 @@ def test_others_were_quicker(storage: str, threads: ThreadPoolExecutor) -> None:
     _assert_rebuilt(storage, "slow")
 
 
+LINE = {
+    "structure": {"kind": "unconstrained", "n_arms": 3},
+    "family": {"kind": "bernoulli", "scale": [4.0, 4.0, 4.0]},
+    "rewards": {"window": 60.0, "default": 4.0},
+}
+
+
+def test_an_arm_that_cannot_have_the_default_reward(file_storage: str) -> None:
+    """It is refused, and nothing is changed; one that can have it is added."""
+    with serving(file_storage) as url, Client(url) as client:
+        client.create("prices", LINE)
+        path = f"{url}/v1/experiments/prices/arms"
+        refused = httpx.post(path, json={"label": 3, "options": {"scale": 5.0}}, timeout=WAIT)
+        assert refused.status_code == 422
+        assert "rewards.default is 4" in sentence(refused)
+        assert [event["kind"] for event in client.events("prices")] == ["created"]
+        added = httpx.post(path, json={"label": 3, "options": {"scale": 4.0}}, timeout=WAIT)
+        assert added.status_code == 200
+        assert len(client.experiment("prices")["arms"]) == 4
+    _assert_rebuilt(file_storage, "prices")
+
+
+def test_one_window_keeps_no_other_from_closing(
+    file_storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database that has such an arm from before: its windows close without a reward."""
+    monkeypatch.setattr("armature.service.domain.commands.check_default", lambda *rest: None)
+    with serving(file_storage) as url, Client(url) as client:
+        client.create("prices", {**LINE, "rewards": {"window": 0.5, "default": 4.0}})
+        path = f"{url}/v1/experiments/prices/arms"
+        httpx.post(path, json={"label": 3, "options": {"scale": 5.0}}, timeout=WAIT)
+        arms = {decision.arm for decision in client.decide_many("prices", 8)}
+        assert arms == {0, 1, 2, 3}
+        deadline = time.monotonic() + WAIT
+        while [event["kind"] for event in client.events("prices")].count("expired") < 8:
+            assert time.monotonic() < deadline, "a window does not close"
+            time.sleep(0.05)
+        ends = {e["arm"]: e["value"] for e in client.events("prices") if e["kind"] == "expired"}
+        assert ends == {0: 4.0, 1: 4.0, 2: 4.0, 3: None}
+    _assert_rebuilt(file_storage, "prices")
+
+
 def test_a_turn_ends_early(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests that take long are answered one by one, in their order, and none twice."""
     monkeypatch.setattr("armature.service.domain.writer.SLICE", 0.0)

@@ -23,7 +23,7 @@ from armature.service.domain import reading
 from armature.service.domain.limits import Limits, checked_name
 from armature.service.domain.pool import Pool
 from armature.service.domain.rules import UNKNOWN, Expire, Result, Reward
-from armature.service.domain.spec import parse_spec
+from armature.service.domain.spec import hint_about, parse_spec
 from armature.service.domain.work import Command, Refused
 from armature.service.domain.writer import Writer
 from armature.storage.registry import Allowed
@@ -61,8 +61,8 @@ class Backend:
             row = {"name": name, "spec": text, "seed": spec.seed, "status": Status.running.value}
             row |= {"last_seq": 1, "decisions": 0, "rewards": 0, "created_at": now}
             adding = insert(connection, experiment).on_conflict_do_nothing(index_elements=["name"])
-            made = connection.execute(adding.returning(experiment.c.id), row).scalar()
-            is_new = made is not None
+            key = connection.execute(adding.returning(experiment.c.id), row).scalar()
+            is_new = key is not None
             found = reading.find(connection, name)
             if is_new:
                 first = {"experiment_id": found.id, "seq": 1, "kind": Kind.created.value}
@@ -70,7 +70,8 @@ class Backend:
                 connection.execute(sa.insert(event), {**first, "at": now, "detail": detail})
         if found.spec != text:
             raise Refused(409, f"there is an experiment {name!r} already, with another spec.")
-        return is_new, {**reading.summary(found), "spec": json.loads(found.spec)}
+        made = {"spec": json.loads(found.spec), "hint": hint_about(table)}
+        return is_new, {**reading.summary(found), **made}
 
     async def run(self, name: str, command: Command) -> Any:
         """What comes of a command on an experiment, once it is on the disk."""

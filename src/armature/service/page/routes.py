@@ -26,6 +26,7 @@ from armature.errors import ArmatureError
 from armature.service.db.keys import CLOSED
 from armature.service.db.schema import Status
 from armature.service.domain.commands import Change
+from armature.service.domain.spec import hint_about
 from armature.service.domain.work import Refused
 from armature.service.page.browsing import (
     COOKIE,
@@ -47,6 +48,7 @@ pages = APIRouter(include_in_schema=False)
 _AGAIN = (
     '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0"><title>…</title>'
 )
+LONGEST_KEY = 500  # characters: what a browser keeps in a cookie
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 
 
@@ -157,7 +159,11 @@ async def create(request: Request) -> Response:
     await admit_viewer(request, "admin")
     name = fields.get("name", "").strip()
     try:
-        await request.app.state.backend.create(name, spec_of(fields))
+        spec = spec_of(fields)
+        hint = hint_about(spec) if isinstance(spec, dict) and not fields.get("hinted") else None
+        if hint is not None:
+            return await _form(request, fields, None, hint=hint)
+        await request.app.state.backend.create(name, spec)
     except ArmatureError as error:
         return await _form(request, fields, str(error), 422)
     except Refused as refused:
@@ -166,7 +172,11 @@ async def create(request: Request) -> Response:
 
 
 async def _form(
-    request: Request, fields: dict[str, str], problem: str | None, code: int = 200
+    request: Request,
+    fields: dict[str, str],
+    problem: str | None,
+    code: int = 200,
+    hint: str | None = None,
 ) -> Response:
     return await _page(
         request,
@@ -174,6 +184,7 @@ async def _form(
         code,
         fields=fields,
         problem=problem,
+        hint=hint,
         knowledge=KNOWLEDGE,
         rewards={kind: words for kind, (words, _) in REWARDS.items()},
         units=[unit for unit in UNITS if unit],
@@ -192,6 +203,8 @@ async def login(request: Request) -> Response:
     fields = await form_of(request)
     key, back = fields.get("key", "").strip(), _local(fields.get("back", "/"))
     objection = await objection_to(request, key or None, "read")
+    if not (key.isascii() and key.isprintable() and len(key) <= LONGEST_KEY):
+        objection = 422, "this is no key: one has letters, digits, - and _."
     if objection is not None:
         code, problem = objection
         return await _page(request, "login.html", code, problem=problem, back=back)
