@@ -279,7 +279,9 @@ def test_the_service_log_can_be_read(tmp_path: Path) -> None:
     """The columns that `armature experiments export` writes."""
     from armature.service.domain.export import COLUMNS
 
-    frame = rows().assign(decision=range(60), unit=None, asked_seq=1, told_seq=2, told_at=0.0)
+    frame = rows().assign(
+        decision=range(60), unit=None, asked_seq=1, told_seq=2, told_at=0.0, counted=True
+    )
     frame[list(COLUMNS)].to_csv(tmp_path / "log.csv", index=False)
     (tmp_path / "spec.toml").write_text(SPEC)
     arguments = ["assess", str(tmp_path / "log.csv"), "--spec", str(tmp_path / "spec.toml")]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 import socket
+import sqlite3
+import subprocess
 import tempfile
 import threading
 import time
@@ -56,6 +58,17 @@ class Postgres:
     def psql(self, command: str) -> str:
         """What a command of an operator prints."""
         return str(self._server.psql(command))
+
+    def dump(self, storage: str, file: Path) -> None:
+        """A backup, as an operator makes it."""
+        self._run("pg_dump", "--clean", "--dbname", storage, "--file", str(file))
+
+    def restore(self, storage: str, file: Path) -> None:
+        """Put the backup into the place of what is there."""
+        self._run("psql", "--quiet", "--dbname", storage, "--file", str(file))
+
+    def _run(self, program: str, *arguments: str) -> None:
+        subprocess.run([self._server.bin_path / program, *arguments], check=True)
 
     def stop(self) -> None:
         """End it, and delete its folder."""
@@ -118,6 +131,14 @@ def query(storage: str, text: str, **parameters: Any) -> list[Any]:
 def sqlite_in(folder: Path) -> str:
     """The storage of a new file."""
     return f"sqlite:///{folder / 'armature.db'}"
+
+
+def copy_sqlite(source: Path, target: Path) -> None:
+    """A backup, as SQLite makes it while others use the file; the other way round, a restore."""
+    with sqlite3.connect(source) as old, sqlite3.connect(target) as new:
+        old.backup(new)
+    old.close()
+    new.close()
 
 
 def fingerprint(storage: str) -> list[Any]:

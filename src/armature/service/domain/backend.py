@@ -24,7 +24,7 @@ from armature.service.domain.limits import Limits, checked_name
 from armature.service.domain.pool import Pool
 from armature.service.domain.rules import UNKNOWN, Expire, Result, Reward
 from armature.service.domain.spec import hint_about, parse_spec
-from armature.service.domain.work import Command, Refused
+from armature.service.domain.work import Command, Named, Refused
 from armature.service.domain.writer import Writer
 from armature.storage.registry import Allowed
 
@@ -42,7 +42,7 @@ class Backend:
         self.writer = Writer(engine, allow, self.limits)
         self.looks = Pool(self.limits.looks, self.limits.looks_each, "look")
         self.bounds = Pool(self.limits.looks, self.limits.looks_each, "bound")
-        self._ids: dict[str, int] = {}  # names are never given to another experiment
+        self._ids: dict[str, int] = {}  # which only a restore from a backup changes
         self.stopping = asyncio.Event()
         self.duplicates: Counter[int] = Counter()  # rewards that came again, by experiment
         self._expiring: dict[int, asyncio.Task[None]] = {}
@@ -75,7 +75,13 @@ class Backend:
 
     async def run(self, name: str, command: Command) -> Any:
         """What comes of a command on an experiment, once it is on the disk."""
-        return await self.writer.run(await self.id_of(name), command)
+        key = await self.id_of(name)
+        try:
+            return await self.writer.run(key, Named(name, command))
+        except Refused as refused:
+            if refused.code != 404 or await self.id_of(name, again=True) == key:
+                raise
+        return await self.run(name, command)
 
     async def look(self, name: str) -> reading.Copy:
         """An experiment as it is now."""
@@ -119,9 +125,9 @@ class Backend:
             results[place] = result
             self.duplicates[key] += result.status == "duplicate"
 
-    async def id_of(self, name: str) -> int:
+    async def id_of(self, name: str, again: bool = False) -> int:
         """The id of an experiment, or a refusal."""
-        key = self._ids.get(name)
+        key = None if again else self._ids.get(name)
         if key is None:
             key = (await self.find(name)).id
             self._ids[name] = key

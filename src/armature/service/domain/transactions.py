@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from armature.service.api import metrics
+from armature.service.db.database import reason_of
 from armature.service.domain.work import Refused
 
 log = logging.getLogger("armature.service")
@@ -36,8 +37,7 @@ class Failure:
 
     def refusal(self) -> Refused:
         """What is answered."""
-        text = str(getattr(self.error, "orig", self.error)).strip().splitlines()
-        reason = (text or [type(self.error).__name__])[0].rstrip(".")
+        reason = reason_of(self.error)
         return Refused(503, f"the database failed ({reason}). {_ADVICE[self.committing]}")
 
     def note(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from armature.errors import ArmatureError
 from armature.service.db.schema import Kind, State, Status
-from armature.service.domain.engine import Engine
+from armature.service.domain.engine import Engine, event_of
 from armature.service.domain.spec import Spec
 
 log = logging.getLogger("armature.service")
@@ -54,6 +54,22 @@ class Command(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Named:
+    """A command for the experiment of a name: after a restore, its id may be another one's."""
+
+    name: str
+    command: Command
+
+    def wanted(self) -> Wanted:
+        return self.command.wanted()
+
+    def run(self, work: Work) -> Any:
+        if work.name != self.name:
+            raise Refused(404, "there is no such experiment.")
+        return self.command.run(work)
+
+
 @dataclass(slots=True)
 class Decision:
     """A decision as it is stored, with its reward if there is one."""
@@ -74,6 +90,7 @@ class Work:
     Attributes
     ----------
         now: the database's clock.
+        name: what the experiment is called.
         decisions, requests, units: what was found, and what was made since.
         expired: decisions whose window has closed, those that closed first, at most so many.
     """
@@ -83,13 +100,14 @@ class Work:
     now: float
     spec: Spec
     engine: Engine
+    name: str
     decisions: dict[str, Decision] = field(default_factory=dict)
     requests: dict[str, list[Decision]] = field(default_factory=dict)
     units: dict[str, tuple[int, float | None]] = field(default_factory=dict)
     expired: list[Decision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.first_seq = self.engine.seq
+        self.first_seq, self.first_event = self.engine.seq, self.engine.last
         self.counts: Counter[Kind] = Counter()
         self.learned = 0  # rewards that the bandit has counted
         self.new_events: list[Row] = []
@@ -107,12 +125,11 @@ class Work:
         detail: dict[str, Any] | None = None,
     ) -> None:
         """Add an event to the log."""
-        self.engine.seq += 1
-        self.counts[kind] += 1
         text = None if detail is None else json.dumps(detail, allow_nan=False)
-        self.new_events.append(
-            (self.experiment_id, self.engine.seq, kind.value, decision, arm, value, self.now, text)
-        )
+        event = event_of(kind.value, decision, arm, value, self.now, text)
+        self.engine.note(event)
+        self.counts[kind] += 1
+        self.new_events.append((self.experiment_id, self.engine.seq, *event))
 
     def decide(self, unit: str | None, request_id: str | None, n: int) -> list[Decision]:
         """Make n decisions: the unit's arm if it has one, else what the policy says."""

@@ -146,19 +146,16 @@ class Writer:
         except Exception as error:
             self._give_up(turn, error)
             return None
-        work = Work(key, status, now, loaded.spec, loaded.engine)
+        work = Work(key, status, now, loaded.spec, loaded.engine, loaded.name)
         look_up(connection, {key: work}, [(key, job.command.wanted()) for job in turn.jobs])
         return work
 
     def _up_to_date(self, connection: Connection, key: int, last_seq: int) -> Loaded:
-        loaded = self.loaded.get(key)
-        if loaded is not None and loaded.engine.seq < last_seq:
-            replay.catch_up(connection, key, loaded.engine)
+        before = self.loaded.get(key)
+        seq = None if before is None else before.engine.seq
+        loaded = self.loaded[key] = replay.up_to_date(connection, key, before, self._allow)
+        if before is not None and loaded.engine.seq != seq:
             self._shared[key] = SHARED
-        if loaded is None or loaded.engine.seq > last_seq:  # restored from a backup meanwhile
-            loaded = replay.load(connection, key, self._allow)
-            assert loaded is not None
-            self.loaded[key] = loaded
         if loaded.engine.seq != last_seq:
             raise ArmatureError(
                 f"experiment {key} has {last_seq} events, and its log ends at {loaded.engine.seq}."
@@ -231,7 +228,10 @@ class Writer:
         def body(connection: Connection) -> None:
             rows = lock(connection, list(works), wait=False)
             seqs = {key: last_seq for key, _, last_seq, _ in rows}
-            current.extend(w for key, w in works.items() if seqs.get(key) == w.first_seq)
+            for key, work in works.items():
+                found = replay.event_at(connection, key, work.first_seq)
+                if seqs.get(key) == work.first_seq and found == work.first_event:
+                    current.append(work)
             _write(connection, current)
 
         failure = session.transact(body)
