@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -115,6 +118,58 @@ def test_a_line_that_is_too_long(file_storage: str, threads: ThreadPoolExecutor)
         Slow.open.set()
         assert [answer.result().status_code for answer in answers] == [200] * 4
     assert query(file_storage, "SELECT decisions FROM experiment WHERE name = 'slow'") == [(8,)]
+
+
+def test_rewards_of_several_experiments(file_storage: str, threads: ThreadPoolExecutor) -> None:
+    """Those of one whose line is too long fail; those of the others are taken in."""
+    limits = Limits(waiting_each=1)
+    with (
+        serving(file_storage, allow=[Slow.__module__], limits=limits) as url,
+        Client(url, timeout=WAIT) as client,
+    ):
+        _teach(client, "slow", SLOW)
+        client.create("quick", PRICES)
+        slow, quick = client.decide("slow"), client.decide("quick")
+        held = [_hold(threads, url, "slow"), threads.submit(_ask, url, "slow")]
+        _await_waiting(url, 1)
+        rewards = [{"decision": key, "value": 1.0} for key in (slow.id, quick.id)]
+        answer = httpx.post(f"{url}/v1/rewards", json={"rewards": rewards}, timeout=WAIT)
+        assert answer.status_code == 200
+        assert [result["status"] for result in answer.json()["results"]] == ["failed", "applied"]
+        alone = httpx.post(f"{url}/v1/rewards", json={"rewards": rewards[:1]}, timeout=WAIT)
+        assert alone.status_code == 503
+        Slow.open.set()
+        assert [answer.result().status_code for answer in held] == [200, 200]
+        assert client.reward(slow.id, 1.0).status == "applied"
+
+
+def test_a_restore_while_one_decides(
+    tmp_path: Path, file_storage: str, threads: ThreadPoolExecutor
+) -> None:
+    """The log is as long as before, and another one: the decision is made again, on that log."""
+    path = file_storage.removeprefix("sqlite:///")
+    with (
+        serving(file_storage, allow=[Slow.__module__]) as url,
+        serving(file_storage, allow=[Slow.__module__]) as there,
+        Client(url, timeout=WAIT) as client,
+        Client(there, timeout=WAIT) as other,
+        closing(sqlite3.connect(tmp_path / "copy.db")) as copy,
+        closing(sqlite3.connect(path)) as live,
+    ):
+        _teach(client, "slow", SLOW)
+        live.backup(copy)
+        first = client.decide_many("slow", 2)
+        held = _hold(threads, url, "slow")
+        Slow.holds.clear()
+        copy.backup(live)
+        second = other.decide_many("slow", 2)
+        Slow.open.set()
+        assert held.result().status_code == 200
+        known = {event["decision"] for event in client.events("slow")}
+        assert not known & {decision.id for decision in first}
+        assert known >= {decision.id for decision in second}
+        assert client.experiment("slow")["decisions"] == 7
+    _assert_rebuilt(file_storage, "slow")
 
 
 def _await_waiting(url: str, waiting: int) -> None:

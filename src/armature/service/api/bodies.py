@@ -166,7 +166,7 @@ class RewardResult(BaseModel):
     """What became of one of several rewards."""
 
     decision: str
-    status: Literal["applied", "duplicate", "late", "unknown", "conflict", "refused"]
+    status: Literal["applied", "duplicate", "late", "unknown", "conflict", "refused", "failed"]
     detail: str | None
 
 

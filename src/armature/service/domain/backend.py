@@ -106,6 +106,8 @@ class Backend:
         await asyncio.gather(*(self._reward(k, items, p, results) for k, p in places.items()))
         for result in results:
             metrics.REWARDS.labels(result.status).inc()
+        if items and all(result.status == "failed" for result in results):
+            raise Refused(results[0].code, results[0].detail or "")
         return results
 
     async def _reward(
@@ -118,9 +120,10 @@ class Backend:
         try:
             found = await self.writer.run(key, Reward([items[place] for place in places]))
         except Refused as refused:
-            if refused.code == 404:
-                return
-            raise
+            if refused.code != 404:  # the rewards of other experiments are none the worse for it
+                for place in places:
+                    results[place] = Result(refused.code, "failed", refused.detail)
+            return
         for place, result in zip(places, found, strict=True):
             results[place] = result
             self.duplicates[key] += result.status == "duplicate"
