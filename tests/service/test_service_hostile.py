@@ -235,7 +235,11 @@ def test_specs(http: httpx.Client, file_storage: str) -> None:
     """What a spec may not say, least of all the name of anything to import."""
     before = fingerprint(file_storage)
     for spec, reason in SPECS:
-        answer = http.post("/v1/experiments", json={"name": "bad", "spec": spec})
+        answer = http.post(
+            "/v1/experiments",
+            content=json.dumps({"name": "bad", "spec": spec}),
+            headers={"Content-Type": "application/json"},
+        )
         assert answer.status_code == 422, (spec, answer.text)
         assert reason in sentence(answer), (spec, sentence(answer))
     deep: Any = 0
