@@ -63,8 +63,9 @@ class Decision:
 class RewardResult:
     """What became of a reward.
 
-    `status` is "applied", "duplicate" or "late"; of one among several also "unknown", "conflict"
-    or "refused".
+    `status` is "applied", "duplicate" or "late"; of one among several also "unknown",
+    "conflict", "refused", or "failed": then its experiment can't take it now, and it may be sent
+    again.
     """
 
     decision: str

@@ -114,6 +114,7 @@ class Arms:
         (name,) = checked_labels([label], 1)
         if name in self._places:
             raise ArmatureError(f"the label {name!r} is there already: labels must differ.")
+        check_told_apart([*self.names, *self.retired, name])
         return name
 
     def saved(self) -> dict[str, Any]:
@@ -161,7 +162,31 @@ def checked_labels(labels: Sequence[Hashable], n_arms: int) -> list[Hashable]:
     if len(set(names)) != n_arms:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ArmatureError(f"the label {twice!r} is there twice: labels must differ.")
+    check_told_apart(names)
     return names
+
+
+def check_told_apart(names: Sequence[Hashable]) -> None:
+    """Refuse labels of several kinds, and those that look the same where they are printed.
+
+    In a table that is a file there is one column of them, and "1", 1 and "1.0" would be one arm.
+    """
+    kinds: dict[str, Hashable] = {}
+    for name in names:
+        number = isinstance(name, (int, float)) and not isinstance(name, bool)
+        kinds.setdefault("number" if number else type(name).__name__, name)
+    if len(kinds) > 1:
+        first, second, *_ = kinds.values()
+        raise ArmatureError(
+            f"the labels {first!r} and {second!r} are of different types: use only texts, or only "
+            "numbers."
+        )
+    printed = {str(name): name for name in names}
+    for name in names:
+        if printed[str(name)] != name:
+            raise ArmatureError(
+                f"two labels are printed as {str(name)!r}: they must look different."
+            )
 
 
 def plain_label(label: Any) -> Any:
