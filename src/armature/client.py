@@ -26,9 +26,14 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
-import httpx
-
 from armature.errors import ArmatureError
+
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "armature.client needs httpx: pip install 'armature-bandits[service]'.", name=error.name
+    ) from None
 
 AGAIN = (408, 429, 502, 503, 504)  # answers after which a request is repeated
 LONGEST_PAUSE = 5.0
