@@ -8,8 +8,9 @@ KINDS = {
     "family": "a reward family",
     "structure": "a structure",
     "policy": "a policy",
-    "instance": "an instance",
+    "instance": "an Instance",
 }
+INSTANCE = "Instance(Unimodal(3), [0.1, 0.9, 0.5])"
 
 
 class ArmatureError(ValueError):
@@ -23,7 +24,7 @@ def check_kind(value: object, kind: type[Any], name: str, example: str) -> None:
     hint = ""
     if isinstance(value, type) and issubclass(value, kind):
         hint = f" That is a class: make one, as in {value.__name__}(...)."
-    what = KINDS.get(name, f"a {kind.__name__}")
+    what = KINDS.get(name, f"an object of {kind.__name__}")
     raise ArmatureError(f"{name} must be {what} such as {example}; got {short(value)}.{hint}")
 
 

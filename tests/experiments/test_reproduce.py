@@ -17,11 +17,11 @@ from armature.experiments.paper import PANELS, panel_experiments, policies_of
 from armature.experiments.reproduce import default_folder
 
 PAPER = {
-    "unconstrained": "SPk SPLambda OSSB UCB StructuredUCB",
-    "categorised-1": "SPk SPLambda OSSB UCB StructuredUCB CATSE",
-    "linear": "SPk SPLambda OSSB UCB StructuredUCB EndOfOptimism LinUCB",
-    "unimodal-2": "SPk SPLambda OSSB UCB StructuredUCB OSUB",
-    "sparse-1": "SPk SPLambda OSSB UCB StructuredUCB SparseUCB",
+    "unconstrained": "SPk SPLambda SPk SPLambda OSSB UCB StructuredUCB",
+    "categorised-1": "SPk SPLambda SPk SPLambda OSSB UCB StructuredUCB CATSE",
+    "linear": "SPk SPLambda SPk SPLambda OSSB UCB StructuredUCB EndOfOptimism LinUCB",
+    "unimodal-2": "SPk SPLambda SPk SPLambda OSSB UCB StructuredUCB OSUB",
+    "sparse-1": "SPk SPLambda SPk SPLambda OSSB UCB StructuredUCB SparseUCB",
 }
 
 
@@ -40,7 +40,21 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("panel", PAPER)
 def test_the_policies_of_the_paper(panel: str) -> None:
-    assert [type(policy).__name__ for policy in policies_of(panel)] == PAPER[panel].split()
+    policies = policies_of(panel)
+    assert [type(policy).__name__ for policy in policies] == PAPER[panel].split()
+    assert policies[:2] == (am.SPk.published(), am.SPLambda.published())
+    assert policies[2:4] == (am.SPk(), am.SPLambda())  # the library's own, beside them
+
+
+def test_the_papers_names_are_for_the_papers_algorithms(out: Path) -> None:
+    table = pd.read_csv(out / "table.csv")
+    drawn = dict(zip(table["policy"], table["options"], strict=True))
+    assert drawn["SPk"] == "SPk(test='raw', tracking='pulls')"
+    assert drawn["SPλ"] == "SPLambda(test='raw')"
+    assert drawn["SPk (glr)"] == "SPk"
+    assert drawn["SPλ (glr)"] == "SPLambda"
+    for text in ((out / "report.html").read_text(), (out / "table.md").read_text()):
+        assert all(name in text for name in drawn)
 
 
 def test_all_panels_have_the_settings_of_the_paper() -> None:
@@ -54,7 +68,7 @@ def test_all_panels_have_the_settings_of_the_paper() -> None:
 def test_the_runs_are_what_simulate_gives(out: Path) -> None:
     experiment = panel_experiments()["sparse-2"]
     again = am.simulate(experiment.instance, experiment.policies, 200, 3)
-    table = pd.read_csv(out / "table.csv").set_index(["panel", "policy"])
+    table = pd.read_csv(out / "table.csv").set_index(["panel", "options"])
     text = (out / "table.md").read_text()
     for name in again.names:
         final = again.regret(name)[:, -1]

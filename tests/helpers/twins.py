@@ -25,6 +25,13 @@ def largest(values: np.ndarray, slack: float) -> list[int]:
     return [best, *(int(k) for k in np.flatnonzero(values >= values[best] - slack) if k != best)]
 
 
+def leading(family: am.Family, fitted: np.ndarray, mu: np.ndarray, N: np.ndarray) -> int:
+    """The best arm of a projection; of several, the one whose rewards say most that it is above."""
+    fitted = np.asarray(fitted)
+    tied = np.flatnonzero(fitted >= fitted.max() - 1e-12 * np.abs(fitted).max())
+    return int(max(tied, key=lambda k: (N[k] * (mu[k] - fitted.max()), -k)))
+
+
 def telling(family: am.Family, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """d(x, y), with y kept a thousandth of x's way off the ends of the domain."""
     low, high = family.domain.low, family.domain.high
@@ -115,7 +122,7 @@ class Game(Twin):
         evidence = max(model.nearest_alternative(mu, self.N, i, family).cost for i in range(self.K))
         misfit = fit.cost if self.test == "glr" else 0.0
         if evidence - misfit > math.log(1 + self.clock):
-            return [int(np.argmax(fit.means))]
+            return [leading(family, fit.means, mu, self.N)]
         self.explorations += 1
         j = int(np.argmax(mu))
         n = int(self.n[j])
@@ -143,9 +150,15 @@ class Game(Twin):
 class SPkTwin(Game):
     """Algorithm 1: the learner plays shares of regret, the nearest alternative answers."""
 
-    def __init__(self, structure: am.Structure, family: am.Family, **options: object) -> None:
+    def __init__(
+        self,
+        structure: am.Structure,
+        family: am.Family,
+        tracking: str = "game",
+        **options: object,
+    ) -> None:
         super().__init__(structure, family, **options)
-        self.ahead = np.zeros(self.K)
+        self.ahead, self.tracking = np.zeros(self.K), tracking
 
     def explore(self, mu, j, eps, low, high) -> list[int]:
         arms = list(range(self.K))
@@ -158,6 +171,8 @@ class SPkTwin(Game):
         gain = self.optimism(lambda xi: telling(self.family, xi, lam), j, eps, low, high)
         self.hedge[j].update(arms, -(w @ gaps) * gain)
         self.ahead -= w
+        if self.tracking == "pulls":
+            return largest(-(self.N + self.ahead), ROUNDING)
         self.settle = self.count
         return largest(-self.ahead, ROUNDING)
 
@@ -203,7 +218,7 @@ class OSSBTwin(Twin):
 
     def decide(self, mu: np.ndarray) -> list[int]:
         means = self.structure.project(mu, self.N, self.family).means
-        best = int(np.argmax(means))
+        best = leading(self.family, means, mu, self.N)
         if self.information(means, best) >= (1 + self.gamma) * math.log(1 + self.clock):
             return [best]
         self.explorations += 1
@@ -324,7 +339,7 @@ class ChallengerTwin(Twin):
 
     def decide(self, mu: np.ndarray) -> list[int]:
         pr, base = self.structure.project(mu, self.N, self.family)
-        j = int(np.argmax(pr))
+        j = leading(self.family, pr, mu, self.N)
         G = self.evidence(mu, j, base)
         i, *close = self.due(G, j)
         if i != j:

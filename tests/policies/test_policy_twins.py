@@ -86,6 +86,7 @@ def test_every_decision(kind: str, name: str, family: am.Family) -> None:
 
 OPTIONS = [
     ("SPk", {"test": "raw", "epsilon": 0.2}),
+    ("SPk", {"test": "raw", "tracking": "pulls"}),
     ("SPLambda", {"test": "raw", "epsilon": 0.5}),
     ("OSSB", {"epsilon": 0.2, "gamma": 0.5}),
 ]
@@ -96,6 +97,13 @@ OPTIONS = [
 def test_options(kind: str, options: dict, name: str) -> None:
     policy, twin, _ = PAIRS[kind]
     check(policy(**options), twin(CASES[name][0], LOUD, **options), name)
+
+
+def test_what_was_published() -> None:
+    assert am.SPk.published() == am.SPk(test="raw", tracking="pulls")
+    assert am.SPLambda.published() == am.SPLambda(test="raw")
+    with pytest.raises(am.ArmatureError, match="tracking must be 'game' or 'pulls'"):
+        am.SPk(tracking="all")
 
 
 class EarlyHedge(SPkTwin):
@@ -142,6 +150,7 @@ def ossb(structure: am.Structure, family: am.Family, gamma: float = 0.0) -> Twin
 MISTAKES: dict[str, tuple[am.Policy, str, am.Family, Callable[..., Twin]]] = {
     "SPk's epsilon": (am.SPk(), "Unimodal", NOISE, partial(SPkTwin, epsilon=2.0)),
     "SPk's test": (am.SPk(), "Unimodal", NOISE, partial(SPkTwin, test="raw")),
+    "SPk's tracking": (am.SPk(), "Linear", LOUD, partial(SPkTwin, tracking="pulls")),
     "SPk's learner": (am.SPk(), "Unimodal", NOISE, EarlyHedge),
     "SPk's optimism": (am.SPk(), "Linear", LOUD, EndsOnly),
     "SPLambda's epsilon": (am.SPLambda(), "Unimodal", NOISE, partial(SPLambdaTwin, epsilon=2.0)),

@@ -14,6 +14,7 @@ import pytest
 import armature as am
 from armature.experiments.results import PolicyRuns
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES
+from armature.testing import check_family, check_structure
 
 WRONG = (
     None, "x", "", b"1", math.nan, math.inf, -1, -1.0, 0, 2.5, 1e300, 1e-300, 10**400, True,
@@ -205,3 +206,96 @@ def test_a_missing_or_foreign_file(tmp_path) -> None:
     assert "is not a text file" in refused(am.Bandit.load, tmp_path / "picture")
     for text in ("", "[]", "null", "3", '{"format": 3}', "[" * 100_000, None):
         assert "not a saved bandit" in refused(am.Bandit.from_json, text)
+
+
+@pytest.mark.parametrize("ask", [am.lower_bound, am.characteristic_time, am.solve_game])
+@pytest.mark.parametrize("wrong", [am.Unimodal(3), am.Instance, [0.1, 0.9, 0.5], None], ids=str)
+def test_what_asks_for_an_instance(ask: Any, wrong: Any) -> None:
+    sentence = refused(ask, wrong)
+    assert sentence.startswith("instance must be an Instance such as Instance(Unimodal(3), [0.1")
+    assert ("That is a class" in sentence) == (wrong is am.Instance)
+
+
+def test_the_article_of_an_instance() -> None:
+    for ask in (am.simulate, am.identify):
+        assert "must be an Instance such as" in refused(ask, am.Unimodal(3), [am.UCB()], 10)
+
+
+@pytest.mark.parametrize("given", [[1, 2, 3], [[1], [2, 3]], {"a": [1]}, {1, 2}], ids=str)
+def test_structures_that_keep_what_they_are_given(given: Any) -> None:
+    """A constructor may store a list: equal lists make equal structures, which can be hashed."""
+    one, same, other = Kept(given), Kept(type(given)(given)), Kept("x")
+    assert one == same
+    assert hash(one) == hash(same)
+    assert one != other
+
+
+class Kept(am.Structure):
+    """Nothing is known of three arms but what somebody said."""
+
+    def __init__(self, said: Any) -> None:
+        self.n_arms, self.said = 3, said
+
+    def pieces(self):
+        yield am.Piece(np.empty((0, 3)), [])
+
+
+def test_suites_take_what_keeps_a_list() -> None:
+    check_structure(Kept([1, 2]), problems=2)
+    check_family(Listed(said=[1.0, 2.0]))
+    check_family(am.Gaussian([1.0, 2.0]))  # of two arms
+
+
+@dataclasses.dataclass(frozen=True)
+class Listed(am.Gaussian):
+    said: Any = ()
+
+
+class Foresees(am.PythonPolicy):
+    """Has an arm in its words that is none."""
+
+    def choose(self, state, problem, history, rng):
+        return 0
+
+    def explain(self, belief):
+        return f"Not arm 99, and not {belief.arm(1)}: {belief.leading} it is."
+
+
+def test_words_of_a_policy_are_left_alone() -> None:
+    bandit = am.Bandit(Foresees(), am.Unimodal(3), labels=["a", "b", "c"])
+    bandit.tell(["a", "b", "c"], [0.0, 1.0, 2.0])
+    assert bandit.explain().summary == "Not arm 99, and not arm 'b': arm 'c' it is."
+
+
+def test_guarded_words_have_labels() -> None:
+    bandit = am.Bandit(am.Guarded(), am.Unimodal(3), labels=["a", "b", "c"])
+    bandit.tell(["a", "b", "c"] * 40, [0.9, 0.0, 1.0] * 40)
+    assert "arm 'c' has the best mean" in bandit.explain().summary
+
+
+class Halfway(am.Structure):
+    """Nothing is known, in plain Python; `StructuredUCB` asks for more than it has."""
+
+    def __init__(self, n_arms: int) -> None:
+        self.n_arms = n_arms
+
+    def project(self, means, weights, family):
+        return am.Unconstrained(self.n_arms).project(means, weights, family)
+
+    def alt_min(self, means, weights, best, challenger, family):
+        return am.Unconstrained(self.n_arms).alt_min(means, weights, best, challenger, family)
+
+
+class AllTheWay(Halfway):
+    def highest(self, low, high):
+        return np.asarray(high)
+
+
+def test_what_structured_ucb_asks_of_plain_python() -> None:
+    sentence = refused(am.Bandit, am.StructuredUCB(), Halfway(3))
+    assert sentence.startswith("Halfway does not say how high its means can be")
+    assert "highest(low, high)" in sentence
+    assert refused(Halfway(3).highest, [0.0] * 3, [1.0] * 3) == sentence
+    bandit = am.Bandit(am.StructuredUCB(), AllTheWay(3))
+    bandit.tell([0, 1, 2], [0.0, 5.0, 1.0])
+    assert bandit.ask() == 1

@@ -96,6 +96,55 @@ def test_structure_suite_fails_on_planted_errors(saboteur: am.Structure) -> None
         check_structure(saboteur)
 
 
+class TwoLevels(am.Structure):
+    """Each mean is one of two values, of which nothing is known; in plain Python."""
+
+    def __init__(self, n_arms):
+        self.n_arms = n_arms
+
+    def splits(self):
+        for number in range(1, 2 ** (self.n_arms - 1)):
+            yield np.array([number >> i & 1 for i in range(self.n_arms)], dtype=bool)
+
+    def nearest(self, means, weights, family, rows, splits):
+        """The nearest mean vector with one value on either side of a split, and these rows."""
+        fits = []
+        for one in splits:
+            same = np.eye(self.n_arms) - np.eye(self.n_arms)[[np.argmax(one == x) for x in one]]
+            same = same[same.any(axis=1)]
+            M = am.Polyhedral(rows, np.zeros(len(rows)), same, np.zeros(len(same)))
+            fits.append(M.project(means, weights, family))
+        return min(fits, key=lambda fit: fit.cost)
+
+    def project(self, means, weights, family):
+        return self.nearest(means, weights, family, np.empty((0, self.n_arms)), self.splits())
+
+    def alt_min(self, means, weights, best, challenger, family):
+        rows = np.eye(self.n_arms)[[best]] - np.eye(self.n_arms)[[challenger]]
+        splits = [one for one in self.splits() if self.can_beat(one, best, challenger)]
+        return self.nearest(means, weights, family, rows, splits)
+
+    def can_beat(self, one, best, challenger):
+        return one[best] != one[challenger]
+
+
+class LooseTies(TwoLevels):
+    """Takes a tie for an alternative, though nothing near it has another best arm."""
+
+    def can_beat(self, one, best, challenger):
+        return True
+
+
+def test_a_tie_need_not_be_an_alternative() -> None:
+    """At (1/2, 0, 0, 0): a tie of two arms says nothing, three arms have to rise together."""
+    means = [0.5, 0.0, 0.0, 0.0]
+    assert am.lower_bound(am.Instance(TwoLevels(4), means)).value == pytest.approx(4.0)
+    assert am.lower_bound(am.Instance(LooseTies(4), means)).value == pytest.approx(12.0)
+    check_structure(TwoLevels(4), [am.Gaussian()], problems=15)
+    with pytest.raises(AssertionError, match="no mean vector of M near it has a better arm"):
+        check_structure(LooseTies(4), [am.Gaussian()], problems=15)
+
+
 class Negative(am.Gaussian):
     def divergence(self, x, y):
         return -np.abs(super().divergence(x, y))
@@ -136,6 +185,79 @@ class Accepting(am.Poisson):
 )
 def test_family_suite_fails_on_planted_errors(saboteur: am.Family) -> None:
     with pytest.raises(AssertionError, match=type(saboteur).__name__):
+        check_family(saboteur)
+
+
+@am.kernel
+def half_variance(p, x):
+    return 0.5 * x * x
+
+
+@am.kernel
+def flat(p, x, y):
+    return 1.0 / (x * x)
+
+
+@am.kernel
+def always_the_mean(p, pulls, total, stream):
+    return total / pulls
+
+
+@am.kernel
+def constant_draw(p, mean, out, source):
+    for i in range(out.size):
+        out[i] = mean
+
+
+FORMULAS = am.Exponential.formulas
+
+
+class WrongVariance(am.Exponential):
+    formulas = FORMULAS._replace(variance=half_variance)
+
+
+class WrongCurvature(am.Exponential):
+    formulas = FORMULAS._replace(curvature=flat)
+
+
+class SurePosterior(am.Exponential):
+    formulas = FORMULAS._replace(posterior=always_the_mean)
+
+
+class WrongDraw(am.Exponential):
+    formulas = FORMULAS._replace(draw=constant_draw)
+
+
+class Constant(am.Poisson):
+    support = am.Interval(0.0, math.inf)
+
+    def sample(self, mean, rng, size=None):
+        return mean if size is None else np.full(size, mean)
+
+
+class TooWide(am.Gaussian):
+    def sample(self, mean, rng, size=None):
+        rewards = mean + 1.2 * rng.normal(size=size)
+        return float(rewards) if size is None else rewards
+
+
+@pytest.mark.parametrize(
+    ("saboteur", "complaint"),
+    [
+        (WrongVariance(), "formula variance, at .* is .*, where the divergence says"),
+        (WrongCurvature(), "curvature.* is .*, where the divergence says"),
+        (
+            SurePosterior(),
+            r"posterior draws after 1000 rewards .* standard deviation .*, where it is about 0\.0",
+        ),
+        (WrongDraw(), "the formula draw gives the reward .* each time, where rewards of mean"),
+        (Constant(), "sample gives the reward .* each time, where rewards of mean .* vary"),
+        (TooWide(), r"sample has variance 1\.4.*, where the formula says 1"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, am.Family) else "",
+)
+def test_family_suite_says_which_formula_is_wrong(saboteur: am.Family, complaint: str) -> None:
+    with pytest.raises(AssertionError, match=complaint):
         check_family(saboteur)
 
 

@@ -19,7 +19,7 @@ from armature.bounds.allocation import (
     allocate_again,
 )
 from armature.bounds.tableau import make_tableau
-from armature.errors import ArmatureError, check_kind
+from armature.errors import INSTANCE, ArmatureError, check_kind
 from armature.families import Family
 from armature.families.kernels import divergences
 from armature.families.limits import MOST_PAIRED, checked_scale
@@ -167,7 +167,7 @@ def check_fit(instance: Instance, what: str = "lower bound") -> None:
 
     And one with more arms than there are numbers for each pair of them.
     """
-    check_kind(instance, Instance, "instance", "Instance(Unimodal(3), [0.1, 0.9, 0.5])")
+    check_kind(instance, Instance, "instance", INSTANCE)
     if instance.n_arms > MOST_PAIRED:
         raise ArmatureError(
             f"the {what} is computed from numbers for each pair of arms, of at most {MOST_PAIRED} "

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import INSTANCE, ArmatureError, check_kind
 from armature.experiments.engines.threads import Progress, run_on_threads
 from armature.experiments.identification_results import Identification, SamplingRuns
 from armature.experiments.runs import room_for
@@ -76,7 +76,7 @@ def identify(
     >>> found.rounds("TopTwo").shape, found.arms("TopTwo").ravel().tolist()
     ((4, 1), [1, 1, 1, 1])
     """
-    check_kind(instance, Instance, "instance", "Instance(Unimodal(3), [0.1, 0.9, 0.5])")
+    check_kind(instance, Instance, "instance", INSTANCE)
     max_rounds, repetitions = (
         checked_count(max_rounds, "max_rounds"),
         checked_count(repetitions, "repetitions"),

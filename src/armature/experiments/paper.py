@@ -14,6 +14,7 @@ from armature.policies import (
     Policy,
     ProjectedThompson,
     SPk,
+    SPLambda,
     ThompsonSampling,
 )
 from armature.storage.spelling import unknown
@@ -29,18 +30,27 @@ PANELS = (
     "sparse-2",
 )
 EXTENSION: tuple[Policy, ...] = (
-    SPk(test="raw"),
     ThompsonSampling(),
     IMED(),
     ProjectedThompson(),
     MINTS(),
     Challenger(),
 )
+# What the paper's own algorithms are called in its figure, and the library's variants beside them.
+DRAWN_AS = {
+    SPk.published().name: "SPk",
+    SPLambda.published().name: "SPλ",
+    SPk().name: "SPk (glr)",
+    SPLambda().name: "SPλ (glr)",
+}
 HORIZON, REPETITIONS, SEED = 10_000, 200, 0
 
 
 def policies_of(panel: str, extended: bool = False) -> tuple[Policy, ...]:
-    """The paper's policies on a panel; extended, with those that the paper does not have."""
+    """The paper's policies on a panel, and the library's variants of its own two.
+
+    Extended, with those that the paper does not have.
+    """
     (experiment,) = parse_experiments(shipped_specs("panels")[panel])
     return (*experiment.policies, *(EXTENSION if extended else ()))
 

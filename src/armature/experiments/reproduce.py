@@ -15,7 +15,7 @@ from rich.console import Console
 from armature.bounds import bound_or_none
 from armature.experiments import Results
 from armature.experiments.experiment import Experiment
-from armature.experiments.paper import HORIZON, PANELS, REPETITIONS, panel_experiments
+from armature.experiments.paper import DRAWN_AS, HORIZON, PANELS, REPETITIONS, panel_experiments
 from armature.experiments.report import command, overview, write_report
 from armature.experiments.run import run_experiment
 from armature.experiments.simulation import (
@@ -133,7 +133,7 @@ def write_all(
     """The figure, a picture of each panel, the table as CSV and Markdown, the report."""
     panels = []
     for name, result in results.items():
-        regret = {policy: result.regret(policy) for policy in result.names}
+        regret = {DRAWN_AS.get(policy, policy): result.regret(policy) for policy in result.names}
         title = f"{name}: {experiments[name].title}"
         panels.append(Panel(name, result.instance, result.checkpoints, regret))
         paths = [out / f"{name}.png", out / f"{name}.svg"]
@@ -146,11 +146,13 @@ def write_all(
 
 
 def make_table(results: dict[str, Results]) -> pd.DataFrame:
-    """One row for each panel and policy."""
+    """One row for each panel and policy: as it is drawn, and as it is written with its options."""
     frames = []
     for name, result in results.items():
         summary = result.summary().drop(columns="us_per_round").reset_index()
         summary.insert(0, "panel", name)
+        summary.insert(2, "options", summary["policy"])
+        summary["policy"] = [DRAWN_AS.get(policy, policy) for policy in summary["policy"]]
         bound = bound_or_none(result.instance)
         summary["unconstrained"] = math.nan if bound is None else bound.unconstrained
         frames.append(summary)

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import INSTANCE, ArmatureError, check_kind
 from armature.experiments.engines.threads import Progress, run_on_threads
 from armature.experiments.results import PolicyRuns, Results
 from armature.experiments.runs import room_for
@@ -80,7 +80,7 @@ def simulate(
     >>> results.regret("UCB").shape == (4, results.checkpoints.size)
     True
     """
-    check_kind(instance, Instance, "instance", "Instance(Unimodal(3), [0.1, 0.9, 0.5])")
+    check_kind(instance, Instance, "instance", INSTANCE)
     horizon, repetitions = (
         checked_count(horizon, "horizon"),
         checked_count(repetitions, "repetitions"),

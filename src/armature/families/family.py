@@ -177,7 +177,10 @@ class Family:
 
     @functools.cached_property
     def _record(self) -> FamilyRecord:
-        return _record_of(self) if self.__hash__ is not None else self._make_record()
+        try:
+            return _record_of(self)
+        except TypeError:  # a field that can't be hashed, such as a list
+            return self._make_record()
 
     def _make_record(self) -> FamilyRecord:
         formulas = getattr(type(self), "formulas", None)

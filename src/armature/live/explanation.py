@@ -22,6 +22,7 @@ from armature.policies import Belief, Policy
 from armature.rounds.runner import Decisions
 from armature.rounds.stopping import Threshold, checked_threshold
 from armature.structures import Structure, Unconstrained
+from armature.structures.oracles.leader import leader_of
 from armature.views.picture import Picture, picture_of
 from armature.words import Arm, Card, Sentence, Shown, best_first, row_of
 
@@ -245,7 +246,7 @@ def _belief(
     mu = np.where(seen, means, family.clipped(np.full(means.size, guess)))
     level = np.where(seen, math.log(1.0 + rounds) / np.maximum(pulls, 1.0), math.inf)
     fit = structure.project(mu, pulls, family)
-    leader = int(np.argmax(fit.means))
+    leader = leader_of(family.record_for(mu.size), np.asarray(fit.means), mu, pulls)
     other = structure.nearest_alternative(mu, pulls, leader, family)
     belief = Belief(
         structure,

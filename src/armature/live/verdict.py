@@ -26,6 +26,7 @@ from armature.rounds.stopping import (
 from armature.storage.tagged_json import encoded
 from armature.structures import Structure
 from armature.structures.instance import Instance
+from armature.structures.oracles.leader import leader_of
 from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.05
@@ -149,7 +150,7 @@ def verdict(
         bar = coming.threshold(delta, pulls)
         return Verdict(names[leader], False, 0.0, bar, delta, math.inf, math.inf, None, names)
     fitted = np.asarray(fit.means)
-    leader = int(np.argmax(fitted))
+    leader = leader_of(family.record_for(K), fitted, mu, pulls)
     cost = structure.nearest_alternative(mu, pulls, leader, family).cost
     value, m = max(float(cost - fit.cost), 0.0), 1.0
     if allowance == PRACTICAL:

@@ -19,9 +19,10 @@ from armature.policies.many_arms.search import MANY
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
-from armature.policies.records import History, argmax, mark_exploration
+from armature.policies.records import History, mark_exploration
 from armature.policies.start import spanning_arms
 from armature.structures import Structure
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import (
     Model,
     challenger_costs,
@@ -230,7 +231,7 @@ def choose(state: ChallengerState, model: Model, history: History, stream: Strea
     if first >= 0:
         return first
     base = projection(model, history.means, history.pulls, state.projected)
-    j = argmax(state.projected)
+    j = leader_of(model.family, state.projected, history.means, history.pulls)
     i = opponent(state, model, history, j, base, stream)
     if i == j:
         return j

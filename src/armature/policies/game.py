@@ -18,6 +18,7 @@ from armature.policies.thresholds import (
     exploration_threshold,
     exploration_threshold_theory,
 )
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_alternative, projection
 
 ETA = 1.0  # of the proof's confidence level
@@ -59,7 +60,7 @@ def exploit_statistic(
     that a misfit to the structure does not count as evidence.
     """
     misfit = projection(model, history.means, history.pulls, projected)
-    i = argmax(projected)
+    i = leader_of(model.family, projected, history.means, history.pulls)
     cost = nearest_alternative(model, history.means, history.pulls, i, lam)
     return i, cost - misfit if glr else cost
 

@@ -19,8 +19,9 @@ from armature.policies.belief import Belief
 from armature.policies.game import GameOptions, Room, make_room, telling, write_intervals
 from armature.policies.options import check_choice
 from armature.policies.policy import CompiledPolicy, Policy
-from armature.policies.records import History, argmax, least_pulled
+from armature.policies.records import History, least_pulled
 from armature.structures import Structure
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_alternative, projection
 from armature.words import Arm, Sentence
 
@@ -61,7 +62,7 @@ def choose(state: GameSamplingState, model: Model, history: History, stream: Str
     room = state.room
     if projection(model, history.means, history.pulls, room.projected) == math.inf:
         return least_pulled(history)
-    j = argmax(room.projected)
+    j = leader_of(model.family, room.projected, history.means, history.pulls)
     state.played[j] += 1.0
     learner = AdaHedgeState(state.losses[j], state.mixability[j])
     adahedge_weights(learner, state.shares)

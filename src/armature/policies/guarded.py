@@ -27,6 +27,7 @@ from armature.policies.options import check_number
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
 from armature.structures import Structure
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, projection
 from armature.words import Arm, Sentence
 
@@ -95,7 +96,7 @@ def guard(state: GuardedState, model: Model, history: History, stream: Stream) -
         return choose_by_imed(IMEDState(0.0), model, history, stream)
     misfit = projection(model, history.means, history.pulls, state.fitted)
     state.verdict[LAST] = misfit
-    j = argmax(state.fitted)
+    j = leader_of(model.family, state.fitted, history.means, history.pulls)
     best = argmax(history.means)
     level = math.log(history.clock[0] + 1.0) / history.pulls[j]
     bar = upper(of_arm(model.family, j), history.means[j], level)

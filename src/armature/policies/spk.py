@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from armature.policies.game import (
     telling,
     write_intervals,
 )
+from armature.policies.options import check_choice
+from armature.policies.policy import Policy
 from armature.policies.records import History
 from armature.policies.saddle_point import SaddlePointPolicy
 from armature.structures import Structure
@@ -36,10 +38,11 @@ class SPkState(NamedTuple):
     explored: Floats  # n_j: exploration rounds in which j was the candidate
     losses: Floats  # (K, K): row j is the state of j's AdaHedge
     mixability: Floats  # (K, 1)
-    ahead: Floats  # N - W, over the rounds that are tracked
+    ahead: Floats  # N - W, over the rounds that are tracked; minus W, where all pulls count
     shares: Floats  # of the regret: the learner's weights
     room: Room
     options: GameOptions
+    all_pulls: bool  # whether tracking counts all pulls
 
 
 @inlined
@@ -64,6 +67,17 @@ def optimistic_gain(
     if not own and low < kink < high:
         gain = max(gain, telling(family, kink, lam) / epsilon)
     return gain
+
+
+@kernel
+def track_all(pulls: Floats, ahead: Floats, w: Floats) -> int:
+    """The arm to pull for proportions w, where all pulls so far count; `ahead` is minus W."""
+    pulled = 0
+    for k in range(w.size):
+        ahead[k] -= w[k]
+        if pulls[k] + ahead[k] < pulls[pulled] + ahead[pulled]:
+            pulled = k
+    return pulled
 
 
 @kernel
@@ -99,12 +113,18 @@ def choose(state: SPkState, model: Model, history: History, stream: Stream) -> i
         gain = optimistic_gain(own, k == j, epsilon, top, low[k], high[k], lam[k])
         gains[k] = -gain / total
     adahedge_update(learner, state.shares, gains)
+    if state.all_pulls:
+        return track_all(history.pulls, state.ahead, w)
     return track(state.ahead, w)
 
 
 @dataclass(frozen=True)
 class SPk(SaddlePointPolicy):
     """An online learner picks shares of regret, the nearest alternative answers, pulls follow.
+
+    `SPk.published()` is the paper's algorithm to the letter; `SPk()` is the library's variant. They
+    differ in two things: when they exploit (`test`, "raw" in the paper), and which pulls tracking
+    counts (`tracking`, "pulls" in the paper).
 
     The lower bound is the value of a game between pulls and mean vectors with another best arm, and
     playing it is exploring. As long as the data do not tell the best arm apart, AdaHedge weighs the
@@ -117,6 +137,10 @@ class SPk(SaddlePointPolicy):
         "glr" exploits once the data are better explained with the leader than without it; "raw" is
         the paper's test, which counts the misfit of the data to the structure as evidence as well.
         On random instances of 16 to 20 arms it can exploit too early.
+    tracking : {"game", "pulls"}
+        Which pulls count against the learner's shares: "game" those that tracking itself chose, as
+        in the paper's theorem on tracking; "pulls" all of an arm's, as its Algorithm 1 is printed,
+        where the candidate, which has most of them, is hardly ever behind.
     threshold : {"practical", "theory"}
         How much evidence is enough: "practical" is ln(1 + t), as in the paper's experiments;
         "theory" is the proof's, which explores for longer.
@@ -149,10 +173,30 @@ class SPk(SaddlePointPolicy):
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     """
 
+    tracking: Literal["game", "pulls"] = "game"
+
     keeps_pairs: ClassVar[bool] = True
     oracles: ClassVar = ("project", "nearest")
     saved: ClassVar = ("explored", "losses", "mixability", "ahead")
     choose: ClassVar = choose
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self, "tracking", ("game", "pulls"))
+
+    @classmethod
+    def published(cls) -> SPk:
+        """The paper's Algorithm 1 to the letter, with the settings of its experiments.
+
+        The test is Eq. (15); tracking counts all pulls; the threshold is ln(1 + t), intervals go by
+        ln n, and the least gap is 1 / n. (The paper says of the threshold "about ln t", of the gap
+        "proportional to 1 / n".)
+        """
+        return cls(test="raw", tracking="pulls")
+
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        return *super().examples(), cls.published()
 
     def init(self, structure: Structure, family: Family) -> SPkState:
         K = structure.n_arms
@@ -164,4 +208,5 @@ class SPk(SaddlePointPolicy):
             np.zeros(K),
             make_room(K),
             self.game_options,
+            self.tracking == "pulls",
         )

@@ -133,6 +133,9 @@ def choose(state: SPLambdaState, model: Model, history: History, stream: Stream)
 class SPLambda(SaddlePointPolicy):
     """A leader in each convex cell of the alternatives, AdaHedge over the cells, best response.
 
+    `SPLambda.published()` is the paper's algorithm to the letter; `SPLambda()` is the library's
+    variant. They differ in when they exploit (`test`, "raw" in the paper). Nothing is tracked.
+
     The game of `SPk` with the learner on the other side: it is the alternatives that are learnt,
     and the pull is the arm with the most information per regret against them.
 
@@ -175,6 +178,14 @@ class SPLambda(SaddlePointPolicy):
 
     def could_be(self, state: SPLambdaState) -> bool:
         return bool(np.isfinite(state.weights).all())
+
+    @classmethod
+    def published(cls) -> SPLambda:
+        """The paper's SP_lambda to the letter, with the settings of its experiments.
+
+        As in `SPk.published`. (For the sparse structure the paper has no such algorithm.)
+        """
+        return cls(test="raw")
 
     def init(self, structure: Structure, family: Family) -> SPLambdaState:
         K, C = structure.n_arms, structure.n_cells_for(family)

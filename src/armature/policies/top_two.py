@@ -15,8 +15,9 @@ from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
 from armature.policies.belief import Belief
 from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History, argmax, least_pulled
+from armature.policies.records import History, least_pulled
 from armature.structures import Structure
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import (
     Model,
     challenger_costs,
@@ -103,7 +104,7 @@ def choose(state: TopTwoState, model: Model, history: History, stream: Stream) -
     misfit = projection(model, history.means, N, state.projected)
     if misfit == math.inf:
         return least_pulled(history)
-    j = argmax(state.projected)
+    j = leader_of(model.family, state.projected, history.means, history.pulls)
     cost = nearest_alternative(model, history.means, N, j, state.lam)
     if cost == math.inf:
         return least_pulled(history)

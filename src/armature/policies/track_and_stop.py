@@ -19,8 +19,9 @@ from armature.kernels.vectors import largest
 from armature.policies.belief import Belief
 from armature.policies.options import check_number
 from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History, argmax, least_pulled
+from armature.policies.records import History, least_pulled
 from armature.structures import Structure
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, projection
 from armature.words import Arm, Sentence
 
@@ -48,7 +49,7 @@ def write_shares(state: TrackAndStopState, model: Model, history: History) -> bo
     projected = state.projected
     if projection(model, history.means, history.pulls, projected) == math.inf:
         return False
-    best = argmax(projected)
+    best = leader_of(model.family, projected, history.means, history.pulls)
     rounding = TIED * largest(projected)
     for k in range(projected.size):
         if k != best and projected[best] - projected[k] <= rounding:

@@ -48,6 +48,7 @@ from armature.kernels.kernel import kernel
 from armature.kernels.numbers import as_real
 from armature.policies.records import argmax
 from armature.structures import Structure
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import (
     Model,
     challenger_costs,
@@ -105,7 +106,7 @@ def find(model: Model, N: Floats, means: Floats, vectors: Vectors) -> Finding:
     misfit = projection(model, mu, N, vectors.projected)
     if misfit == math.inf:
         return Finding(argmax(mu), 0.0, misfit)
-    i = argmax(vectors.projected)
+    i = leader_of(model.family, vectors.projected, mu, N)
     cost = nearest_alternative(model, mu, N, i, vectors.lam)
     return Finding(i, max(cost - misfit, 0.0), misfit)
 

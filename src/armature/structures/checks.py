@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -121,3 +121,24 @@ def checked_order(order: Sequence[int], n_arms: int) -> Ints:
 def checked_positive(value: float, name: str) -> float:
     """A positive finite number, or an error."""
     return checked_scale(value, name)
+
+
+def frozen(value: Any) -> object:
+    """A value that can be hashed, and is equal where the given one is: lists as tuples, and so on.
+
+    Of what else can't be hashed, each object is equal to itself alone.
+    """
+    match value:
+        case np.ndarray():
+            return value.shape, value.tobytes()
+        case list() | tuple():
+            return tuple(map(frozen, value))
+        case dict():
+            return frozenset((frozen(key), frozen(part)) for key, part in value.items())
+        case set():
+            return frozenset(map(frozen, value))
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value

@@ -15,7 +15,9 @@ from armature.families import Family, Gaussian
 from armature.families.kernels import divide_by_variances, unit_gaussian
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
+from armature.structures.checks import frozen
 from armature.structures.declared import Declared, declares_pieces
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.records import Cell, Fit, Problem, Shape, Work
 from armature.structures.oracles.table import COMPARING
 from armature.words import Card, Shown, brief
@@ -104,7 +106,10 @@ class Structure(Declared, Shown):
         challenger: int,
         family: Family,
     ) -> Fit:
-        """The nearest mean vector of `not best` in which `challenger` is at least as good."""
+        """The nearest mean vector of `not best` in which `challenger` is at least as good.
+
+        A tie of the two that no mean vector near it breaks is not in `not best`, a closure.
+        """
         return self._solve("alt_min", means, weights, family, *self._pair(best, challenger))
 
     def nearest_alternative(
@@ -157,7 +162,8 @@ class Structure(Declared, Shown):
         j = self.checked_arm(arm, "arm")
         if overrides(self, "alt_min"):
             fit = self.project(means, weights, family)
-            leader = int(np.argmax(fit.means))
+            mu, w = self.checked_problem(means, weights, family)
+            leader = leader_of(family.record_for(self.n_arms), np.asarray(fit.means), mu, w)
             return fit if leader == j else self.alt_min(means, weights, leader, j, family)
         return self._solve("best_min", means, weights, family, j, -1)
 
@@ -166,8 +172,7 @@ class Structure(Declared, Shown):
 
         None where there is no such vector. An arm that is nowhere the best of these may get less.
         """
-        if not declares_pieces(self):
-            self.pieces()
+        check_highest(self)
         below, above = self.checked_vector(low, "low"), self.checked_vector(high, "high")
         kernel, shape, work = self._entry("highest", None)
         out = np.empty(self.n_arms)
@@ -306,15 +311,11 @@ class Structure(Declared, Shown):
         return hash(self._identity())
 
     def _identity(self) -> tuple[object, ...]:
-        """The values of the constructor's arguments, arrays as bytes; else the object itself."""
+        """The values of the constructor's arguments; else the object itself."""
         names = list(inspect.signature(type(self)).parameters)
         if not all(hasattr(self, name) for name in names):
             return (id(self),)
-        values = (getattr(self, name) for name in names)
-        return tuple(
-            (value.shape, value.tobytes()) if isinstance(value, np.ndarray) else value
-            for value in values
-        )
+        return tuple(frozen(getattr(self, name)) for name in names)
 
     @property
     def is_pairwise(self) -> bool:
@@ -361,6 +362,19 @@ class Structure(Declared, Shown):
         problem.marks[: len(marks)] = marks
         lam = np.empty(self.n_arms)
         return Fit(lam, float(kernel(problem, first, second, lam)))
+
+
+def check_highest(structure: Structure) -> None:
+    """Refuse a structure that can't say how high means can be."""
+    if declares_pieces(structure) or overrides(structure, "highest"):
+        return
+    if overrides(structure):
+        raise ArmatureError(
+            f"{type(structure).__name__} does not say how high its means can be, which "
+            "StructuredUCB asks: give it `pieces()` or `highest(low, high)` besides its other "
+            "methods, or choose another policy (such as Challenger or SPk)."
+        )
+    structure.pieces()  # which says what is missing
 
 
 def overrides(structure: Structure, *names: str) -> bool:

@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 
 from armature.errors import ArmatureError
-from armature.families import Family
+from armature.families import Family, kernels
+from armature.kernels.streams import DECISIONS, Source, make_stream
 
 GRID = 12
+MEANS, SAMPLES = 6, 4000  # so many rewards of each of so many means
+# 5 standard errors are exceeded once in two million times. Of a variance, whose distribution is not
+# normal yet, 7.
+FAR, FAR_VARIANCE = 5.0, 7.0
+PULLS, DRAWS = 1000, 500  # of a posterior: enough that its prior does not matter
 
 
 def check_family(family: Family, seed: int = 0) -> None:
@@ -28,7 +34,10 @@ def check_family(family: Family, seed: int = 0) -> None:
         _check_boundary,
         _check_inverses,
         _check_bregman,
+        _check_derivatives,
         _check_samples,
+        _check_draws,
+        _check_posterior,
         _check_refusals,
     ):
         check(family, rng)
@@ -50,7 +59,10 @@ def _check_arms(family: Family, seed: int) -> None:
     _require(rewards.shape == (4000, K), f"{family}.sample ignores its size")
     error = np.abs(rewards.mean(axis=0) - x) / (rewards.std(axis=0) / math.sqrt(4000))
     _require((error < 5.0).all(), f"{family}.sample has means {rewards.mean(axis=0)}, not {x}")
-    for refused in (lambda: family.divergence(x[1:], y[1:]), lambda: family.record_for(K + 1)):
+    for refused in (
+        lambda: family.divergence(np.append(x, x), np.append(y, y)),
+        lambda: family.record_for(K + 1),
+    ):
         _require_refusal(refused, f"{family} goes with another number of arms")
 
 
@@ -157,20 +169,93 @@ def _check_bregman(family: Family, rng: np.random.Generator) -> None:
         )
 
 
+def _check_derivatives(family: Family, rng: np.random.Generator) -> None:
+    """The derivatives of d(x, .), and the variance, which follows: (y - x) / slope."""
+    record = family.record_for(1)
+    for x, y in _means(family, rng).reshape(-1, 2).tolist():
+        ends = (end for end in (x, family.domain.low, family.domain.high) if math.isfinite(end))
+        step = 1e-5 * min(abs(y - end) for end in ends)
+        around = y - step, y + step
+        below, above = (family.divergence(x, z) for z in around)
+        slope = kernels.slope(record, x, y)
+        _require_close(slope, (above - below) / (2.0 * step), f"{family}: slope({x:g}, {y:g})")
+        below, above = (kernels.slope(record, x, z) for z in around)
+        _require_close(
+            kernels.curvature(record, x, y),
+            (above - below) / (2.0 * step),
+            f"{family}: curvature({x:g}, {y:g})",
+        )
+        variance = kernels.variance(record, y)
+        _require_close(variance, (y - x) / slope, f"{family}: the formula variance, at {y:g},")
+
+
+def _require_close(found: float, right: float, what: str) -> None:
+    """Equal, up to what a quotient of differences is off by."""
+    close = math.isclose(found, right, rel_tol=1e-4)
+    _require(close, f"{what} is {found:g}, where the divergence says {right:g}")
+
+
 def _check_samples(family: Family, rng: np.random.Generator) -> None:
-    mean = float(_means(family, rng)[0])
-    rewards = np.asarray(family.sample(mean, rng, 4000))
-    _require(rewards.shape == (4000,), f"{family}.sample ignores its size")
-    _require(
-        all(reward in family.support for reward in rewards[:50]), f"{family}: outside of support"
-    )
-    # 5 standard errors: a false alarm once in two million.
-    error = abs(rewards.mean() - mean) / (rewards.std() / math.sqrt(rewards.size))
-    _require(error < 5.0, f"{family}.sample has mean {rewards.mean():g} instead of {mean:g}")
+    for mean in map(float, _means(family, rng)[:MEANS]):
+        rewards = np.asarray(family.sample(mean, rng, SAMPLES))
+        _require(rewards.shape == (SAMPLES,), f"{family}.sample ignores its size")
+        _check_rewards(family, f"{family}.sample", mean, rewards)
     again = [np.asarray(family.sample(mean, np.random.default_rng(7), 5)) for _ in range(2)]
     _require((again[0] == again[1]).all(), f"{family}.sample is not a function of its generator")
     _require(
         isinstance(family.sample(mean, rng), float), f"{family}.sample: one reward is a number"
+    )
+
+
+def _check_draws(family: Family, rng: np.random.Generator) -> None:
+    """The formula that compiled code draws rewards with."""
+    for mean in map(float, _means(family, rng)[:MEANS]):
+        rewards = rng.random(SAMPLES)
+        words = rng.integers(0, 2**32, len(Source._fields)).tolist()
+        kernels.draw(family.record_for(1), mean, rewards, Source(*words))
+        _check_rewards(family, f"{family}: the formula draw", mean, rewards)
+
+
+def _check_rewards(family: Family, what: str, mean: float, rewards: np.ndarray) -> None:
+    """Whether rewards may be of a mean."""
+    _require(
+        all(reward in family.support for reward in rewards[:50]), f"{what}: outside of support"
+    )
+    spread = float(rewards.std())
+    _require(
+        rewards.min() < rewards.max(),
+        f"{what} gives the reward {rewards[0]:g} each time, where rewards of mean {mean:g} vary",
+    )
+    error = abs(float(rewards.mean()) - mean) / (spread / math.sqrt(rewards.size))
+    _require(error < FAR, f"{what} has mean {rewards.mean():g} instead of {mean:g}")
+    squares = (rewards - mean) ** 2
+    variance = kernels.variance(family.record_for(1), mean)
+    most = variance + FAR_VARIANCE * float(squares.std()) / math.sqrt(rewards.size)
+    _require(  # it may be less: `Bounded` goes by the most that there can be
+        squares.mean() <= most * (1.0 + 1e-9),
+        f"{what} has variance {squares.mean():g} at {mean:g}, where the formula says {variance:g}",
+    )
+
+
+def _check_posterior(family: Family, rng: np.random.Generator) -> None:
+    """After many rewards, a posterior is about their mean, as wide as their number says."""
+    total = float(np.sum(family.sample(float(_means(family, rng)[0]), rng, PULLS)))
+    mean, pulls = total / PULLS, np.full(DRAWS, float(PULLS))
+    draws = np.empty(DRAWS)
+    stream = make_stream(0, 0, DECISIONS)
+    record = family.record_for(1)
+    kernels.draw_means(record, pulls, mean * pulls, np.full(DRAWS, mean), stream, draws)
+    width = math.sqrt(kernels.variance(record, mean) / PULLS)
+    _require(
+        0.7 * width < float(draws.std()) < 1.4 * width,
+        f"{family}: posterior draws after {PULLS} rewards of mean {mean:g} have standard deviation "
+        f"{draws.std():g}, where it is about {width:g}",
+    )
+    error = abs(float(draws.mean()) - mean)
+    _require(  # a prior moves the mean by about 1 / PULLS
+        error < FAR * width / math.sqrt(DRAWS) + 10.0 * max(1.0, abs(mean)) / PULLS,
+        f"{family}: posterior draws after {PULLS} rewards of mean {mean:g} have mean "
+        f"{draws.mean():g}",
     )
 
 

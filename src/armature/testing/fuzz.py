@@ -55,7 +55,7 @@ def fuzz_bandits(
 
     Give policies of your own to put them through it; by default it is all of the library's.
     """
-    pairs = _pairs(tuple(_all_policies() if policies is None else policies))
+    pairs = _all_pairs() if policies is None else _pairs(policies)
     findings = []
     for number in range(first, first + cases):
         policy, structure, family, rng = random_case(pairs, seed, number)
@@ -90,7 +90,11 @@ def _all_policies() -> list[Policy]:
 
 
 @functools.cache
-def _pairs(policies: tuple[Policy, ...]) -> list[tuple[Policy, Structure]]:
+def _all_pairs() -> list[tuple[Policy, Structure]]:
+    return _pairs(_all_policies())
+
+
+def _pairs(policies: Sequence[Policy]) -> list[tuple[Policy, Structure]]:
     structures = [s for cls in discover(Structure, armature) for s in cls.examples()]
     return [
         (policy, structure)

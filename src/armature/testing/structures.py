@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +12,9 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Bernoulli, Bounded, Exponential, Family, Gaussian, Poisson
-from armature.structures import Fit, Piece, Structure
+from armature.structures import Fit, Structure
+from armature.testing.declared import declaration_of
+from armature.testing.isolated_ties import has_another_best
 
 Floats = npt.NDArray[np.float64]
 
@@ -200,6 +201,23 @@ def nearest_is_the_least(problem: Problem) -> None:
     )
 
 
+def alternatives_have_another_best(problem: Problem) -> None:
+    """An alternative is a limit of mean vectors with another best arm, not any tie."""
+    M, j = problem.structure, problem.best
+    fits = {
+        "alt_min": problem.alt_min(problem.challenger),
+        "nearest_alternative": problem.nearest(),
+    }
+    for name, fit in fits.items():
+        lam = np.asarray(fit.means)
+        _require(
+            fit.cost == math.inf or has_another_best(M, problem.family, lam, j),
+            problem,
+            f"{name} gives {lam}, where arm {j} is tied, but no mean vector of M near it has a "
+            "better arm: it must be a limit of those with another best arm",
+        )
+
+
 def no_point_is_cheaper(problem: Problem) -> None:
     """No point of M that we come across is cheaper than a fit."""
     structure, j = problem.structure, problem.best
@@ -292,27 +310,6 @@ def relabelling_changes_nothing(problem: Problem) -> None:
         _require_equal(here.cost, there.cost, problem, f"{name} depends on the order of the arms")
 
 
-class Declared(Structure):
-    """A structure that has nothing of another but its declaration: everything is derived."""
-
-    def __init__(self, structure: Structure) -> None:
-        self.structure, self.n_arms = structure, structure.n_arms
-        self.challenge = "top" if structure.reads_by_top else "order"
-
-    def pieces(self) -> Iterable[Piece]:
-        return self.structure.pieces()
-
-
-@functools.lru_cache(maxsize=8)
-def declaration_of(structure: Structure) -> Declared | None:
-    """What is derived from a structure's pieces, or None where it declares none."""
-    try:
-        structure.pieces()
-    except ArmatureError:
-        return None
-    return Declared(structure)
-
-
 def oracles_follow_from_the_pieces(problem: Problem) -> None:
     """Every oracle of a structure agrees with what is derived from its pieces."""
     structure, derived = problem.structure, declaration_of(problem.structure)
@@ -370,6 +367,7 @@ STRUCTURE_PROPERTIES: tuple[Callable[[Problem], None], ...] = (
     costs_are_right,
     zero_exactly_when_feasible,
     nearest_is_the_least,
+    alternatives_have_another_best,
     no_point_is_cheaper,
     projection_is_idempotent,
     cost_is_homogeneous,

@@ -9,6 +9,7 @@ import numpy as np
 
 from armature.assess.arms import seen_means
 from armature.live.explanation import Explanation
+from armature.structures.oracles.leader import leader_of
 from armature.views.picture import Picture, Target, picture_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ def belief_of(assessment: Assessment) -> Explanation:
     informed, structure = assessment.informed, chosen.structure
     means = seen_means(log, informed)
     fitted = np.where(np.isfinite(chosen.fitted), chosen.fitted, means)
-    leader = int(np.argmax(fitted))
+    record = informed.family.record_for(fitted.size)
+    leader = leader_of(record, fitted, means, log.counts)
     alternative = None
     if np.isfinite(chosen.fitted).all() and not chosen.refuted:
         other = structure.nearest_alternative(means, log.counts, leader, informed.family)

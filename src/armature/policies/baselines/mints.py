@@ -13,8 +13,9 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream, next_unit
 from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History, argmax
+from armature.policies.records import History
 from armature.structures import Structure
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_with_best, projection
 
 
@@ -33,7 +34,7 @@ def choose(state: MINTSState, model: Model, history: History, stream: Stream) ->
     w = history.pulls
     K = w.size
     base = projection(model, mu, w, state.lam)
-    leader = argmax(state.lam)
+    leader = leader_of(model.family, state.lam, mu, w)
     total = 0.0
     for j in range(K):
         cost = base

@@ -19,8 +19,9 @@ from armature.kernels.vectors import largest
 from armature.policies.belief import Belief
 from armature.policies.options import check_horizon, check_number
 from armature.policies.policy import CompiledPolicy, Policy
-from armature.policies.records import History, argmax, mark_exploration
+from armature.policies.records import History, mark_exploration
 from armature.structures import Structure
+from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_alternative, projection
 from armature.words import Arm, Sentence
 
@@ -67,7 +68,7 @@ def choose(state: OSSBState, model: Model, history: History, stream: Stream) -> 
     N = history.pulls
     K = N.size
     projection(model, history.means, N, state.projected)
-    best = argmax(state.projected)
+    best = leader_of(model.family, state.projected, history.means, history.pulls)
     bar = (1.0 + state.gamma) * math.log(1.0 + history.clock[0])
     if information(state, model, history, best) >= bar:
         return best

@@ -54,7 +54,8 @@ from armature.policies.many_arms.search import (
     take_in,
 )
 from armature.policies.many_arms.tournament import next_at_least, top
-from armature.policies.records import History, argmax, mark_exploration
+from armature.policies.records import History, mark_exploration
+from armature.structures.oracles.leader import is_shared, leader_of, top_value
 from armature.structures.oracles.model import Model, is_joint, nearest_challenger, pair_cost
 
 START = 0.01  # how far below the leader's mean bounds hold at first; adapted from there
@@ -240,8 +241,9 @@ def find_next(state: ManyState, history: History, j: int) -> None:
 def remember(state: ManyState, model: Model, history: History, j: int) -> None:
     """Nobody is due: note what it would take to be."""
     plain = state.plain
-    if plain.costs[j] == math.inf:
-        return
+    _, bar = top_value(plain.projected)
+    if plain.costs[j] == math.inf or is_shared(plain.projected, j, bar):
+        return  # of arms that are level, another may lead next
     find_next(state, history, j)
     for c in range(state.due[0]):
         i = state.due[1 + c]
@@ -268,7 +270,7 @@ def choose_of_many(state: ManyState, model: Model, history: History, stream: Str
     begins = plain.begun[0] < plain.start.size
     arm = choose(plain, model, history, stream)
     if not begins and is_joint(model) and history.clock[0] == state.search.notes[NOTED]:
-        j = argmax(plain.projected)
+        j = leader_of(model.family, plain.projected, history.means, history.pulls)
         if arm == j:
             remember(state, model, history, j)
     return arm

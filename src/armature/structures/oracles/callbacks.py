@@ -18,10 +18,9 @@ from armature.errors import ArmatureError
 from armature.families import Family
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, callback
-from armature.structures.declared import declares_pieces
 from armature.structures.oracles.model import Model, assemble
 from armature.structures.oracles.records import ENTRIES, Cell, Fit, Problem, Shape, Work
-from armature.structures.structure import Structure
+from armature.structures.structure import Structure, check_highest
 
 # What minimises, by entry: the method, of (structure, means, weights, first, second, family).
 METHODS: dict[str, Callable[..., Fit]] = {
@@ -146,8 +145,8 @@ def _highest(number: int, low: Floats, high: Floats, out: Floats) -> float:
 
 def make_model(structure: Structure, family: Family, oracles: Sequence[str]) -> Model:
     """The model of a structure that must be asked through its methods."""
-    if not declares_pieces(structure) and "highest" in oracles:
-        structure.pieces()  # which says what is missing
+    if "highest" in oracles:
+        check_highest(structure)
     shape = Shape(np.empty(0), np.array([number_of(structure, family)], dtype=np.int64))
     work = Work(np.empty(0), np.empty(0, dtype=np.int64))
     kernels = tuple(KERNELS.get(entry) for entry in ENTRIES)
