@@ -37,7 +37,7 @@ from armature.experiments.store.keys import package_version
 from armature.experiments.store.run_store import Parts, PartsFolder, Runs
 from armature.kernels.arrays import Ints
 from armature.policies import Policy
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, describe
 from armature.views.terminal import visible
 

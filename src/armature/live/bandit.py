@@ -29,7 +29,7 @@ from armature.live.tickets import Decision
 from armature.live.verdict import Verdict
 from armature.live.warm_start import take_in_past
 from armature.policies import CompiledPolicy, History, Policy
-from armature.rounds.runner import checked_count, checked_policy, make_decisions
+from armature.rounds.runner import checked_count, checked_policy, make_runner
 from armature.rounds.stopping import Threshold
 from armature.storage.files import read_text, write_text
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, build
@@ -182,7 +182,7 @@ class Bandit:
         The bandit itself stays as it is.
         """
         structure = self._goal.structure(self.structure)
-        decisions = make_decisions(self.policy, structure, self.family, self._seed)
+        decisions = make_runner(self.policy, structure, self.family, self._seed)
         if isinstance(self.policy, CompiledPolicy):
             for _ in range(structure.n_arms + 1):  # each arm once, and then a choice
                 arm = decisions.next(decisions.history)

@@ -12,7 +12,7 @@ from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
 from armature.kernels.streams import FLOORS, make_stream, next_unit
 from armature.policies import History
-from armature.rounds.runner import Decisions
+from armature.rounds.runner import PolicyRunner
 
 Open = npt.NDArray[np.bool_] | None  # which arms may be chosen; None: all
 
@@ -40,7 +40,7 @@ class Chooser:
     could choose by: the arm with the fewest pulls is next, until there is a reward.
     """
 
-    def __init__(self, decisions: Decisions, floor: float, seed: int) -> None:
+    def __init__(self, decisions: PolicyRunner, floor: float, seed: int) -> None:
         self.decisions = decisions
         self.floor = floor
         self.stream = make_stream(seed, 0, FLOORS)

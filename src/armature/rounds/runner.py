@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +14,14 @@ from armature.errors import ArmatureError, check_kind
 from armature.families import Family, FamilyRecord
 from armature.families.estimation import estimate_variance
 from armature.families.kernels import lowers, uppers
+from armature.kernels.addresses import is_compiling
 from armature.kernels.arrays import Floats
+from armature.kernels.packing import pack
 from armature.kernels.streams import DECISIONS, PROBABILITIES, key_of, make_stream
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
+from armature.rounds.addresses import CHOOSE, UPDATE, packed_address
+from armature.rounds.bookkeeping import count_reward
 from armature.storage.tagged_json import decoded, encoded
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, make_model, with_estimate
@@ -36,14 +40,22 @@ NONE = np.empty(0, dtype=np.intp)
 PYTHON_CHANCE = 2**62  # beyond every number of a repetition
 
 
-class Decisions(abc.ABC):
-    """What the online bandit and the simulation of a policy in plain Python have in common."""
+class Packed(NamedTuple):
+    """A policy as the loop takes it: where its kernels are, and the words they unpack."""
+
+    choose: Any
+    update: Any
+    words: Any
+    reals: Any  # the same memory, where the model is told an estimate of the variance; else empty
+
+
+class PolicyRunner(abc.ABC):
+    """A policy with its state and what it has seen, for a live bandit and for the loop."""
 
     def __init__(self, policy: Policy, structure: Structure, family: Family) -> None:
         self.policy, self.structure, self.family = policy, structure, family
         self.history = make_history(structure.n_arms)
-        ends = [family.for_arm(k).domain for k in range(structure.n_arms)]
-        self._ends = [(end.low, end.high) for end in ends]
+        self._domain = family.record_for(structure.n_arms)
         self._starting = policy.starts_with_each_arm
         self._record: FamilyRecord | None = None
 
@@ -60,25 +72,22 @@ class Decisions(abc.ABC):
         unseen = self.unseen(history)
         if unseen.size:
             return int(unseen[0])
-        arm = self._choose(history)
-        n_arms = history.pulls.size
+        arm = self.checked(self._choose(history))
+        if history is not self.history:
+            self.history.clock[1] = history.clock[1]
+        return arm
+
+    def checked(self, arm: Any) -> int:
+        """What the policy chose, if it is an arm."""
+        n_arms = self.history.pulls.size
         whole = isinstance(arm, (int, np.integer)) and not isinstance(arm, bool)
         if not (whole and 0 <= arm < n_arms):
             raise no_such_arm(self.policy, arm, n_arms)
-        if history is not self.history:
-            self.history.clock[1] = history.clock[1]
         return int(arm)
 
     def take_in(self, arm: int, reward: float) -> None:
-        """Count a reward, with the same arithmetic as the kernel `play`."""
-        history = self.history
-        before = history.means[arm] if history.pulls[arm] > 0.0 else reward
-        history.pulls[arm] += 1.0
-        history.sums[arm] += reward
-        low, high = self._ends[arm]
-        history.means[arm] = min(max(history.sums[arm] / history.pulls[arm], low), high)
-        history.squares[arm] += (reward - before) * (reward - history.means[arm])
-        history.clock[0] += 1
+        """Count a reward, and let the policy learn from it."""
+        count_reward.py_func(self.history, self._domain, arm, reward)
         self._update(arm, reward)
 
     def estimated_variance(self) -> float:
@@ -105,6 +114,10 @@ class Decisions(abc.ABC):
         lowers(self._record, means, level, low)
         uppers(self._record, means, level, high)
         return low, high
+
+    @abc.abstractmethod
+    def packed(self) -> Packed:
+        """The policy for the loop, which goes on with this state and this history."""
 
     @abc.abstractmethod
     def _choose(self, history: History) -> int: ...
@@ -150,7 +163,7 @@ class Decisions(abc.ABC):
         """Go on with the random numbers where they were."""
 
 
-class CompiledDecisions(Decisions):
+class CompiledRunner(PolicyRunner):
     """Of a policy made of kernels."""
 
     def __init__(
@@ -168,6 +181,18 @@ class CompiledDecisions(Decisions):
         self._kernel, self._updating = policy.kernels(structure, family)
         self._saved = policy.saved
         self._reads_history = policy.reads_history
+
+    def packed(self) -> Packed:
+        told = self._informed_model(), self.state, self.history, self.stream
+        self._packed = told  # the words point to it
+        words = pack(*told)
+        reals = words.view(np.float64) if is_compiling() else words
+        return Packed(
+            packed_address(CHOOSE, self._kernel, told),
+            packed_address(UPDATE, self._updating, told),
+            words,
+            reals if self.model.family.estimated else reals[:0],
+        )
 
     def _choose(self, history: History) -> int:
         return self._kernel(self.state, self._informed_model(), history, self.stream)
@@ -222,7 +247,7 @@ def _as_lists(array: Any) -> Any:
     return lists if np.isfinite(array).all() else encoded(lists)
 
 
-class PythonDecisions(Decisions):
+class PythonRunner(PolicyRunner):
     """Of a policy in plain Python."""
 
     def __init__(
@@ -239,6 +264,14 @@ class PythonDecisions(Decisions):
         self._seed = seed
         self._generator = np.random.Philox(key=[seed, repetition])
         self._rng = np.random.Generator(self._generator)
+
+    def packed(self) -> Packed:
+        return Packed(
+            lambda words: self.checked(self._choose(self.history)),
+            lambda words, arm, reward: self._update(arm, reward),
+            [],
+            [],
+        )
 
     def _choose(self, history: History) -> int:
         return self._policy.choose(self.state, self._problem(), history, self._rng)
@@ -307,9 +340,9 @@ def checked_policy(policy: Policy, horizon: int | None) -> Policy:
     return policy.with_horizon(horizon)
 
 
-def make_decisions(
+def make_runner(
     policy: Policy, structure: Structure, family: Family, seed: int, repetition: int = 0
-) -> Decisions:
+) -> PolicyRunner:
     """A policy at the start of its work; refused where it can't be used."""
     key_of(seed)
     check_kind(structure, Structure, "structure", "Unimodal(5)")
@@ -318,7 +351,7 @@ def make_decisions(
     policy.check(structure, family)
     family = family.as_told
     if isinstance(policy, CompiledPolicy):
-        return CompiledDecisions(policy, structure, family, seed, repetition)
+        return CompiledRunner(policy, structure, family, seed, repetition)
     if isinstance(policy, PythonPolicy):
-        return PythonDecisions(policy, structure, family, seed, repetition)
+        return PythonRunner(policy, structure, family, seed, repetition)
     raise ArmatureError(f"{policy.name} must be a CompiledPolicy or a PythonPolicy.")

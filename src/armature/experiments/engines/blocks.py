@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from armature.errors import ArmatureError
 from armature.policies import Policy
-from armature.rounds.play import checkpoints_of_pulls
+from armature.rounds.record import checkpoints_of_pulls
 from armature.structures.instance import Instance
 
 MOST_SECONDS = 40.0  # of work in a block: sizes are powers of 2, so it is from half of that on

@@ -19,7 +19,7 @@ from armature.experiments.engines.blocks import (
     record_bytes,
     seconds_for,
 )
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 
 Kind = tuple[object, ...]
 

@@ -28,7 +28,7 @@ from armature.experiments.store.keys import package_version, problem_key
 from armature.experiments.store.run_store import read_head, read_title
 from armature.experiments.sweep import PARTS, claim_all, run_all, say_point
 from armature.policies import Policy
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 from armature.storage.files import write_bytes
 
 
