@@ -145,7 +145,7 @@ def _in_queues(
     queues = _Queues(log, seed)
     played = {}
     for policy in policies:
-        own = queues.play(policy, structure, family, longest, 0, "own")
+        first = queues.play(policy, structure, family, longest, 0, "own")
         others = [
             queues.play(policy, structure, family, longest, r, "shuffled")
             for r in range(1, repetitions)
@@ -154,8 +154,8 @@ def _in_queues(
             queues.play(policy, structure, family, longest, r, "drawn")
             for r in range(1, repetitions + 1)
         ]
-        played[policy.name] = own, [own, *others], again
-    common = min(first[0].gains.size for first, *_ in played.values())
+        played[policy.name] = first, [first, *others], again
+    common = min(own.gains.size for (own, _), *_ in played.values())
     rows = []
     for name, (first, orders, again) in played.items():
         own, out = first
