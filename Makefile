@@ -12,7 +12,10 @@ BIN := .venv/bin
 
 FUZZ ?= 1000000
 
-.PHONY: install reproduce study test test-exhaustive fuzz endurance check docs kills benchmarks clean
+# How long the tests take as a rule: measure it anew when much has changed.
+USUAL := about 15 minutes on two cores that do nothing else; with cold caches, a few more
+
+.PHONY: expect install reproduce study test test-exhaustive fuzz endurance check docs kills benchmarks clean
 
 install: .venv/installed-test
 
@@ -41,23 +44,26 @@ check: .venv/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: check
+expect:
+	@echo "lint, formats, types and tests: $(USUAL)"
+
+test: expect check
 	$(BIN)/python -m pytest -n 2
 
 test-exhaustive: check
 	$(BIN)/python -m pytest -n 2 --exhaustive
 
 fuzz: .venv/installed-test
-	$(BIN)/python tests/fuzz.py --cases $(FUZZ)
+	$(BIN)/python tests/helpers/fuzz.py --cases $(FUZZ)
 
 endurance: .venv/installed-test
-	$(BIN)/python tests/endurance.py
+	$(BIN)/python tests/helpers/endurance.py
 
 docs: .venv/installed-test
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 kills: .venv/installed-test
-	$(BIN)/python tests/kill_service.py --kills 1000
+	$(BIN)/python tests/helpers/kill_service.py --kills 1000
 
 benchmarks: .venv/installed-bench
 	$(BIN)/python benchmarks/oracles.py

@@ -49,7 +49,7 @@ bandit.ask()
 """,
     "the figure": """
 import contextlib, io, tempfile
-from armature.cli import app
+from armature.cli.program import app
 with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
     app(["reproduce", "--horizon", "100", "--repetitions", "2", "--workers", "1", "--out", folder],
         standalone_mode=False)

@@ -27,7 +27,7 @@ from load import Measured, load
 
 from armature.client import Client
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 from serving import Postgres, free_port, sqlite_in
 
 CLIENTS = 16

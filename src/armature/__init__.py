@@ -177,3 +177,8 @@ __all__ = [
     "simulate",
     "solve_game",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, without the rooms of the package."""
+    return __all__

@@ -20,6 +20,7 @@ from armature.assess.noise import Informed, Spread, informed
 from armature.bounds.evidence import DELTA as DELTA_OF_EVIDENCE
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
+from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.runner import checked_count, checked_policy
 from armature.rounds.stopping import checked_delta
@@ -111,6 +112,10 @@ def assess(
     delta, horizon = checked_delta(delta), checked_count(horizon, "horizon")
     traffic = _checked_traffic(traffic)
     draws = checked_count(draws, "draws")
+    key_of(seed)
+    for name, text in (("unit", unit), ("title", title)):
+        if not isinstance(text, str):
+            raise ArmatureError(f"{name} must be a text; got {text!r}.")
     found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
     known = informed(found, family, spread)
     chosen, others = _judged(found, structure, known, candidates, horizon, delta)

@@ -16,6 +16,7 @@ from armature.assess.log.log import Log
 from armature.assess.noise import Informed
 from armature.assess.report import words
 from armature.storage.tagged_json import encoded
+from armature.words import Card, Shown, best_first, row_of
 
 if TYPE_CHECKING:
     from armature.views.plotting import Picture
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
-class Assessment:
+@dataclass(frozen=True, eq=False, repr=False)
+class Assessment(Shown):
     """What a log says of a structure and of policies; `str` gives it as a text.
 
     Attributes
@@ -80,6 +81,16 @@ class Assessment:
             self.informed.note,
         ]
         return tuple(sentence for sentence in sentences if sentence)
+
+    def card(self) -> Card:
+        estimates, log = self.arms, self.log
+        rows = [
+            row_of(arm, log.counts[k], estimates.means[k], estimates.low[k], estimates.high[k])
+            for k, arm in enumerate(log.arms)
+        ]
+        ranked = best_first(estimates.means.tolist())
+        columns = ("arm", "rounds", "mean", "from", "to")
+        return Card(f"{self.title}: {self.recommendation}", columns, tuple(rows[k] for k in ranked))
 
     def __str__(self) -> str:
         from armature.assess.report.text import as_text

@@ -39,15 +39,8 @@ from armature.assess.log.table import Columns
 from armature.errors import ArmatureError
 from armature.experiments.spec import with_arms
 from armature.storage.files import read_text
-from armature.storage.registry import (
-    FAMILIES,
-    POLICIES,
-    STRUCTURES,
-    Allowed,
-    as_table,
-    build,
-    unknown,
-)
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, as_table, build
+from armature.storage.spelling import unknown
 from armature.structures import Structure
 
 SETTINGS = ("horizon", "traffic", "unit", "draws", "seed", "delta", "spread")
@@ -89,7 +82,7 @@ def assess_file(
         policies=None
         if policies is None
         else [build(POLICIES, "policies", one, allow) for one in _list(policies, "policies")],
-        title=str(table.get("title", "Assessment")),
+        title=table.get("title", "Assessment"),
         workers=workers,
         progress=progress,
         **given,

@@ -29,6 +29,7 @@ from armature.assess.weights import mean_interval, weigh
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.logged import QUEUES, REJECTION, SHADOW, make_log
 from armature.rounds.record import Record
@@ -102,6 +103,7 @@ def replay(
     check_kind(family, Family, "family", "Gaussian()")
     if method not in METHODS:
         raise ArmatureError(f"method must be {', '.join(map(repr, METHODS))}; got {method!r}.")
+    key_of(seed)
     delta, seed = checked_delta(delta), int(seed)
     repetitions = checked_count(repetitions, "repetitions")
     found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)

@@ -12,7 +12,7 @@ from armature.assess.report.text import aligned
 from armature.assess.report.words import number
 from armature.assess.weights import Weighted
 from armature.kernels.arrays import Floats
-from armature.storage.registry import unknown
+from armature.storage.spelling import unknown
 from armature.storage.tagged_json import encoded
 
 RESTS_ON = {

@@ -23,6 +23,8 @@ NOTHING = 1e-6  # of the most pulls: what is left of a solver's tolerance
 class Worth:
     """The lower bounds with and without the structure, if the fitted means are the truth.
 
+    They are about the long run: V ln T is no amount that T rounds must cost.
+
     Attributes
     ----------
         value, unconstrained: V, what regret grows by per ln T at the least; None, with a `reason`,
@@ -41,16 +43,6 @@ class Worth:
     arms: tuple[Hashable, ...]
     best: Hashable | None
     reason: str = ""
-
-    def rounds(self, structured: bool = True) -> float:
-        """Rounds of exploration up to the horizon: the pulls of all arms but the best."""
-        pulls = self.pulls if structured else self.pulls_without
-        return math.nan if pulls is None else float(pulls.sum()) * math.log(self.horizon)
-
-    def cost(self, structured: bool = True) -> float:
-        """The reward that it costs."""
-        value = self.value if structured else self.unconstrained
-        return math.nan if value is None else value * math.log(self.horizon)
 
     @property
     def left(self) -> float | None:
@@ -79,11 +71,6 @@ class Worth:
             else self.pulls_without.tolist(),
             "best": self.best,
             "explored": list(self.explored),
-            "horizon": self.horizon,
-            "rounds": self.rounds(),
-            "rounds_unconstrained": self.rounds(False),
-            "cost": self.cost(),
-            "cost_unconstrained": self.cost(False),
         }
 
 

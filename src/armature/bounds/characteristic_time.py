@@ -10,12 +10,13 @@ import numpy.typing as npt
 from armature.bounds.lower_bound import Alternative, check_fit, solve_program
 from armature.structures import Structure, Unconstrained
 from armature.structures.instance import Instance
+from armature.words import Card, Shown, best_first, number, row_of
 
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class CharacteristicTime:
+@dataclass(frozen=True, eq=False, repr=False)
+class CharacteristicTime(Shown):
     """How long any rule must sample to be sure of the best arm: at least `value` * ln(1 / delta).
 
     That is the expected number of samples, in the limit of a small probability delta of error, of
@@ -36,6 +37,16 @@ class CharacteristicTime:
     alternatives: tuple[Alternative, ...]
     gap: float
     unconstrained: float
+
+    def card(self) -> Card:
+        ranked = [k for k in best_first(self.shares.tolist()) if self.shares[k] > 1e-6]
+        return Card(
+            f"Characteristic time: at least {number(self.value)} ln(1/delta) samples as the "
+            f"error delta falls; without the structure {number(self.unconstrained)} ln(1/delta)",
+            ("arm", "share of samples"),
+            tuple(row_of(k, self.shares[k]) for k in ranked),
+            f"Certified to a relative {self.gap:.1g}.",
+        )
 
 
 def characteristic_time(instance: Instance) -> CharacteristicTime:

@@ -40,6 +40,7 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined
 from armature.storage.tagged_json import encoded
 from armature.structures import Structure
+from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.01
 MOST = 0.8  # the share of the misfit that the arms named account for
@@ -60,8 +61,8 @@ def doubt_of(misfit: float, K: int) -> float:
     return misfit - half - half * math.log(misfit / half)
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence(Shown):
     """How well a structure fits the data; `str` gives it in words, `to_json` as JSON.
 
     Attributes
@@ -96,32 +97,55 @@ class Evidence:
     @property
     def carriers(self) -> tuple[Hashable, ...]:
         """The fewest arms that carry four fifths of the misfit, the heaviest first."""
+        return tuple(self.arms[k] for k in self._carriers())
+
+    def _carriers(self) -> list[int]:
         order = np.argsort(-self.shares, kind="stable")
         before = np.cumsum(self.shares[order]) - self.shares[order]
         heavy = (before < MOST * self.shares.sum()) & (self.shares[order] > 1e-12)
-        return tuple(self.arms[k] for k in order[heavy])
+        found: list[int] = order[heavy].tolist()
+        return found
 
-    def __str__(self) -> str:
-        numbers = f"log-evidence {self.log_e:.3g}, refuted at {self.threshold:.3g}"
-        mostly = f"mostly by {_named(self.carriers)}"
+    def card(self) -> Card:
+        return Card(str(self))
+
+    def sentence(self, name: str | None = None) -> Sentence:
+        """The same in words, about "the structure" or one that has a name."""
+        said = {
+            "Structure": name or "The structure",
+            "structure": name or "the structure",
+            "carriers": [Arm(k) for k in self._carriers()],
+            "log_e": self.log_e,
+            "threshold": self.threshold,
+            "dropped": self.dropped,
+            "chance": math.exp(-max(self.log_e, 0.0)),
+        }
+        numbers = "(log-evidence {log_e:.3g}, refuted at {threshold:.3g})"
+        mostly = "mostly because of {carriers}"
         if self.misfit == math.inf:
-            mostly = "as no means in it could have given these rewards"
+            mostly = "because no means in it could have given these rewards"
         if self.dropped is not None:
-            return (
-                f"The structure was dropped after round {self.dropped}, {mostly}: the log-evidence "
-                f"against it was {self.log_e:.3g}, the threshold {self.threshold:.3g}."
+            return Sentence(
+                f"{{Structure}} was dropped after round {{dropped}}, {mostly}: the log-evidence "
+                "against it was {log_e:.3g}, the threshold {threshold:.3g}.",
+                **said,
             )
         if self.refuted:
-            return (
-                f"The structure is refuted, {mostly} ({numbers}): if it were true, the evidence "
-                f"would ever be as high with probability {math.exp(-self.log_e):.1g} at most."
+            return Sentence(
+                f"{{Structure}} is refuted, {mostly} {numbers}: if it were true, evidence as high "
+                "as this would appear with probability {chance:.1g} at most.",
+                **said,
             )
         if self.doubt > self.threshold / 2.0:
-            return (
-                f"The data fit the structure badly, mostly at {_named(self.carriers)}, but do not "
-                f"refute it ({numbers})."
+            return Sentence(
+                "The data fit {structure} badly, mostly at {carriers}, but do not refute it "
+                f"{numbers}.",
+                **said,
             )
-        return f"The data fit the structure ({numbers})."
+        return Sentence(f"The data fit {{structure}} {numbers}.", **said)
+
+    def __str__(self) -> str:
+        return self.sentence().shown(self.arms)
 
     def to_data(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -184,12 +208,3 @@ def evidence(
         shares=shares,
         arms=tuple(range(K)) if arms is None else tuple(arms),
     )
-
-
-def _named(arms: Sequence[Hashable]) -> str:
-    names = [str(arm) for arm in arms]
-    if len(names) > 4:
-        names = [*names[:4], f"{len(arms) - 4} more"]
-    if len(names) < 2:
-        return f"arm {names[0]}" if names else "no arm"
-    return f"arms {', '.join(names[:-1])} and {names[-1]}"

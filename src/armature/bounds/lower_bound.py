@@ -26,6 +26,7 @@ from armature.families.limits import MOST_PAIRED
 from armature.structures import Structure, Unconstrained
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import make_model
+from armature.words import Card, Shown, best_first, number, row_of
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,8 +48,8 @@ class Alternative:
     weight: float
 
 
-@dataclass(frozen=True, eq=False)
-class LowerBound:
+@dataclass(frozen=True, eq=False, repr=False)
+class LowerBound(Shown):
     """What any consistent algorithm must lose: at least `value` * ln T in the long run.
 
     Attributes
@@ -67,6 +68,18 @@ class LowerBound:
     alternatives: tuple[Alternative, ...]
     gap: float
     unconstrained: float
+
+    def card(self) -> Card:
+        ranked = [
+            k for k in best_first(self.pulls.tolist()) if self.pulls[k] > 1e-6 * self.pulls.max()
+        ]
+        return Card(
+            f"Lower bound: in the long run regret of at least {number(self.value)} ln T; without "
+            f"the structure {number(self.unconstrained)} ln T",
+            ("arm", "pulls / ln T"),
+            tuple(row_of(k, self.pulls[k]) for k in ranked),
+            f"Certified to a relative {self.gap:.1g}. Other arms need no exploration.",
+        )
 
 
 def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:

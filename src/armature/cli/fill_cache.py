@@ -6,6 +6,7 @@ so it is enough to do everything once, on some example of each.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -70,8 +71,7 @@ def steps_for(name: str) -> Iterator[tuple[str, Step]]:
     if not instances:
         return
     instance = instances[0]
-    yield f"{name}: the game", partial(solve_game, instance, "k", 0.1, 2)
-    yield f"{name}: the game", partial(solve_game, instance, "lambda", 0.1, 2)
+    yield f"{name}: the game", partial(_play_game, type(structure), instance.family)
     horizon = 2 * instance.n_arms
     for cls in POLICIES.values():
         policy = checked_policy(cls(), horizon)
@@ -82,15 +82,29 @@ def steps_for(name: str) -> Iterator[tuple[str, Step]]:
 
 def example_of(structure: Structure, family: Family) -> Instance | None:
     """A problem with a structure; None if it does not go with the family."""
+    return next(examples_of(structure, family), None)
+
+
+def examples_of(structure: Structure, family: Family) -> Iterator[Instance]:
+    """Problems with a structure, up to 50; none if it does not go with the family."""
     rng = np.random.default_rng(0)
     for _ in range(50):
         weights = np.ones(structure.n_arms)
         try:
             fit = structure.project(rng.uniform(0.1, 0.9, structure.n_arms), weights, family)
-            return Instance(structure, fit.means, family)
+            yield Instance(structure, fit.means, family)
         except ArmatureError:  # not for this family; or no arm is best
             continue
-    return None
+
+
+def _play_game(kind: type[Structure], family: Family) -> None:
+    """Play it on the first problem that has one: where V is 0, there is no game to play."""
+    for structure in reversed(kind.examples()):
+        for instance in examples_of(structure, family):
+            with contextlib.suppress(ArmatureError):
+                solve_game(instance, "k", 0.1, 2)
+                solve_game(instance, "lambda", 0.1, 2)
+                return
 
 
 def _ask_oracles(instance: Instance) -> None:

@@ -77,6 +77,8 @@ def identify(
             experiments = [replace(one, repetitions=repetitions) for one in experiments]
         options.check_engine(engine, address, shard)
         _check_shares(shard, merge, source, out)
+        if not quiet and not merge:
+            _say_what_is_made_for_it(experiments)
         if shard is not None and out is not None:
             _run_share(experiments, asked, shard, out, workers, quiet)
             return
@@ -106,6 +108,21 @@ def _check_shares(
     if out is None and (shard is not None or merge):
         flag = "--merge" if merge else "--shard"
         raise ArmatureError(f"{flag} needs --out: a folder for what shares find.")
+
+
+def _say_what_is_made_for_it(experiments: list[Experiment]) -> None:
+    """Say which policies avoid regret instead, once for all points."""
+    from armature.experiments.run_identification import RULES
+
+    every = (policy for experiment in experiments for policy in experiment.policies)
+    others = dict.fromkeys(type(policy).__name__ for policy in every if not policy.identifies)
+    if others:
+        complaints().print(
+            f"{visible(', '.join(others))}: made to avoid regret, which takes longer, often much "
+            f"longer, to identify the best arm. Made to identify it: {', '.join(RULES)} "
+            "(--policy toptwo runs one of these).",
+            soft_wrap=True,
+        )
 
 
 def _run_share(

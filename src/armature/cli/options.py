@@ -57,8 +57,14 @@ def check_engine(engine: Engine, address: str | None, shard: str | None = None) 
 
 
 def checked_folder(out: str | None) -> str | None:
-    """The name of a folder: refused, as the command line does, where a file has that name."""
-    if out is not None and Path(out).is_file():
+    """The name of a folder: refused, as the command line does, where it can't be one."""
+    if out is None:
+        return None
+    try:
+        is_file = Path(out).is_file()
+    except OSError as error:
+        raise typer.BadParameter(f"Directory {out!r}: {error.strerror}.") from None
+    if is_file:
         raise typer.BadParameter(f"Directory {out!r} is a file.")
     return out
 

@@ -44,7 +44,7 @@ def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -
         specs = shipped_specs("panels" if what is Listing.panels else "examples")
         rows = {name: tomllib.loads(text)["title"] for name, text in specs.items()}
     width = max(map(len, rows))
-    for name, description in rows.items():
+    for name, description in sorted(rows.items()):
         output().print(f"{name:<{width}}  {description}", soft_wrap=True)
 
 

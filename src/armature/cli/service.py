@@ -131,6 +131,22 @@ def export_experiment(
     output().print(f"{count} rewards are in {visible(str(out))}", soft_wrap=True)
 
 
+@experiments.command("restore")
+def restore_experiments(
+    backup: Annotated[Path, typer.Argument(help="A copy of a storage that is a file.")],
+    storage: STORAGE = DEFAULT,
+) -> None:
+    """Put a backup in the place of a storage that is a file, and that no server uses now."""
+    with failing(""):
+        with extra():
+            from armature.service.db.restore import restore
+
+        count = restore(backup, storage)
+    place = visible(storage.rpartition("/")[2])
+    said = f"{place} is what {visible(str(backup))} is; experiments: {count}"
+    output().print(said, soft_wrap=True)
+
+
 @keys.command("create")
 def create_key(
     name: Annotated[str, typer.Argument(help="Whose key it is.")],

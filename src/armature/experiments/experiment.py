@@ -14,10 +14,8 @@
     "family.sigma" = [0.5, 1.0]
     "policies.spk.epsilon" = [0.5, 1.0]
 
-The problem is described as for `armature bound`. A key of the sweep is the path of an entry in the
-file; `policies.spk.epsilon` sets an option of all policies of that kind. With means given as
-{ n_arms = 10, best = 1.0, gap = 0.5 }, a sweep can go over `means.n_arms` and `means.gap`.
-A policy of one's own is "my_module:MyPolicy", if the caller allows `my_module`.
+The problem is described as for `armature bound`; `docs/experiments.md` says which keys a sweep can
+have. A policy of one's own is "my_module:MyPolicy", if the caller allows `my_module`.
 """
 
 from __future__ import annotations
@@ -30,18 +28,13 @@ from pathlib import Path
 from typing import Any
 
 from armature.errors import ArmatureError
-from armature.experiments.spec import (
-    EXPERIMENT_KEYS,
-    KEYS,
-    parse_instance_table,
-    parse_table,
-    read_spec,
-)
+from armature.experiments.spec import parse_instance_table, parse_table, read_spec
+from armature.experiments.sweep_keys import checked_sweep
 from armature.policies import Policy
-from armature.storage.registry import POLICIES, Allowed, build, unknown
+from armature.storage.registry import POLICIES, Allowed, build
+from armature.storage.spelling import unknown
 from armature.structures.instance import Instance
 
-ALL_KEYS = (*KEYS, *EXPERIMENT_KEYS)
 NUMBERS = {"horizon": 10_000, "repetitions": 200, "seed": 0}
 
 
@@ -87,17 +80,15 @@ def parse_experiments(
 ) -> list[Experiment]:
     """The same from the text of the file; `policies` are those of a file that names none."""
     table = parse_table(text)
-    sweep = table.pop("sweep", {})
-    if not isinstance(sweep, dict) or not all(isinstance(v, list) and v for v in sweep.values()):
-        raise ArmatureError('[sweep] must have a list for each key, as in "family.sigma" = [1, 2].')
+    table["policies"] = _policy_tables(table.get("policies", list(policies)))
+    sweep = checked_sweep(table.pop("sweep", {}), table, allow)
     common = _common(table, sweep)
     experiments = []
     for values in itertools.product(*sweep.values()):
         point = dict(zip(sweep, values, strict=True))
         one = copy.deepcopy(table)
-        one["policies"] = _policy_tables(one.get("policies", list(policies)))
         for path, value in point.items():
-            _set(one, path, value)
+            _set(one, path, copy.deepcopy(value))
         experiments.append(_experiment(one, point, common, allow))
     return experiments
 
@@ -108,11 +99,14 @@ def _experiment(
     numbers = {}
     for name, default in NUMBERS.items():
         value = table.pop(name, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < (name != "seed"):
-            raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
+        least = 0 if name == "seed" else 1
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ArmatureError(f"{name} must be a whole number, at least {least}; got {value!r}.")
         numbers[name] = value
     policies = tuple(build(POLICIES, "policies", entry, allow) for entry in table.pop("policies"))
-    title = str(table.get("title", "experiment"))
+    title = table.get("title", "experiment")
+    if not isinstance(title, str):
+        raise ArmatureError(f"title must be a text; got {title!r}.")
     instance = parse_instance_table(table, allow)
     return Experiment(title, instance, policies, point=point, common=common, allow=allow, **numbers)
 
@@ -162,7 +156,5 @@ def _set(table: dict[str, Any], path: str, value: Any) -> None:
         if not isinstance(section, dict):
             raise ArmatureError(f"sweep.{path}: {first!r} is not a section of the file.")
         section[rest] = value
-    elif first in ALL_KEYS:
-        table[first] = value
     else:
-        raise unknown(f"sweep.{path}: the key", first, ALL_KEYS)
+        table[first] = value

@@ -26,6 +26,7 @@ from armature.policies import Policy
 from armature.rounds.outcome import Outcome
 from armature.storage.registry import Allowed
 from armature.structures.instance import Instance
+from armature.words import Card, Shown, row_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,8 +71,8 @@ def settings(deltas: tuple[float, ...], threshold: str) -> dict[str, Any]:
     return {"kind": KIND, "deltas": list(deltas), "threshold": threshold}
 
 
-@dataclass(frozen=True, eq=False)
-class Identification(AllRuns[SamplingRuns]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Identification(AllRuns[SamplingRuns], Shown):
     """The stopping times of policies on an instance, over repetitions and probabilities of error.
 
     `deltas` are in falling order, and the second axis of all that is given by run. `origin` says
@@ -118,6 +119,19 @@ class Identification(AllRuns[SamplingRuns]):
         """(deltas, arms): the mean share of the samples that each arm got."""
         pulls = self.pulls(policy)
         return np.asarray((pulls / pulls.sum(axis=2, keepdims=True)).mean(axis=0))
+
+    def card(self) -> Card:
+        rows = []
+        for name, runs in self.runs.items():
+            for d, delta in enumerate(self.deltas):
+                rounds = runs.rounds[:, d].astype(np.float64)
+                numbers = rounds.mean(), standard_error(rounds), self.errors(name)[d]
+                rows.append(row_of(name, f"{delta:g}", *numbers))
+        return Card(
+            f"Identification: {self.instance.structure!r}, {self.repetitions:,} repetitions",
+            ("policy", "delta", "rounds", "error", "wrong"),
+            tuple(rows),
+        )
 
     def summary(self) -> pd.DataFrame:
         """One row for each policy and delta: stopping times beside T* ln(1 / delta), errors.

@@ -10,7 +10,7 @@ from armature.experiments.engines.blocks import Found, Job
 from armature.experiments.identification import Sampling, compile_rules
 from armature.experiments.identification_results import SamplingRuns, settings
 from armature.experiments.store.keys import run_key
-from armature.experiments.store.run_store import recorded
+from armature.experiments.store.part_arrays import recorded
 from armature.policies import Policy
 from armature.rounds.outcome import Outcome
 from armature.rounds.stopping import Threshold, checked_threshold
@@ -77,6 +77,7 @@ def jobs_of(
             run_key(instance, policy, max_rounds, seed, more),
             more=more,
             work=work,
+            like=SamplingRuns.empty(0, len(deltas), instance.n_arms),
         )
         for policy in policies
     ]

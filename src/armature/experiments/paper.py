@@ -16,7 +16,7 @@ from armature.policies import (
     SPk,
     ThompsonSampling,
 )
-from armature.storage.registry import unknown
+from armature.storage.spelling import unknown
 
 PANELS = (
     "unconstrained",

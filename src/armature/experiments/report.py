@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import platform
-from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +13,9 @@ from armature.bounds import bound_or_none
 from armature.experiments import Results
 from armature.experiments.experiment import Experiment
 from armature.experiments.paper import HORIZON, PANELS, REPETITIONS
+from armature.experiments.store.keys import versions_of
 from armature.storage.files import write_text
 from armature.views.pages import environment, stylesheet
-
-PACKAGES = ("armature-bandits", "numpy", "numba", "scipy", "pandas", "matplotlib")
 
 
 def write_report(
@@ -43,7 +40,7 @@ def write_report(
         titles=titles,
         rows=rows,
         again=again,
-        versions=_versions(),
+        versions=versions_of("numpy", "numba", "scipy", "pandas", "matplotlib"),
     )  # fmt: skip
     write_text(path, page)
 
@@ -127,8 +124,3 @@ def overview(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     for label, column in (("V", "V"), ("V without the structure", "unconstrained")):
         rows.append([label, *(f"{bounds.loc[p, column]:.4g}" for p in panels)])
     return ["policy", *panels], rows
-
-
-def _versions() -> list[list[str]]:
-    rows = [["Python", platform.python_version()]]
-    return rows + [[name, metadata.version(name)] for name in PACKAGES]

@@ -25,6 +25,7 @@ from armature.policies import Policy
 from armature.rounds.record import Record, checkpoints_of_pulls
 from armature.storage.registry import Allowed, from_version_1
 from armature.structures.instance import Instance
+from armature.words import Card, Shown, row_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,8 +82,8 @@ class Summary:
         return self.table.copy()
 
 
-@dataclass(frozen=True, eq=False)
-class Results(AllRuns[PolicyRuns]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Results(AllRuns[PolicyRuns], Shown):
     """The regret of policies on an instance, over repetitions and rounds.
 
     `origin` says which code has made them; None: the code that is running.
@@ -103,6 +104,19 @@ class Results(AllRuns[PolicyRuns]):
     def repetitions(self) -> int:
         """How often each policy was run."""
         return len(next(iter(self.runs.values())).regret)
+
+    def card(self) -> Card:
+        final = {name: runs.regret[:, -1] for name, runs in self.runs.items()}
+        rows = [
+            row_of(name, regret.mean(), standard_error(regret), np.quantile(regret, 0.95))
+            for name, regret in sorted(final.items(), key=lambda item: item[1].mean())
+        ]
+        return Card(
+            f"Results: {self.instance.structure!r}, T = {self.horizon:,}, "
+            f"{self.repetitions:,} repetitions, seed {self.seed}",
+            ("policy", "regret", "error", "95 %"),
+            tuple(rows),
+        )
 
     def regret(self, policy: str | Policy) -> Floats:
         """(repetitions, checkpoints): the pseudo-regret of a policy."""

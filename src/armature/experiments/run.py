@@ -15,14 +15,7 @@ import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from armature.experiments.engines.blocks import (
-    LARGEST,
-    Range,
-    block_size,
-    cut,
-    record_bytes,
-    seconds_for,
-)
+from armature.experiments.engines.blocks import LARGEST, Range, block_size, cut, seconds_for
 from armature.experiments.engines.measure import seconds_of_repetition
 from armature.experiments.experiment import Experiment
 from armature.experiments.results import PolicyRuns, Results, Summary
@@ -34,7 +27,8 @@ from armature.experiments.simulation import (
 )
 from armature.experiments.store.folder import ExperimentFolder
 from armature.experiments.store.keys import package_version
-from armature.experiments.store.run_store import Parts, PartsFolder, Runs
+from armature.experiments.store.part_arrays import Runs, bytes_of_one
+from armature.experiments.store.run_store import Parts, PartsFolder
 from armature.kernels.arrays import Ints
 from armature.policies import Policy
 from armature.rounds.record import checkpoints_up_to
@@ -224,7 +218,7 @@ def blocks_of(
     is done soon, blocks are smaller, so that an interruption loses little.
     """
     instance = experiment.instance
-    n_bytes = record_bytes(checkpoints.size, instance.n_arms)
+    n_bytes = bytes_of_one(PolicyRuns.empty(0, checkpoints.size, instance.n_arms))
     measured = [
         (
             policy,

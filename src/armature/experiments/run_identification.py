@@ -115,7 +115,8 @@ def claim(experiment: Experiment, asked: Asked, out: Path, console: Console) -> 
     claim_folder(out, NOTE, text, (RESULTS, TABLE, PICTURE))
     more = settings(asked.deltas, asked.threshold)
     instance, seed = experiment.instance, experiment.seed
-    return Parts(out / "parts", instance, asked.max_rounds, seed, sayer(console), more)
+    like = SamplingRuns.empty(0, len(asked.deltas), instance.n_arms)
+    return Parts(out / "parts", instance, asked.max_rounds, seed, sayer(console), more, like)
 
 
 def write_found(

@@ -12,15 +12,8 @@ from armature.experiments.store.keys import package_version, run_key
 from armature.experiments.store.results_file import write_file
 from armature.kernels.arrays import Floats
 from armature.policies import Policy
-from armature.storage.registry import (
-    FAMILIES,
-    POLICIES,
-    STRUCTURES,
-    Allowed,
-    build,
-    spelled_out,
-    unknown,
-)
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, build, spelled_out
+from armature.storage.spelling import unknown
 from armature.structures.instance import Instance
 
 if TYPE_CHECKING:

@@ -29,15 +29,8 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.storage.files import read_text
-from armature.storage.registry import (
-    FAMILIES,
-    STRUCTURES,
-    Allowed,
-    as_table,
-    build,
-    class_named,
-    unknown,
-)
+from armature.storage.registry import FAMILIES, STRUCTURES, Allowed, as_table, build, class_named
+from armature.storage.spelling import unknown
 from armature.structures.instance import Instance
 
 KEYS = ("title", "means", "theta", "strict", "structure", "family")
@@ -163,12 +156,15 @@ def _check_places(name: str, section: Any) -> None:
 
 def _means(table: dict[str, Any], structure: dict[str, Any]) -> list[float]:
     means = table.get("means")
+    if means is not None and "theta" in table:
+        raise ArmatureError("means and theta are both given: theta makes means, so keep one.")
     if means is None and "theta" in table and "features" in structure:
         try:
             features, theta = (
                 np.asarray(x, float) for x in (structure["features"], table["theta"])
             )
-            return list((features @ theta).tolist())
+            with np.errstate(all="ignore"):  # what is beyond all numbers is refused as a mean
+                return list((features @ theta).tolist())
         except (TypeError, ValueError):
             raise ArmatureError("theta must have one number for each feature.") from None
     if isinstance(means, dict):

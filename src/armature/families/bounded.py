@@ -16,9 +16,10 @@ from armature.families.bernoulli import (
     upper,
     variance,
 )
-from armature.families.family import Family, Interval
+from armature.families.family import Family
 from armature.families.formulas import Formulas
 from armature.families.limits import checked_finite, checked_scale
+from armature.families.record import Interval
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Source, more_units

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.families.excess import excess, excess_inverse_above, excess_inverse_below
-from armature.families.family import Family, Interval
+from armature.families.family import Family
 from armature.families.formulas import Formulas
 from armature.families.mixtures import HALF_LOG_PI, SCALES, log_gamma_half, log_sum, log_weight
+from armature.families.record import Interval
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Source, Stream, next_gamma
@@ -88,8 +89,8 @@ class Exponential(Family):
     """Exponentially distributed rewards with the given positive mean.
 
     Waiting times; d(x, y) = x / y - 1 - ln(x / y). y -> d(x, y) is not convex. That does no harm
-    where the structure only orders arms or makes them equal; structures that add up means (linear,
-    Lipschitz, ...) refuse this family.
+    where the structure only orders arms, makes them equal or bounds them; structures that add up
+    means (linear, Lipschitz, ...) refuse this family.
 
     It has no parameters. Means are positive: at least 1e-30.
 

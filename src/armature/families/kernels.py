@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from armature.families.family import FamilyRecord
 from armature.families.formulas import draw_at, of_one_mean, of_two_means, posterior_at
 from armature.families.gaussian import draw_gaussian, gaussian_divergence, gaussian_radius
+from armature.families.record import FamilyRecord
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Source, Stream, fill_normals

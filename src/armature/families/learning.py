@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from armature.errors import ArmatureError
-from armature.families.family import Family, FamilyRecord
+from armature.families.family import Family
 from armature.families.formulas import of_two_means, signatures
 from armature.families.kernels import of_arm
+from armature.families.record import FamilyRecord
 from armature.kernels.addresses import address_of, is_compiling
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.families.excess import excess, excess_inverse_above, excess_inverse_below
-from armature.families.family import Family, Interval
+from armature.families.family import Family
 from armature.families.formulas import Formulas
 from armature.families.mixtures import HALF_LOG_PI, SCALES, log_gamma_half, log_sum, log_weight
+from armature.families.record import Interval
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Source, Stream, more_units, next_gamma

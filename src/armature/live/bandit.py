@@ -37,11 +37,12 @@ from armature.storage.tagged_json import decoded
 from armature.structures import Structure
 from armature.structures.instance import Instance
 from armature.views import Picture, picture_of
+from armature.words import Card, Shown, best_first, row_of
 
 Arm = Any  # a number, or a label where there are labels
 
 
-class Bandit:
+class Bandit(Shown):
     """A policy that decides live.
 
     `ask()` says which arm to pull and `tell(arm, reward)` what came of it; `cancel(arm)` says that
@@ -121,9 +122,16 @@ class Bandit:
         if history is not None:
             take_in_past(self._decisions, arms, self._goal, family, history)
 
-    def __repr__(self) -> str:
-        rounds = int(self._decisions.history.clock[0])
-        return f"Bandit({self.policy.name}, {self.structure}, {self.family}, {rounds} rounds)"
+    def card(self) -> Card:
+        pulls, means, pending = self.pulls, self.means, self.pending
+        sign = 1.0 if self.goal == "max" else -1.0
+        rows = [row_of(arm, pulls[k], means[k], pending[k]) for k, arm in enumerate(self.arms)]
+        return Card(
+            f"Bandit: {self.policy.name} on {self.structure!r}, {self.family!r}, "
+            f"{pulls.sum():,} rewards, {pending.sum():,} pending",
+            ("arm", "pulls", "mean", "pending"),
+            tuple(rows[k] for k in best_first((sign * means).tolist())),
+        )
 
     @property
     def _decisions(self) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,14 +18,16 @@ from armature.live.arms import Arms
 from armature.live.goal import Goal
 from armature.live.verdict import DELTA as DELTA_OF_VERDICT
 from armature.live.verdict import Verdict, verdict
-from armature.policies import Belief
+from armature.policies import Belief, Policy
 from armature.rounds.runner import PolicyRunner
 from armature.rounds.stopping import Threshold, checked_threshold
 from armature.structures import Structure, Unconstrained
+from armature.views.picture import Picture, picture_of
+from armature.words import Arm, Card, Sentence, Shown, best_first, row_of
 
 
-@dataclass(frozen=True, eq=False)
-class Explanation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Shown):
     """What the data say and what the policy makes of it; `str` gives it as a text.
 
     Attributes
@@ -44,6 +45,8 @@ class Explanation:
         alternative: the nearest mean vector in the structure with another best arm, which is what
             would change the leader; nan where there is none.
         judge: how `verdict` is worked out, from the data of now.
+        reason: the summary with its arms and numbers as data.
+        structure, goal: what the picture needs to know besides.
     """
 
     summary: str
@@ -60,6 +63,9 @@ class Explanation:
     fit: Evidence | None = None
     alternative: Floats | None = None
     judge: Callable[[], Verdict] | None = None
+    reason: Sentence | None = None
+    structure: Structure | None = None
+    goal: str = "max"
 
     @functools.cached_property
     def verdict(self) -> Verdict | None:
@@ -68,6 +74,21 @@ class Explanation:
         Worked out when it is asked for: it solves for the best shares of the samples.
         """
         return None if self.judge is None else self.judge()
+
+    def picture(self) -> Picture | None:
+        """What a notebook draws."""
+        if self.structure is None:
+            return None
+        return picture_of(self, self.structure, goal=self.goal)
+
+    def card(self) -> Card:
+        columns = ("arm", "pulls", "mean", "from", "to", "fitted")
+        rows = [
+            row_of(arm, self.pulls[k], self.means[k], self.low[k], self.high[k], self.projected[k])
+            for k, arm in enumerate(self.arms)
+        ]
+        ranked = best_first(self.projected.tolist())
+        return Card(self.summary, columns, tuple(rows[k] for k in ranked), self._fit())
 
     def __str__(self) -> str:
         width = max(5, *(len(str(arm)) for arm in self.arms))
@@ -113,18 +134,10 @@ def explain(decisions: PolicyRunner, arms: Arms, goal: Goal, floor: float) -> Ex
         decisions.structure, family, history.pulls, history.means, int(history.clock[0])
     )
     belief = belief._replace(state=getattr(decisions, "state", None))
-    unseen = [str(name) for name, n in zip(names, history.pulls, strict=True) if n == 0.0]
-    if unseen and policy.starts_with_each_arm:
-        summary = f"{policy.name} pulls each arm once first; to come: {', '.join(unseen)}."
-    else:
-        summary = policy.explain(belief)
-        if names != tuple(range(len(names))):
-            summary = re.sub(r"\barm (\d+)", lambda found: f"arm {names[int(found[1])]!r}", summary)
-    if floor > 0.0:
-        summary += f" Each arm gets a share of {floor:g} of the decisions at the least."
+    reason = _reason(policy, belief, floor)
     low, high = goal.interval(belief.low, belief.high)
     return Explanation(
-        summary,
+        reason.shown(names),
         names,
         belief.pulls.copy(),
         goal.value(np.where(belief.pulls > 0.0, belief.means, math.nan)),
@@ -138,7 +151,25 @@ def explain(decisions: PolicyRunner, arms: Arms, goal: Goal, floor: float) -> Ex
         evidence_of(decisions, names) if decisions.family.has_evidence else None,
         goal.value(alternative),
         functools.partial(judged, _seen_by(decisions), names),
+        reason,
+        decisions.structure,
+        goal.word,
     )
+
+
+def _reason(policy: Policy, belief: Belief, floor: float) -> Sentence:
+    """What the policy does next and why."""
+    unseen = np.flatnonzero(belief.pulls == 0.0)
+    if unseen.size and policy.starts_with_each_arm:
+        coming = [Arm(int(k)) for k in unseen]
+        reason = Sentence("Each arm is pulled once first; still to come: {arms}.", arms=coming)
+    else:
+        said = policy.explain(belief)
+        reason = said if isinstance(said, Sentence) else Sentence("{text}", text=str(said))
+    if floor > 0.0:
+        least = 100.0 * floor
+        reason += Sentence("Each arm gets at least {least:.3g} % of the decisions.", least=least)
+    return reason
 
 
 class Seen(NamedTuple):

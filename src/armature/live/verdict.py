@@ -26,13 +26,14 @@ from armature.rounds.stopping import (
 from armature.storage.tagged_json import encoded
 from armature.structures import Structure
 from armature.structures.instance import Instance
+from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.05
 MOST = 1e15  # samples beyond which nobody waits
 
 
-@dataclass(frozen=True, eq=False)
-class Verdict:
+@dataclass(frozen=True, eq=False, repr=False)
+class Verdict(Shown):
     """Which arm leads and whether that is sure; `str` gives it in words, `to_json` as JSON.
 
     Attributes
@@ -66,19 +67,35 @@ class Verdict:
         """How sure: the probability of error above which it would be sure with these data, or 1."""
         return min(self.delta * math.exp(min(self.threshold - self.statistic, 700.0)), 1.0)
 
-    def __str__(self) -> str:
-        numbers = f"evidence {self.statistic:.3g}, enough above {self.threshold:.3g}"
+    def card(self) -> Card:
+        return Card(str(self))
+
+    def sentence(self, goal: str = "max") -> Sentence:
+        """The same in words: which arm, how sure, and how long it takes to be sure."""
+        said = {
+            "arm": Arm(self.arms.index(self.arm)),
+            "best": "best" if goal == "max" else "cheapest",
+            "error": 100.0 * self.delta,
+            "statistic": self.statistic,
+            "threshold": self.threshold,
+            "needed": self.needed,
+            "needed_at_best": self.needed_at_best,
+        }
+        numbers = "(error {error:.3g} %; evidence {statistic:.3g}, {threshold:.3g} is enough)."
         if self.sure:
-            return f"Arm {self.arm} is the best, up to an error of {self.delta:g} ({numbers})."
-        words = f"Arm {self.arm} leads, but not surely, at an error of {self.delta:g} ({numbers})"
+            return Sentence("{arm} is the {best} " + numbers, **said)
+        first = Sentence("{arm} is probably the {best}, not yet certainly " + numbers, **said)
         if self.needed == math.inf and self.needed_at_best == math.inf:
-            return f"{words}."
-        present = f"about {self.needed:,.0f} more samples as they come now"
+            return first
+        present = "At today's traffic split that takes about {needed:.3g} more rewards"
         if self.needed == math.inf:
-            present = "no number of samples as they come now is enough"
-        if self.needed_at_best == math.inf:
-            return f"{words}: {present}."
-        return f"{words}: {present}, or {self.needed_at_best:,.0f} at the best shares."
+            present = "Today's traffic split will never tell"
+        if self.needed_at_best < math.inf:
+            present += "; with the optimal split, {needed_at_best:.3g}"
+        return first + Sentence(present + ".", **said)
+
+    def __str__(self) -> str:
+        return self.sentence().shown(self.arms)
 
     def to_data(self) -> dict[str, Any]:
         """All of it as plain data."""

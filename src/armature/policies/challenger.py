@@ -15,7 +15,7 @@ from armature.kernels.kernel import Kernel, inlined, kernel
 from armature.kernels.streams import Stream, next_unit
 from armature.kernels.vectors import largest
 from armature.policies.belief import Belief
-from armature.policies.many_arms.search import MANY, note_reward
+from armature.policies.many_arms.search import MANY
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
@@ -29,14 +29,13 @@ from armature.structures.oracles.model import (
     nearest_challenger,
     projection,
 )
+from armature.words import Arm, Sentence
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
 UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
 TINY = 1e-100  # the least regret to divide by
 DRAWS = ("none", "sample", "tail")
 NONE, SAMPLE, TAIL = range(3)
-MOST_CATEGORIES = 16  # what it costs that one is on top is kept for each
-MOST_KEPT = 100  # arms above a level, whose gains are kept in order
 
 
 class ChallengerState(NamedTuple):
@@ -333,8 +332,8 @@ class Challenger(CompiledPolicy):
         G = np.full(len(costs), math.inf)  # of a challenger that no mean vector of M allows
         possible = np.isfinite(costs)
         G[possible] = np.maximum(costs[possible] - belief.misfit, 0.0)
-        few = belief.structure.few_above
-        if few is None or few[0] > 1:
+        level = belief.structure.lone_level
+        if level is None:
             return G
         seems = float(belief.projected[j])
 
@@ -346,85 +345,63 @@ class Challenger(CompiledPolicy):
 
         for i in map(int, np.flatnonzero(possible & (N > 0.0))):  # as `replacing` has it
             raised = at(i, max(float(belief.means[i]), seems))
-            lowered = at(j, few[1]) if belief.means[j] > few[1] else 0.0
-            G[i] = max(G[i], raised - at(i, few[1]) + lowered)
+            lowered = at(j, level) if belief.means[j] > level else 0.0
+            G[i] = max(G[i], raised - at(i, level) + lowered)
         return G
 
-    def explain(self, belief: Belief) -> str:
+    def explain(self, belief: Belief) -> Sentence:
         j, G = belief.leader, self._evidence(belief)
         wait = G + np.log(np.maximum(belief.pulls, 1.0))
         wait[j] = math.inf
         i = int(np.argmin(wait))
-        drawn = "" if self.draw == "none" else " or whoever is drawn"
         due = math.exp(min(wait[i] + self.patience, 700.0))
-        pulls = f"{belief.pulls[i]:.0f} pull{'' if belief.pulls[i] == 1.0 else 's'}"
-        seen = f"{pulls}, and evidence of {G[i]:.2f} against it"
+        pulls = f"{belief.pulls[i]:,.0f} pull{'' if belief.pulls[i] == 1.0 else 's'}"
+        drawn = "" if self.draw == "none" else " (or an arm drawn at random)"
+        said = {"leader": Arm(j), "led": belief.pulls[j], "arm": Arm(i), "drawn": drawn,
+                "pulls": pulls, "evidence": float(G[i]), "due": due}  # fmt: skip
         if due < belief.pulls[j]:
-            return (
-                f"{self.name} looks into arm {i}{drawn}, unless other arms have told enough about "
-                f"it: {seen}, while arm {j}, which leads, has {belief.pulls[j]:.0f}."
+            return Sentence(
+                "{leader} leads, with {led} pulls. Right now {arm}{drawn} is being checked: "
+                "{pulls} and evidence of {evidence:.2f} against it are too little to rule it out.",
+                **said,
             )
         if not wait[i] < math.inf:
-            return f"{self.name} pulls arm {j}: no other can be as good as it seems so far."
-        return (
-            f"{self.name} pulls arm {j}{drawn}, as it leads; the next to be looked into is arm {i} "
-            f"({seen}), when arm {j} has more than {due:.3g} pulls."
+            return Sentence(
+                "{leader} is pulled: no other arm can be as good as it seems so far.", **said
+            )
+        return Sentence(
+            "{leader} leads and is pulled{drawn}. The next to be checked is {arm} ({pulls}, "
+            "evidence of {evidence:.2f} against it), when {leader} has more than {due:.3g} pulls.",
+            **said,
         )
 
     def _looks_at_few(self, structure: Structure, family: Family) -> bool:
         """Whether there are so many arms that not all of them are weighed in every round."""
         return structure.n_arms >= MANY and self.draw == "none" and not family.as_told.estimated
 
-    def _above_level(self, structure: Structure, family: Family) -> tuple[int, float] | None:
-        """How many arms may be above which level, where that says what challengers cost."""
-        few = structure.few_above
-        known = few is not None and 2 <= few[0] <= MOST_KEPT and family.gaussian and family.alike
-        return few if known else None
-
     def kernels(
         self, structure: Structure, family: Family
     ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
         if not self._looks_at_few(structure, family):
             return self.choose, self.update
-        from armature.policies.many_arms import above_level as above  # which import this module
-        from armature.policies.many_arms import categories, on_top
-        from armature.policies.many_arms import challenger as many
+        from armature.policies.many_arms import challenger as many  # which imports this module
 
-        if self._above_level(structure, family) is not None:
-            return above.choose_above, note_reward
-        if self._categories(structure, family) is not None:
-            return on_top.choose_on_top, categories.note_reward
         return many.choose_of_many, many.note_reward
-
-    def _categories(self, structure: Structure, family: Family) -> Ints | None:
-        """The category of each arm, where these say what challengers cost."""
-        categories = structure.one_on_top
-        known = categories is not None and 1 <= categories.max() < MOST_CATEGORIES
-        return categories if known and family.gaussian and family.alike else None
 
     def init(self, structure: Structure, family: Family) -> Any:
         state = self._plain_state(structure)
         if not self._looks_at_few(structure, family):
             return state
-        from armature.policies.many_arms import above_level as above
-        from armature.policies.many_arms import categories as on_top
         from armature.policies.many_arms import challenger as many
 
-        few = self._above_level(structure, family)
-        if few is not None:
-            return above.make_state(state, structure.n_arms, *few)
         pairwise = structure.is_pairwise and family.alike
         closely = family.gaussian and structure.challenges_convexly
-        of_many = many.make_state(state, structure.n_arms, pairwise, closely)
-        categories = self._categories(structure, family)
-        if categories is None:
-            return of_many
-        return on_top.make_state(state, of_many, categories)
+        return many.make_state(state, structure.n_arms, pairwise, closely)
 
     def _plain_state(self, structure: Structure) -> ChallengerState:
         K = structure.n_arms
         every = np.arange(K, dtype=np.int64)
-        few = structure.few_above
+        level = structure.lone_level
         return ChallengerState(
             looked=np.zeros(K),
             begun=np.zeros(1, dtype=np.int64),
@@ -434,8 +411,8 @@ class Challenger(CompiledPolicy):
             lam=np.zeros(K),
             sample=np.zeros(K),
             convex=structure.is_convex,
-            lone=few is not None and few[0] == 1,
-            level=0.0 if few is None else few[1],
+            lone=level is not None,
+            level=0.0 if level is None else level,
             draw=DRAWS.index(self.draw),
             patience=float(self.patience),
             price=float(self.price),

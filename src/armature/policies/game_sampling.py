@@ -22,6 +22,7 @@ from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, nearest_alternative, projection
+from armature.words import Arm, Sentence
 
 CONFIDENCE = ("practical", "none")
 
@@ -133,8 +134,11 @@ class GameSampling(CompiledPolicy):
             optimistic=self.confidence == "practical",
         )
 
-    def explain(self, belief: Belief) -> str:
-        return (
-            f"{self.name} plays a step of the game that tells arm {belief.leader}, the leader, "
-            f"from all others: the evidence for it is {belief.evidence:.2f}."
+    def explain(self, belief: Belief) -> Sentence:
+        return Sentence(
+            "{policy} plays a step of the game that separates {leader}, the leader, from all "
+            "other arms; the evidence for it is {evidence:.2f}.",
+            policy=self.name,
+            leader=Arm(belief.leader),
+            evidence=belief.evidence,
         )

@@ -27,6 +27,7 @@ from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, projection
+from armature.words import Arm, Sentence
 
 DROPPED, LOG_E, LEARNING, LAST = range(4)  # of `GuardedState.verdict`
 GROWTH = 0.1  # the audit's level is no less than this much of ln t: no arm is forgotten for ever
@@ -320,25 +321,30 @@ class Guarded(CompiledPolicy):
             shares=state.shares.copy(),
         )
 
-    def explain(self, belief: Belief) -> str:
+    def explain(self, belief: Belief) -> Sentence | str:
         """Which of the four it is that decides next."""
         mu, j, best = belief.means, belief.leader, int(np.argmax(belief.means))
         if belief.state is not None and belief.state.verdict[DROPPED] > 0.0:
-            return (
-                f"{self.name} has dropped the structure, and IMED goes on without it: arm {best} "
-                "has the best mean so far."
+            return Sentence(
+                "The structure was dropped, as the data contradict it. IMED goes on without it; "
+                "{best} has the best mean so far.",
+                best=Arm(best),
             )
         if doubt_of.py_func(belief.misfit, mu.size) > self._log_doubt:
-            return (
-                f"{self.name} sets the structure aside in this round, as the data fit it badly: "
-                f"IMED chooses. Arm {best} has the best mean, arm {j} the best fitted one."
+            return Sentence(
+                "The data fit the structure badly, so in this round IMED chooses without it: "
+                "{best} has the best mean, {leader} the best fitted one.",
+                best=Arm(best),
+                leader=Arm(j),
             )
         log = math.log(belief.rounds + 1.0)
         high = float(np.asarray(belief.family.upper(mu, log / belief.pulls))[j])
         if mu[best] > high:
-            return (
-                f"{self.name} asks IMED in this round, as the data contradict the structure: arm "
-                f"{best} has the best mean, arm {j} the best fitted one."
+            return Sentence(
+                "The mean of {best} is higher than the structure allows, so in this round IMED "
+                "chooses without it; {leader} has the best fitted mean.",
+                best=Arm(best),
+                leader=Arm(j),
             )
         bars = belief.family.clipped(np.full_like(mu, high))
         n = belief.pulls + 1.0
@@ -348,9 +354,12 @@ class Guarded(CompiledPolicy):
         against[j] = math.inf
         k = int(np.argmin(against))
         if against[k] < audit_level.py_func(self.audit, log):
-            return (
-                f"{self.name} audits arm {k}: its own rewards, {belief.pulls[k]:.0f} of them, do "
-                f"not show yet that it is worse than arm {j}, which leads."
+            return Sentence(
+                "{arm} is being audited: its own rewards, {pulls} of them, do not show yet that it "
+                "is worse than {leader}, which leads.",
+                arm=Arm(k),
+                pulls=float(belief.pulls[k]),
+                leader=Arm(j),
             )
         return self.policy.explain(belief)
 

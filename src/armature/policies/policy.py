@@ -15,6 +15,7 @@ from armature.families.limits import MOST_PAIRED
 from armature.kernels.kernel import Kernel
 from armature.policies.records import History
 from armature.structures import Structure
+from armature.words import Arm, Sentence
 
 if TYPE_CHECKING:
     from armature.policies.belief import Belief, Dropped
@@ -135,11 +136,15 @@ class Policy(abc.ABC):
         object.__setattr__(told, "_told", True)
         return told
 
-    def explain(self, belief: Belief) -> str:
-        """One sentence on what it does next and why; by default, what any policy has to weigh."""
-        return (
-            f"{self.name} weighs what it has seen against what it has not: arm {belief.leader} "
-            f"looks best so far."
+    def explain(self, belief: Belief) -> Sentence | str:
+        """One sentence on what it does next and why.
+
+        A `Sentence` has the arms in it by index, so that they are shown by their labels.
+        """
+        return Sentence(
+            "{policy} weighs what is known against what is not; {leader} looks best so far.",
+            policy=self.name,
+            leader=Arm(belief.leader),
         )
 
     def dropped(self, state: Any) -> Dropped | None:

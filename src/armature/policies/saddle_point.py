@@ -10,6 +10,7 @@ from armature.policies.game import GameOptions
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.thresholds import exploration_threshold, exploration_threshold_theory
+from armature.words import Arm, Sentence
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class SaddlePointPolicy(CompiledPolicy):
             float(self.decay),
         )
 
-    def explain(self, belief: Belief) -> str:
+    def explain(self, belief: Belief) -> Sentence:
         statistic = belief.evidence + (belief.misfit if self.test == "raw" else 0.0)
         rounds, K = float(belief.rounds), len(belief.means)
         bar = (
@@ -54,12 +55,16 @@ class SaddlePointPolicy(CompiledPolicy):
             if self.threshold == "theory"
             else exploration_threshold(rounds)
         )
+        leader = Arm(belief.leader)
+        said = {"policy": self.name, "leader": leader, "evidence": statistic, "bar": bar}
         if statistic > bar:
-            return (
-                f"{self.name} exploits arm {belief.leader}: the evidence for it, {statistic:.2f}, "
-                f"exceeds the threshold {bar:.2f}."
+            return Sentence(
+                "{policy} exploits {leader}: the evidence for it, {evidence:.2f}, exceeds the "
+                "threshold {bar:.2f}.",
+                **said,
             )
-        return (
-            f"{self.name} explores: the evidence that arm {belief.leader} is best, "
-            f"{statistic:.2f}, does not exceed the threshold {bar:.2f} yet."
+        return Sentence(
+            "{policy} explores: the evidence that {leader} is best, {evidence:.2f}, does not "
+            "exceed the threshold {bar:.2f} yet.",
+            **said,
         )

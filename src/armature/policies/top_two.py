@@ -25,6 +25,7 @@ from armature.structures.oracles.model import (
     nearest_challenger,
     projection,
 )
+from armature.words import Arm, Sentence
 
 PATIENCE = 1.0
 
@@ -171,8 +172,11 @@ class TopTwo(CompiledPolicy):
             owed=np.zeros(1), projected=np.zeros(K), lam=np.zeros(K), costs=np.zeros(K)
         )
 
-    def explain(self, belief: Belief) -> str:
-        return (
-            f"{self.name} pulls what tells arm {belief.leader}, the leader, from its nearest "
-            f"challenger: the evidence for the leader is {belief.evidence:.2f}."
+    def explain(self, belief: Belief) -> Sentence:
+        return Sentence(
+            "{policy} pulls what separates {leader}, the leader, from its nearest challenger; the "
+            "evidence for the leader is {evidence:.2f}.",
+            policy=self.name,
+            leader=Arm(belief.leader),
+            evidence=belief.evidence,
         )

@@ -22,6 +22,7 @@ from armature.policies.policy import CompiledPolicy
 from armature.policies.records import History, argmax, least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, projection
+from armature.words import Arm, Sentence
 
 ACCURACY = 1e-3
 STEPS = 300
@@ -138,14 +139,19 @@ class TrackAndStop(CompiledPolicy):
             forced=float(self.forced),
         )
 
-    def explain(self, belief: Belief) -> str:
+    def explain(self, belief: Belief) -> Sentence:
         bar = self.forced * (math.sqrt(belief.rounds) - 0.5 * belief.pulls.size)
         if belief.pulls.min() < bar:
-            return (
-                f"{self.name} pulls the arm with the fewest pulls: each gets {bar:.1f} at the "
-                f"least by now; arm {belief.leader} leads."
+            return Sentence(
+                "{policy} pulls the arm with the fewest pulls, as each gets at least {bar:.1f} by "
+                "now; {leader} leads.",
+                policy=self.name,
+                bar=bar,
+                leader=Arm(belief.leader),
             )
-        return (
-            f"{self.name} follows the shares that would tell arm {belief.leader}, the leader, "
-            "from all others the fastest if the fitted means were right."
+        return Sentence(
+            "{policy} follows the shares that would separate {leader}, the leader, from all other "
+            "arms fastest if the fitted means were right.",
+            policy=self.name,
+            leader=Arm(belief.leader),
         )

@@ -25,18 +25,10 @@ from armature.solver.newton import newton
 from armature.solver.pooling import pair_cost
 from armature.solver.precise_call import solve_precisely
 from armature.solver.proof import excess, is_infeasible, is_minimum
-from armature.solver.quadratic import (
-    INFEASIBLE,
-    SOLVED,
-    STUCK,
-    Limits,
-    Rows,
-    State,
-    copy_state,
-    solve,
-)
+from armature.solver.quadratic import INFEASIBLE, SOLVED, STUCK, State, copy_state, solve
+from armature.solver.rows import Limits, Rows
 from armature.solver.start import find_start, leave_ends, snap, start_model
-from armature.solver.workspace import Scratch, fail, make_scratch
+from armature.solver.workspace import ConvexScratch, fail, make_scratch
 
 FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic program may do
 OUT_OF_SIGHT = 1e-9  # what is so small beside the means that it would be lost
@@ -79,7 +71,7 @@ def confirm_quadratic(
     basis: Floats,
     outcome: int,
     state: State,
-    s: Scratch,
+    s: ConvexScratch,
     size: float,
 ) -> int:
     """Check what `solve` says of the Gaussian program, and solve it precisely where it is not so.

@@ -11,9 +11,10 @@ from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, largest
 from armature.solver.precise_call import solve_precisely
 from armature.solver.proof import excess, is_minimum
-from armature.solver.quadratic import SOLVED, STUCK, Limits, Rows, State, solve
+from armature.solver.quadratic import SOLVED, STUCK, State, solve
+from armature.solver.rows import Limits, Rows
 from armature.solver.start import are_kept, start_model
-from armature.solver.workspace import Scratch
+from armature.solver.workspace import ConvexScratch
 
 FLATTEST = 1e-12  # the least curvature in a model, relative to the greatest
 UNEVEN = 1e-10  # curvatures, likewise, that the factor of a Hessian has digits for
@@ -55,7 +56,7 @@ def write_model(
     straightest: float,
     flattest: float,
     weightless: float,
-    s: Scratch,
+    s: ConvexScratch,
 ) -> float:
     """The gradient and the curvatures of F's model at lam; the greatest curvature.
 
@@ -115,7 +116,7 @@ def promise(g: Floats, target: Floats, lam: Floats) -> float:
 
 
 @inlined
-def is_bent(w: Floats, s: Scratch, straightest: float) -> bool:
+def is_bent(w: Floats, s: ConvexScratch, straightest: float) -> bool:
     """Whether a model had to curve where F, with gradient g and curvatures h, hardly does, or
     could hardly see that it does.
     """
@@ -141,7 +142,7 @@ def is_confirmed(
     descent: float,
     straightest: float,
     state: State,
-    s: Scratch,
+    s: ConvexScratch,
 ) -> bool:
     """Whether the state's multipliers prove the minimum.
 
@@ -173,7 +174,7 @@ def newton(
     lam: Floats,
     value: float,
     state: State,
-    s: Scratch,
+    s: ConvexScratch,
     size: float,
     digits: int,
 ) -> tuple[int, float]:

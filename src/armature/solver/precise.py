@@ -22,17 +22,8 @@ from armature.solver.precise_factors import (
     write_changes,
 )
 from armature.solver.proof import REACH
-from armature.solver.quadratic import (
-    INFEASIBLE,
-    SOLVED,
-    STUCK,
-    Limits,
-    Rows,
-    State,
-    entry,
-    most_violated,
-    n_entries,
-)
+from armature.solver.quadratic import INFEASIBLE, SOLVED, STUCK, State, most_violated
+from armature.solver.rows import Limits, Rows, entry, n_entries
 
 PRECISELY_FEASIBLE = 1e-13  # how far a constraint may be violated, relative to the size of means
 NOTHING_LEFT = 1e-20  # what is nothing beside the means that the method started from

@@ -15,7 +15,8 @@ import numpy as np
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import before_compiling
 from armature.solver.precise import precise_program
-from armature.solver.quadratic import STUCK, Limits, Rows, State, make_state, state_size
+from armature.solver.quadratic import STUCK, State, make_state, state_size
+from armature.solver.rows import Limits, Rows
 
 SYMBOL = "armature_solve_precisely"
 N_ARGUMENTS = 24

@@ -7,7 +7,8 @@ import math
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, fill, largest
-from armature.solver.quadratic import Limits, Rows, State, add_row, slack, write_normal
+from armature.solver.quadratic import State
+from armature.solver.rows import Limits, Rows, add_row, slack, write_normal
 
 MINIMAL = 1e-10  # by how much a minimum may exceed what its multipliers prove, relative to it
 ROUNDING = 1e-26  # the same relative to what a move as large as the means would cost

@@ -11,19 +11,9 @@ from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, diagonal, fill, largest
 from armature.solver.precise_call import solve_precisely
 from armature.solver.proof import is_infeasible
-from armature.solver.quadratic import (
-    INFEASIBLE,
-    SOLVED,
-    STUCK,
-    Limits,
-    Rows,
-    State,
-    reset,
-    slack,
-    solve,
-    write_means,
-)
-from armature.solver.workspace import Scratch
+from armature.solver.quadratic import INFEASIBLE, SOLVED, STUCK, State, reset, solve
+from armature.solver.rows import Limits, Rows, slack, write_means
+from armature.solver.workspace import ConvexScratch
 
 KEPT = 1e-11  # how far a minimum may miss a constraint that it is on, relative to the means
 FAR = 1e3  # how far an arm is sent away from an end of the domain, relative to the means
@@ -92,7 +82,7 @@ def first_margin(family: FamilyRecord, mu: Floats, limits: Limits) -> float:
 
 
 @kernel
-def narrow(family: FamilyRecord, limits: Limits, margin: float, s: Scratch) -> Limits:
+def narrow(family: FamilyRecord, limits: Limits, margin: float, s: ConvexScratch) -> Limits:
     """The limits, and a margin from the ends of the domain (a quarter of the room at most)."""
     for i in range(s.low.size):
         own = min(margin, 0.25 * (limits.high[i] - limits.low[i]))
@@ -139,7 +129,7 @@ def aim_far(lam: Floats, arm: int, way: float, basis: Floats, state: State) -> N
 
 @kernel
 def repeat_precisely(
-    rows: Rows, limits: Limits, basis: Floats, state: State, s: Scratch, size: float
+    rows: Rows, limits: Limits, basis: Floats, state: State, s: ConvexScratch, size: float
 ) -> int:
     """Solve what `aim` or `aim_far` has set up with 32 digits."""
     fill(s.g, 0.0)
@@ -180,7 +170,7 @@ def find_start(
     limits: Limits,
     basis: Floats,
     state: State,
-    s: Scratch,
+    s: ConvexScratch,
     size: float,
 ) -> int:
     """A feasible point, as far inside of the domain as there is room for."""
@@ -210,7 +200,7 @@ def leave_ends(
     basis: Floats,
     lam: Floats,
     state: State,
-    s: Scratch,
+    s: ConvexScratch,
     size: float,
 ) -> None:
     """Go from the feasible lam = B y to one at which F is finite, if there is one.

@@ -14,9 +14,10 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, largest
 from armature.solver.proof import is_infeasible
-from armature.solver.quadratic import INFEASIBLE, SOLVED, Limits, Rows, State, solve
+from armature.solver.quadratic import INFEASIBLE, SOLVED, State, solve
+from armature.solver.rows import Limits, Rows
 from armature.solver.start import aim_far, repeat_precisely
-from armature.solver.workspace import Scratch, fail, make_scratch
+from armature.solver.workspace import ConvexScratch, fail, make_scratch
 
 FAR = 1e3  # how far beyond the box the objective pulls, relative to the box
 EXTREME = 1e-11  # what counts as nothing of a unit vector
@@ -67,7 +68,7 @@ def go_far(
     arm: int,
     way: float,
     state: State,
-    s: Scratch,
+    s: ConvexScratch,
     size: float,
 ) -> int:
     """The point nearest to one that is a long way from the start in an arm's direction."""

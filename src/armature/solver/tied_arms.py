@@ -14,7 +14,7 @@ import math
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import largest
-from armature.solver.quadratic import Limits, Rows, ordered_arms
+from armature.solver.rows import Limits, Rows, ordered_arms
 
 TIED = 1e-10  # what is so near, relative to the means, may be equal but for rounding
 CLOSER = 1e-2  # how much nearer it must be next: the least cost tells who is tied

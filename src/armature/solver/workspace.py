@@ -10,7 +10,7 @@ from armature.kernels.kernel import kernel
 from armature.kernels.vectors import fill
 
 
-class Scratch(NamedTuple):
+class ConvexScratch(NamedTuple):
     """Room for `minimise`."""
 
     g: Floats  # (K,)
@@ -35,9 +35,9 @@ def nearest_scratch_size(n: int, K: int) -> int:
 
 
 @kernel
-def make_scratch(real: Floats, n: int, K: int) -> Scratch:
+def make_scratch(real: Floats, n: int, K: int) -> ConvexScratch:
     """Lay the room over scratch space."""
-    return Scratch(
+    return ConvexScratch(
         real[:K],
         real[K : 2 * K],
         real[2 * K : 3 * K],

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from armature.errors import ArmatureError
 
@@ -74,6 +75,35 @@ def read_text(path: StrPath) -> str:
         raise ArmatureError(
             f"{os.fspath(path)!r} is not a text file in UTF-8 (byte {error.start})."
         ) from None
+
+
+def read_regular(path: StrPath, most: int) -> bytes | None:
+    """The content of an ordinary file of at most so many bytes; None where it is another thing.
+
+    A pipe is not waited for, and a device not read, also where a link leads to one.
+    """
+    with _opened(path) as file:
+        if file is None or os.fstat(file.fileno()).st_size > most:
+            return None
+        content = file.read(most + 1)
+    return content if len(content) <= most else None
+
+
+def first_line(path: StrPath, most: int) -> bytes:
+    """The first line of an ordinary file, or as many bytes of it; nothing of another thing."""
+    with _opened(path) as file:
+        return b"" if file is None else file.readline(most)
+
+
+@contextlib.contextmanager
+def _opened(path: StrPath) -> Iterator[BinaryIO | None]:
+    """An ordinary file to be read; None where the path, or what it links to, is another thing."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        yield None
+        return
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(handle, "rb") as file:  # it may have become another thing since
+        yield file if stat.S_ISREG(os.fstat(handle).st_mode) else None
 
 
 @contextlib.contextmanager

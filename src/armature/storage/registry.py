@@ -12,17 +12,17 @@ same form.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import inspect
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
 from typing import Any
 
 import numpy as np
 
 from armature.errors import ArmatureError
+from armature.storage.spelling import unknown
 from armature.storage.tagged_json import decoded, encoded
 
 ENTRY_POINTS = "armature"
@@ -71,14 +71,6 @@ FAMILIES = Classes("Family", "reward family", "armature.families")
 STRUCTURES = Classes("Structure", "structure", "armature.structures")
 POLICIES = Classes("Policy", "policy", "armature.policies")
 KINDS = (FAMILIES, STRUCTURES, POLICIES)
-
-
-def unknown(what: str, name: str, known: Iterable[str]) -> ArmatureError:
-    """An error for a word that is not known, with the nearest one that is."""
-    names = sorted(known)
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}."
-    return ArmatureError(f"{what} {name!r} is unknown: {hint}")
 
 
 def class_named(classes: Classes, section: str, kind: Any, allow: Allowed = ()) -> type[Any]:

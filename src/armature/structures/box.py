@@ -20,7 +20,7 @@ from armature.structures.structure import Structure
 Bound = float | Sequence[float | None] | npt.NDArray[np.float64] | None
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Box(Structure):
     """Each mean lies between bounds: low <= means <= high.
 

@@ -21,7 +21,7 @@ from armature.structures.fast.separation import MERGED, PINNED, PLAIN, write_sep
 from armature.structures.oracles.records import Oracle, Problem, Shape, Work
 from armature.structures.oracles.scratch import measure
 from armature.structures.piece import Piece
-from armature.structures.structure import Structure, overrides
+from armature.structures.structure import Structure
 
 # shape.integer = [C, the number of categories, category of arm 0, ..., category of arm K-1].
 
@@ -226,7 +226,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     return possible
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Categorised(Structure):
     """Each arm has a category; all arms of one category are at least as good as all other arms.
 
@@ -313,10 +313,6 @@ class Categorised(Structure):
     def work_size(self) -> tuple[int, int]:
         arms = self.shape.integer[1:]
         return measure(lambda work, K, C: sorted_of(work, K, C, arms), *self._sizes)
-
-    @property
-    def one_on_top(self) -> Ints | None:
-        return None if overrides(self) else self.shape.integer[1:].copy()
 
     @property
     def _sizes(self) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from armature.errors import ArmatureError
 from armature.structures.checks import checked_list, checked_order
@@ -34,9 +34,15 @@ class _Composition(Structure):
     """What is made of parts, and changed by changing each of them."""
 
     parts: tuple[Structure, ...]
+    sign: ClassVar[str]  # how it is written
 
     def __init__(self, parts: Sequence[Structure]) -> None:
         raise NotImplementedError
+
+    def __repr__(self) -> str:
+        inner = [isinstance(p, _Composition) and p.sign != self.sign for p in self.parts]
+        shown = [f"({p!r})" if x else repr(p) for p, x in zip(self.parts, inner, strict=True)]
+        return f" {self.sign} ".join(shown)
 
     def _set_parts(self, parts: tuple[Structure, ...]) -> None:
         """The parts; what they ask for of a new arm is what each needs, if all can have one."""
@@ -66,7 +72,7 @@ class _Composition(Structure):
         return type(self)([part.mirrored(about) for part in self.parts])
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Intersection(_Composition):
     """All of its parts hold: `a & b`.
 
@@ -97,6 +103,7 @@ class Intersection(_Composition):
     what a structure is asked.
     """
 
+    sign = "&"
     parts: tuple[Structure, ...]
     n_arms: int
 
@@ -129,7 +136,7 @@ class Intersection(_Composition):
         return self._pieces
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Union(_Composition):
     """At least one of its parts holds: `a | b`.
 
@@ -157,6 +164,7 @@ class Union(_Composition):
     what a structure is asked.
     """
 
+    sign = "|"
     parts: tuple[Structure, ...]
     n_arms: int
 
@@ -177,7 +185,7 @@ class Union(_Composition):
             yield from part.pieces()
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Relabelled(Structure):
     """A structure whose arms are in another order: arm i is what was arm order[i].
 

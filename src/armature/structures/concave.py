@@ -20,7 +20,7 @@ from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Concave(Structure):
     """Along the positions, each step up is at most as steep as the one before it.
 
@@ -38,7 +38,7 @@ class Concave(Structure):
     ---------
     Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
     cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
-    Exponential rewards are refused.
+    Exponential rewards are refused from three arms on.
 
     >>> from armature.families import Gaussian
     >>> yields = Concave(4)

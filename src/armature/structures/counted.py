@@ -11,7 +11,7 @@ from armature.structures.checks import checked_n_arms
 from armature.structures.structure import Structure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Counted(Structure):
     """With an arm more or less it says the same of `n_arms` arms; of a new one nothing is asked."""
 

@@ -12,12 +12,13 @@ from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
 from armature.families.limits import check_mean
 from armature.structures import Structure
+from armature.words import Card, Shown, best_first, row_of
 
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, init=False, eq=False)
-class Instance:
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Instance(Shown):
     """Means that are in a structure, with a unique best arm.
 
     With `strict=False` the means may lie outside of the structure: it is what a policy is told, and
@@ -69,6 +70,15 @@ class Instance:
         object.__setattr__(self, "means", vector)
         object.__setattr__(self, "family", family)
         object.__setattr__(self, "strict", bool(strict))
+
+    def card(self) -> Card:
+        ranked = best_first(self.means.tolist())
+        return Card(
+            f"Instance: {self.structure!r}, {self.family!r}",
+            ("arm", "mean", "gap"),
+            tuple(row_of(k, self.means[k], self.gaps[k]) for k in ranked),
+            "" if self.fits else f"The means are not in the structure: {self.violation}.",
+        )
 
     @property
     def n_arms(self) -> int:

@@ -182,7 +182,7 @@ def optimistic(problem: Problem, level: float, out: Floats) -> float:
     return 1.0
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Linear(Structure):
     """means = features @ theta for some unknown vector theta; `features` has shape (n_arms, d).
 

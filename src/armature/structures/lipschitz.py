@@ -39,7 +39,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     return possible
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Lipschitz(Structure):
     """|means[i] - means[k]| <= constant * |positions[i] - positions[k]| for all arms i, k.
 

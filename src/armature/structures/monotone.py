@@ -15,7 +15,7 @@ from armature.structures.oracles.scratch import measure
 from armature.structures.piece import Piece
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Monotone(Counted):
     """The means do not fall along the arms: means[0] <= means[1] <= ... <= means[-1].
 

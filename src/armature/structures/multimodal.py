@@ -12,7 +12,7 @@ from armature.structures.counted import Counted
 from armature.structures.piece import Piece
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Multimodal(Counted):
     """At most `peaks` peaks along the arms. One peak is `Unimodal`; plateaus count as one arm.
 

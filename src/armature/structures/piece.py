@@ -149,7 +149,7 @@ class Piece:
 
     @functools.cached_property
     def orders_only(self) -> bool:
-        """Whether each row compares two arms, or an arm with a number.
+        """Whether each row orders two arms, makes them equal, or bounds one.
 
         Then the nearest mean vector is the same for every family.
         """

@@ -15,7 +15,7 @@ from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Polyhedral(Structure):
     """The means satisfy A @ means <= b and, if given, C @ means = d.
 
@@ -37,7 +37,7 @@ class Polyhedral(Structure):
     ---------
     Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
     cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
-    Exponential rewards are refused unless all that is said is an order of arms.
+    Exponential rewards are refused unless each row orders two arms or bounds one.
 
     >>> from armature.families import Gaussian
     >>> close = Polyhedral([[1.0, -1.0], [-1.0, 1.0]], [0.5, 0.5])

@@ -125,7 +125,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     return 1.0 if possible and above <= shape.integer[0] else 0.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sparse(Counted):
     """At most `support` arms lie above `level`; all others have exactly that mean, none is below.
 
@@ -232,8 +232,8 @@ class Sparse(Counted):
         return True  # the level is a mean: `checked_family` has seen to it
 
     @property
-    def few_above(self) -> tuple[int, float] | None:
-        return None if overrides(self) else (self.support, self.level)
+    def lone_level(self) -> float | None:
+        return self.level if self.support == 1 and not overrides(self) else None
 
     def checked_cell(self, cell: Cell, family: Family) -> None:
         if not self.cells_depend_on(family):

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
-from armature.families import Family, FamilyRecord, Gaussian, Interval
+from armature.families import Family, Gaussian
 from armature.families.kernels import divide_by_variances, unit_gaussian
-from armature.kernels.arrays import Floats, Ints
+from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
-from armature.structures.checks import checked_index, checked_vector
-from armature.structures.oracles import derived
-from armature.structures.oracles.records import ENTRIES, Cell, Fit, Oracle, Problem, Shape, Work
-from armature.structures.oracles.scratch import measure
-from armature.structures.piece import Piece
+from armature.structures.declared import Declared, declares_pieces
+from armature.structures.oracles.records import Cell, Fit, Problem, Shape, Work
+from armature.structures.oracles.table import COMPARING
+from armature.words import Card, Shown, brief
 
 if TYPE_CHECKING:
     from armature.structures.composition import Intersection, Union
 
 TOLERANCE = 1e-9
-EVERYTHING = (-math.inf, math.inf)
-SINGULAR = 1e-9  # relative to the largest singular value
 METHODS = (
     "project",
     "alt_min",
@@ -42,7 +37,7 @@ METHODS = (
 )
 
 
-class Structure:
+class Structure(Declared, Shown):
     """What is known about the means: a set M of mean vectors.
 
     Write `not j` for the closure of { lam in M : the best arm of lam is not j }. Given means mu,
@@ -80,39 +75,22 @@ class Structure:
     then asks everything. Whatever method a class overrides is what is called.
     """
 
-    n_arms: int
-    oracle: ClassVar[Oracle] = Oracle()  # kernels that are faster than what follows from `pieces`
+    def card(self) -> Card:
+        meaning = (inspect.getdoc(type(self)) or "").partition("\n\n")[0]
+        return Card(repr(self), note=" ".join(meaning.split()))
 
-    # What follows from the pieces, unless a class knows better: whether M is convex; whether it is
-    # made of orders and levels alone, so that minimisers are the same for every family; and how
-    # "k beats j" is read where all challengers to j are weighed: "order", lam_k >= lam_j, or "top",
-    # where besides k can be the best arm. A union of pieces reads it as "top". And whether M is
-    # everything, so that "k beats j" is about these two arms alone; whether all means may be equal;
-    # whether the mean vectors in which "k beats j" are a convex set, though M is not.
-    convex: bool | None = None
-    order_only: bool | None = None
-    challenge: str | None = None
-    pairwise: bool = False
-    has_constants: bool = False
-    convex_challenges: bool = False
-    cells_depend_on_means: ClassVar[bool] = False
-
-    # What must be said of a new arm, by keyword; None where the structure does not say what a new
-    # arm would mean. And whether its place among the others means something.
-    arm_facts: tuple[str, ...] | None = None
-    arms_in_order: bool = False
+    def __repr__(self) -> str:
+        said = []
+        for name in inspect.signature(type(self)).parameters:
+            value = getattr(self, name, None)
+            if value is not None and np.size(value) > 0:
+                said.append(f"{name}={brief(value)}")
+        return f"{type(self).__name__}({', '.join(said)})"
 
     @classmethod
     def examples(cls) -> tuple[Structure, ...]:
         """Small instances for the conformance suite; their means include some in (0, 1)."""
         return ()
-
-    def pieces(self) -> Iterable[Piece]:
-        """M as a union of convex pieces."""
-        raise ArmatureError(
-            f"{type(self).__name__} declares no pieces: give it `pieces()`, which yields "
-            "am.Piece(A, b, C, d), or both `project` and `alt_min`."
-        )
 
     def project(self, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family) -> Fit:
         """The mean vector of M nearest to `means`."""
@@ -333,218 +311,15 @@ class Structure:
             for value in values
         )
 
-    # What compiled code needs to know.
-
-    @functools.cached_property
-    def is_convex(self) -> bool:
-        """Whether M is known to be convex."""
-        if self.convex is not None or not declares_pieces(self):
-            return bool(self.convex)
-        return len(list(itertools.islice(self.pieces(), 2))) == 1
-
-    @functools.cached_property
-    def is_order_only(self) -> bool:
-        """Whether minimisers are the same for every family."""
-        if self.order_only is not None or not declares_pieces(self):
-            return bool(self.order_only)
-        return all(piece.orders_only for piece in self._listed())
-
-    @functools.cached_property
-    def directions(self) -> Floats | None:
-        """An orthonormal basis, in columns, of the directions in which M extends, if it is convex.
-
-        None: of all directions, or not known to be convex.
-        """
-        if not (self.is_convex and declares_pieces(self)):
-            return None
-        (piece,) = self.pieces()
-        C = np.asarray(piece.C, dtype=float).reshape(-1, self.n_arms)
-        if not len(C):
-            return None
-        import scipy.linalg  # when it is needed: importing the package is quick
-
-        return np.asarray(scipy.linalg.null_space(C, rcond=SINGULAR))
-
-    @property
-    def challenges_convexly(self) -> bool:
-        """Whether the mean vectors in which one arm beats another are known to be a convex set."""
-        return self.convex_challenges or (self.is_convex and not self.reads_by_top)
-
     @property
     def is_pairwise(self) -> bool:
         """Whether M is known to be everything."""
         return self.pairwise and not overrides(self)
 
-    @property
-    def few_above(self) -> tuple[int, float] | None:
-        """How many arms may be above which level, where that is all that is known; else None."""
-        return None
-
-    @property
-    def one_on_top(self) -> Ints | None:
-        """The category of each arm, where all that is known is that one of them is on top."""
-        return None
-
-    @functools.cached_property
-    def reads_by_top(self) -> bool:
-        """Whether "k beats j" asks that k can be the best arm."""
-        return not self.is_convex if self.challenge is None else self.challenge == "top"
-
-    @functools.cached_property
-    def shape(self) -> Shape:
-        """What the kernels in `oracle` read."""
-        return Shape(np.empty(0), np.empty(0, dtype=np.int64))
-
-    @functools.cached_property
-    def work_size(self) -> tuple[int, int]:
-        """How many floats and integers of scratch space the kernels in `oracle` need."""
-        return 0, 0
-
-    def _listed(self) -> list[Piece]:
-        return derived.listed(self.pieces(), type(self).__name__)
-
-    def table(self, comparing: bool) -> Shape:
-        """What the kernels read that are derived from the pieces."""
-        known: dict[bool, Shape] = self.__dict__.setdefault("_tables", {})
-        if comparing not in known:
-            known[comparing] = derived.make_table(
-                self.pieces(), self.n_arms, self.reads_by_top, comparing, type(self).__name__
-            )
-        return known[comparing]
-
-    @functools.cached_property
-    def table_work(self) -> tuple[int, int]:
-        """How much scratch space these need."""
-        rows = max(len(piece.b) + len(piece.d) for piece in self._listed())
-        return measure(derived.scratch_of, self.n_arms, rows)
-
-    @property
-    def n_cells(self) -> int:
-        """How many cells there can be for an arm."""
-        if self.oracle.cells is not None or not declares_pieces(self):
-            return self.n_arms
-        return len(self._listed()) * self.n_arms
-
-    def n_cells_for(self, family: Family) -> int:
-        """The same where rewards are of a family: its cells may be those of the pieces."""
-        if self.oracle_for(family).cells is not None or not declares_pieces(self):
-            return self.n_cells
-        return len(self._listed()) * self.n_arms
-
-    def cells_depend_on(self, family: Family) -> bool:
-        """Whether the cells depend on the means where rewards are of a family."""
-        return self.cells_depend_on_means and self.oracle_for(family).cells is not None
-
-    def oracle_for(self, family: Family) -> Oracle:
-        """The kernels for a family, where they are not the same for all.
-
-        Those in `oracle` pool arms by averaging; where the arms have parameters of their own, what
-        follows from the pieces is right, unless a class knows better.
-        """
-        return self.oracle if family.pools_by_averaging else Oracle(highest=self.oracle.highest)
-
-    def entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any] | None, bool]:
-        """The kernel that answers a question, and whether it is derived from the pieces."""
-        return self._among(self.oracle if family is None else self.oracle_for(family), name)
-
-    def entries(self, family: Family) -> list[tuple[Kernel[..., Any] | None, bool]]:
-        """The same for all questions."""
-        quick = self.oracle_for(family)
-        return [self._among(quick, name) for name in ENTRIES]
-
-    def _among(self, quick: Oracle, name: str) -> tuple[Kernel[..., Any] | None, bool]:
-        own = getattr(quick, name)
-        if own is None and name == "challenger_min" and not self.reads_by_top:
-            own = quick.alt_min
-        if own is not None or name in ("challenger_costs", "optimistic"):
-            return own, False
-        return getattr(derived.DERIVED, name), True
-
-    def own_side(self) -> tuple[Shape, Work]:
-        """The arrays that the kernels in `oracle` read, and fresh scratch space for them."""
-        return self._with_work(self.shape, self.work_size)
-
-    def derived_side(self, comparing: bool) -> tuple[Shape, Work]:
-        """The same for what is derived from the pieces."""
-        return self._with_work(self.table(comparing), self.table_work)
-
-    def _with_work(self, shape: Shape, size: tuple[int, int]) -> tuple[Shape, Work]:
-        return shape, Work(np.empty(size[0]), np.empty(size[1], dtype=np.int64))
-
-    def checked_family(self, family: Family) -> FamilyRecord:
-        """The family's record, or an error where this structure can't be used with it."""
-        if not isinstance(family, Family):
-            raise ArmatureError(
-                f"family must be a reward family such as Gaussian(); got {family!r}."
-            )
-        if declares_pieces(self):
-            if not (family.convex or (self.is_order_only and family.pools_by_averaging)):
-                raise ArmatureError(
-                    f"{type(self).__name__} does not go with {type(family).__name__} rewards, "
-                    "whose divergence is not convex in its second argument: use Gaussian, "
-                    "Bernoulli or Poisson rewards, or a structure that only orders the arms "
-                    "(Unconstrained, Unimodal, Categorised, Sparse)."
-                )
-            family.check_arms(self.n_arms)
-            is_anywhere = family.n_arms is None and self.has_constants
-            if not is_anywhere and not self._meets(family.domains):
-                raise ArmatureError(
-                    f"{type(self).__name__} does not go with {type(family).__name__} rewards: none "
-                    f"of its mean vectors has all means in {family.domain}."
-                )
-        return family.record_for(self.n_arms)
-
-    def _meets(self, ends: tuple[Interval, ...]) -> bool:
-        """Whether a piece has points between the ends of the arms' domains: all's, or each's."""
-        if all(end[:2] == EVERYTHING for end in ends):
-            return True
-        if self.has_constants and (len(ends) == 1 or all(end == ends[0] for end in ends)):
-            return True
-        known: dict[tuple[Interval, ...], bool] = self.__dict__.setdefault("_met", {})
-        if ends not in known:
-            low, high = np.broadcast_to([end[:2] for end in ends], (self.n_arms, 2)).T
-            box = Piece.of_box(low, high)
-            known[ends] = any(not (piece & box).is_empty for piece in self.pieces())
-        return known[ends]
-
-    def checked_arm(self, arm: int, name: str) -> int:
-        """The index of an arm, or an error that says which there are."""
-        return checked_index(arm, name, self.n_arms)
-
-    def checked_vector(self, values: npt.ArrayLike, name: str) -> Floats:
-        """One finite number for each arm, or an error that says what is wrong."""
-        return checked_vector(values, name, self.n_arms)
-
-    def checked_problem(
-        self, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family
-    ) -> tuple[Floats, Floats]:
-        """Means of the family and non-negative weights, one of each for each arm."""
-        mu = self.checked_vector(means, "means")
-        if family.gaussian:
-            family.check_arms(self.n_arms)  # and every number is a mean
-        else:
-            mu = family.checked(mu)
-        w = self.checked_vector(weights, "weights")
-        if np.minimum.reduce(w) < 0.0:
-            worst = int(np.argmin(w))
-            raise ArmatureError(
-                f"weights[{worst}] = {w[worst]:g} is negative: weights are non-negative numbers."
-            )
-        return mu, w
-
-    def _pair(self, best: int, challenger: int) -> tuple[int, int]:
-        j, k = self.checked_arm(best, "best"), self.checked_arm(challenger, "challenger")
-        if j == k:
-            raise ArmatureError(f"best and challenger are both arm {j}: they must differ.")
-        return j, k
-
-    def _others(self, arm: int) -> list[int]:
-        return [k for k in range(self.n_arms) if k != arm]
-
     def _entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any], Shape, Work]:
         kernel, is_derived = self.entry(name, family)
         assert kernel is not None
-        comparing = name in derived.COMPARING
+        comparing = name in COMPARING
         side = self.derived_side(comparing) if is_derived else self.own_side()
         return kernel, *side
 
@@ -581,11 +356,6 @@ class Structure:
         problem.marks[: len(marks)] = marks
         lam = np.empty(self.n_arms)
         return Fit(lam, float(kernel(problem, first, second, lam)))
-
-
-def declares_pieces(structure: Structure) -> bool:
-    """Whether a structure says what its pieces are."""
-    return type(structure).pieces is not Structure.pieces
 
 
 def overrides(structure: Structure, *names: str) -> bool:

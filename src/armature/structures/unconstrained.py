@@ -119,7 +119,7 @@ SCALED = Oracle(
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Unconstrained(Counted):
     """Every mean vector is possible: the classical bandit.
 

@@ -11,7 +11,7 @@ from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
 
-@dataclass(frozen=True, init=False, eq=False)
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class UnimodalTree(Structure):
     """Arms are the nodes of a tree; away from the best arm, means do not rise along any path.
 

@@ -11,9 +11,8 @@ from markupsafe import Markup
 from armature.views.arms_chart import arms_chart, small_chart
 from armature.views.gauge_chart import gauge_chart, verdict_chart
 from armature.views.pulls_chart import pulls_chart
-from armature.views.svg import aligned, number, short, tag
+from armature.views.svg import aligned, number, share, short, tag
 from armature.views.time_charts import gain_chart, traffic_chart
-from armature.views.wording import readable, share, verdict_words
 
 
 def environment(package: str = "armature.views") -> Environment:
@@ -27,7 +26,7 @@ def environment(package: str = "armature.views") -> Environment:
         lstrip_blocks=True,
     )
     found.filters |= {"number": number, "short": short, "count": count, "moment": moment}
-    found.filters |= {"readable": readable, "share": share}
+    found.filters["share"] = share
     found.globals |= {
         "aligned": aligned,
         "arms_chart": arms_chart,
@@ -37,14 +36,23 @@ def environment(package: str = "armature.views") -> Environment:
         "gain_chart": gain_chart,
         "gauge_chart": gauge_chart,
         "verdict_chart": verdict_chart,
-        "verdict_words": verdict_words,
     }
     return found
 
 
 def stylesheet() -> str:
     """How all pages look."""
-    return (resources.files("armature.views") / "look.css").read_text(encoding="utf-8")
+    return _style("charts.css") + _style("look.css")
+
+
+def chart_style(inside: str) -> str:
+    """How charts look, for those inside of one element of somebody else's page."""
+    rules = _style("charts.css").replace(":root", "&")
+    return f"{inside} {{\n{rules}}}\n"
+
+
+def _style(name: str) -> str:
+    return (resources.files("armature.views") / name).read_text(encoding="utf-8")
 
 
 def count(value: float) -> str:

@@ -199,6 +199,19 @@ def short(count: float) -> str:
     return f"{count:.3g}"
 
 
+def share(value: float) -> str:
+    """A share in percent; little is not nothing.
+
+    >>> share(0.0), share(0.004), share(0.4321), share(0.9999), share(1.0)
+    ('0 %', '<1 %', '43 %', '>99 %', '100 %')
+    """
+    if 0.0 < value < 0.005:
+        return "<1 %"
+    if 0.995 < value < 1.0:
+        return ">99 %"
+    return f"{100.0 * value:.0f} %"
+
+
 def clipped(name: str) -> str:
     """A label that is not too long.
 

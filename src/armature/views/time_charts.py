@@ -7,8 +7,7 @@ from markupsafe import Markup
 
 from armature.views.axes import LOW_HEIGHT, across, grid, grid_values
 from armature.views.picture import Gain, Traffic
-from armature.views.svg import Scale, number, path_of, picture, stretched, tag, tick_texts
-from armature.views.wording import share
+from armature.views.svg import Scale, number, path_of, picture, share, stretched, tag, tick_texts
 
 
 def traffic_chart(traffic: Traffic) -> Markup:

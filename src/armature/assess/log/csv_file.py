@@ -18,7 +18,7 @@ import numpy as np
 
 from armature.assess.log.table import Columns, Table, Totals, check_labels
 from armature.errors import ArmatureError
-from armature.storage.registry import unknown
+from armature.storage.spelling import unknown
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 HEADER = 1 << 16  # bytes in which a header ends

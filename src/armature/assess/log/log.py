@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -212,18 +211,12 @@ def arrange(
             )
         return _matched(labels, names, name)
     values = [_as_number(label) for label in labels]
+    _check_written_alike(labels, values, name)
     known = [value for value in values if value is not None]
     if len(known) == len(labels):
         if structure is not None and all(v % 1.0 == 0.0 and 0.0 <= v < n_arms for v in known):
             return _matched(labels, list(range(n_arms)), name)
         order = sorted(range(len(labels)), key=lambda i: known[i])
-        ties = (i for i, j in itertools.pairwise(order) if known[i] == known[j])
-        same = next(ties, None)
-        if same is not None:
-            raise ArmatureError(
-                f"{name}: several arms are written like the number {known[same]:g}: name them with "
-                "arms=[...], in order."
-            )
     elif structure is None or isinstance(structure, ANY_ORDER):
         order = sorted(range(len(labels)), key=lambda i: str(labels[i]))
     else:
@@ -241,6 +234,19 @@ def arrange(
     places = np.empty(len(labels), dtype=np.int64)
     places[order] = np.arange(len(labels))
     return tuple(labels[i] for i in order), places
+
+
+def _check_written_alike(
+    labels: Sequence[Hashable], values: Sequence[float | None], name: str
+) -> None:
+    """Refuse "1" beside "1.0": one arm that is written in two ways, or two that look like one."""
+    first: dict[float, Hashable] = {}
+    for label, value in zip(labels, values, strict=True):
+        if value is not None and first.setdefault(value, label) != label:
+            raise ArmatureError(
+                f"{name}: several arms are written like the number {value:g}, {first[value]!r} and "
+                f"{label!r}: write each arm in one way, or name them all with arms=[...], in order."
+            )
 
 
 def _matched(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +9,12 @@ from markupsafe import Markup
 
 from armature.assess.report import charts, text, words
 from armature.assess.report.pictures import picture_of_arms, target_of
+from armature.experiments.store.keys import versions_of
 from armature.views.pages import environment, stylesheet
 
 if TYPE_CHECKING:
     from armature.assess.assessment import Assessment
 
-PACKAGES = ("armature-bandits", "numpy", "numba", "scipy")
 MOST_ROWS = 24  # arms in the picture of changes
 
 
@@ -37,7 +35,7 @@ def as_page(assessment: Assessment) -> str:
         most=max((charts.reach(trial) for trial in assessment.trials), default=None),
         sentences=_sentences(assessment),
         changes=_changes(assessment),
-        versions=_versions(),
+        versions=versions_of("numpy", "numba", "scipy"),
     )
 
 
@@ -62,8 +60,3 @@ def _allocation(assessment: Assessment) -> Any:
 def _changes(assessment: Assessment) -> bool:
     known = int(np.isfinite(assessment.drift.before).sum())
     return 0 < known <= MOST_ROWS
-
-
-def _versions() -> list[list[str]]:
-    rows = [["Python", platform.python_version()]]
-    return rows + [[name, metadata.version(name)] for name in PACKAGES]

@@ -12,6 +12,7 @@ from armature.assess.report.words import number
 if TYPE_CHECKING:
     from armature.assess.assessment import Assessment
 
+ALLOCATION = "Pulls of each arm per ln T that the lower bounds ask for in the long run"
 Rows = list[list[str]]
 Titles = tuple[str, ...]
 
@@ -34,7 +35,7 @@ def tables(assessment: Assessment) -> list[tuple[str, tuple[Titles, Rows]]]:
         ("Structures", structures_table(assessment)),
     ]
     if assessment.chosen.worth is not None and assessment.chosen.worth.pulls is not None:
-        shown.append(("What has to be explored, up to the horizon", allocation_table(assessment)))
+        shown.append((ALLOCATION, allocation_table(assessment)))
     for trial in assessment.trials:
         truth = (
             f"if {assessment.chosen.name} is true"
@@ -86,20 +87,17 @@ def verdict_on(one: Candidate) -> str:
 
 
 def allocation_table(assessment: Assessment) -> tuple[Titles, Rows]:
-    """The rounds that each arm needs, with the structure and without."""
+    """The optimal pulls of each arm per ln T, with the structure and without."""
     worth = assessment.chosen.worth
     assert worth is not None
     assert worth.pulls is not None
     assert worth.pulls_without is not None
-    scale = math.log(worth.horizon)
     rows = []
     for k, arm in enumerate(worth.arms):
         if arm == worth.best:
             rows.append([str(arm), "all others", "all others"])
         else:
-            rows.append(
-                [str(arm), number(worth.pulls[k] * scale), number(worth.pulls_without[k] * scale)]
-            )
+            rows.append([str(arm), number(worth.pulls[k]), number(worth.pulls_without[k])])
     return ("arm", f"with {assessment.chosen.name}", "without"), rows
 
 

@@ -48,8 +48,7 @@ def about_fit(one: Candidate) -> str:
         return f"{one.name}: rewards of this family give no evidence for or against structures."
     if one.assumes_nothing:
         return f"{one.name} assumes nothing, so that nothing speaks against it."
-    words = str(one.evidence)
-    return words.replace("The structure", one.name, 1).replace("the structure", one.name, 1)
+    return one.evidence.sentence(one.name).shown(one.evidence.arms)
 
 
 def about_noticeable(one: Candidate, arms: Sequence[Hashable]) -> str:
@@ -109,38 +108,40 @@ def about_worth(assessment: Assessment) -> str:
         if free is None or free.worth is None or free.worth.value is None:
             return text
         return (
-            f"{text} Without it, exploration costs at least {number(free.worth.value)} ln T: about "
-            f"{number(free.worth.cost())} {assessment.unit} in {free.worth.horizon:,} rounds, "
-            f"{number(free.worth.rounds())} of them with another arm than the best."
+            f"{text} Without it, exploration costs at least {number(free.worth.value)} ln T "
+            f"{assessment.unit} in the long run. {asymptotic(assessment)}"
         )
     if worth.value is None or worth.unconstrained is None:
         return f"There is no lower bound at the fitted means: {worth.reason}"
-    T, unit = worth.horizon, assessment.unit
+    unit = assessment.unit
     if assessment.chosen.assumes_nothing:
         return (
-            f"Without a structure, regret grows at least like {number(worth.value)} ln T: about "
-            f"{number(worth.cost())} {unit} in {T:,} rounds."
+            f"Without a structure, regret grows at least like {number(worth.value)} ln T {unit} in "
+            f"the long run. {asymptotic(assessment)}"
         )
     if worth.value == 0.0:
         name = assessment.chosen.name
         return f"If {name} is true, V is 0: nothing has to be explored in the long run."
     ratio = worth.unconstrained / worth.value
-    text = (
+    return (
         f"If {assessment.chosen.name} is true, exploration costs at least {number(worth.value)} "
-        f"ln T, without it {number(worth.unconstrained)} ln T: {ratio:.2g} times as much. In "
-        f"{T:,} rounds that is about {number(worth.cost())} against {number(worth.cost(False))} "
-        f"{unit}, and {number(worth.rounds())} against {number(worth.rounds(False))} rounds with "
-        "another arm than the best."
+        f"ln T {unit} in the long run, without it {number(worth.unconstrained)} ln T: {ratio:.2g} "
+        f"times as much. {asymptotic(assessment)}"
     )
+
+
+def asymptotic(assessment: Assessment) -> str:
+    """What a lower bound does not say."""
+    T = assessment.horizon
+    text = (
+        f"The bound is asymptotic: it compares structures, and is no amount that {T:,} rounds must "
+        "cost."
+    )
+    if assessment.trials:
+        text += " What policies lose in so many was tried out: see their regret."
     if assessment.traffic is not None:
-        days = T / assessment.traffic
-        text += (
-            f" At {number(assessment.traffic)} rounds a day, {T:,} rounds are {number(days)} days, "
-            f"and the rounds of exploration {number(worth.rounds() / assessment.traffic)} against "
-            f"{number(worth.rounds(False) / assessment.traffic)} days of traffic."
-        )
-    if worth.rounds() > T:
-        text += " That is more than the horizon: the bound, made for a large T, says little so far."
+        days = number(T / assessment.traffic)
+        text += f" At {number(assessment.traffic)} rounds a day, {T:,} rounds are {days} days."
     return text
 
 

@@ -20,7 +20,6 @@ from typing import Any, Protocol
 
 from armature.errors import ArmatureError
 from armature.policies import Policy
-from armature.rounds.record import checkpoints_of_pulls
 from armature.structures.instance import Instance
 
 MOST_SECONDS = 40.0  # of work in a block: sizes are powers of 2, so it is from half of that on
@@ -63,6 +62,7 @@ class Job:
     folder: Path | None = None
     more: dict[str, Any] | None = None
     work: Work | None = None
+    like: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,11 +149,6 @@ def without(wanted: Range, taken: Iterable[Range]) -> list[Range]:
         if at >= end:
             return left
     return [*left, (at, end)] if at < end else left
-
-
-def record_bytes(n_checkpoints: int, n_arms: int) -> int:
-    """How many bytes are kept of a repetition: regret, exploration, and the pulls of each arm."""
-    return 8 * (2 * n_checkpoints + checkpoints_of_pulls(n_checkpoints, n_arms) * n_arms)
 
 
 @dataclass(frozen=True)

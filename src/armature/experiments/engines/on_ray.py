@@ -8,7 +8,8 @@ from armature.errors import BlocksFailedError
 from armature.experiments.engines.blocks import Block, Job
 from armature.experiments.engines.ray_engine import Failure, RayEngine, cluster
 from armature.experiments.engines.scheduler import WaitingBlocks
-from armature.experiments.store.run_store import Runs, unpack
+from armature.experiments.store.part_arrays import Runs
+from armature.experiments.store.run_store import unpack
 
 
 def fill_on_ray(
@@ -21,7 +22,7 @@ def fill_on_ray(
     """Play all repetitions for which there is room in `runs`, by the names of policies."""
 
     def keep(block: Block, content: bytes) -> None:
-        part = unpack(block.name, content)
+        part = unpack(block.name, content, block.job)
         assert part is not None, "what a worker sends is whole"
         for name, values in part[2].items():
             getattr(runs[block.job.policy.name], name)[block.first : block.past] = values

@@ -11,15 +11,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 
-from armature.experiments.engines.blocks import (
-    Block,
-    Job,
-    Range,
-    block_size,
-    record_bytes,
-    seconds_for,
-)
-from armature.rounds.record import checkpoints_up_to
+from armature.experiments.engines.blocks import Block, Job, Range, block_size, seconds_for
+from armature.experiments.store.part_arrays import bytes_of_one, runs_like
 
 Kind = tuple[object, ...]
 
@@ -80,6 +73,5 @@ class WaitingBlocks:
         seconds = {known: spent / n for known, (n, spent) in self._spent.items()}
         total = sum(seconds.get(other, seconds[kind]) * n for other, n in self._left.items())
         if kind not in self._bytes:
-            n_checkpoints = checkpoints_up_to(job.horizon).size
-            self._bytes[kind] = record_bytes(n_checkpoints, job.instance.n_arms)
+            self._bytes[kind] = bytes_of_one(runs_like(job))
         return block_size(seconds[kind], self._bytes[kind], seconds_for(total, workers))

@@ -20,7 +20,8 @@ from armature.experiments.engines.blocks import Found, Job, part_name
 from armature.experiments.results import PolicyRuns
 from armature.experiments.simulation import compile_policies, run_repetition
 from armature.experiments.store.keys import code_of, package_code, package_version, run_key
-from armature.experiments.store.run_store import pack, recorded, unpack
+from armature.experiments.store.part_arrays import recorded
+from armature.experiments.store.run_store import pack, read_part
 from armature.kernels.compiling.once import once_on_this_machine
 from armature.rounds.record import checkpoints_up_to
 from armature.storage.files import write_bytes
@@ -45,7 +46,7 @@ def play_block(job: Job, first: int, past: int, code: str, mark: Path | None) ->
     check_code(job, code)
     name = part_name(job.key, first, past)
     path = job.folder / name if job.folder and mark and mark.is_file() else None
-    if path and path.is_file() and unpack(name, path.read_bytes()) is not None:
+    if path and path.is_file() and read_part(path, job) is not None:
         return Outcome(0.0, None)
     compile_once(job)
     content, seconds = play_part(job, first, past)

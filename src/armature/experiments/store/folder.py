@@ -1,6 +1,7 @@
 """The folder of an experiment: whose it is, what is in it, and what has to be made again.
 
-    experiment.json   what the folder is for, and of which results the other files were made
+    experiment.json   what the folder is for, of which results the other files were made, and a
+                      checksum of these
     parts/            finished runs, each file named by all that its numbers depend on
     results.parquet   the runs of all policies, put together: `Results.load` reads it
     summary.csv       a row for each policy
@@ -87,10 +88,11 @@ class ExperimentFolder:
             self._note_made(PICTURE, of)
 
     def _lacks(self, name: str, of: str) -> bool:
-        return self._made.get(name) != of or not (self._path / name).is_file()
+        """Whether a file is missing, made from other results, or not as it was written."""
+        return self._made.get(name) != _mark(self._path / name, of)
 
     def _note_made(self, name: str, of: str) -> None:
-        self._made[name] = of
+        self._made[name] = _mark(self._path / name, of)
         self._write_note()
 
     def _write_note(self) -> None:
@@ -130,12 +132,21 @@ class ExperimentFolder:
 
     def _read_note(self, path: Path) -> dict[str, Any] | None:
         """The note in the folder; None where there is none, or none that can be read."""
+        if not path.is_file():
+            return None
         try:
             note = json.loads(read_text(path))
         except (FileNotFoundError, ValueError, RecursionError):
             return None
         whole = isinstance(note, dict) and ("sweep" in note or all(key in note for key in PROBLEM))
         return note if whole and isinstance(note.get("made", {}), dict) else None
+
+
+def _mark(path: Path, of: str) -> str:
+    """From which results a file was made, and what is in it; nothing where it is no file."""
+    if not path.is_file():
+        return ""
+    return f"{of} {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}"
 
 
 def claim_folder(out: Path, note: str, text: str, written: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import platform
 import secrets
 import sys
 from collections.abc import Iterator
@@ -30,10 +31,21 @@ CORE = ("kernels", "families", "solver", "structures", "bounds", "policies", "ro
 @functools.cache
 def package_version() -> str:
     """The version of this package."""
+    return version_of("armature-bandits", "armature")
+
+
+def version_of(package: str, module: str) -> str:
+    """A package's version as it was installed; of one that only lies on the path, as it says."""
     try:
-        return metadata.version("armature-bandits")
+        return metadata.version(package)
     except metadata.PackageNotFoundError:
-        return "not installed"
+        return str(getattr(sys.modules.get(module), "__version__", "not installed"))
+
+
+def versions_of(*packages: str) -> list[list[str]]:
+    """Names and versions: of Python, of this package, and of others that it uses."""
+    rows = [["Python", platform.python_version()], ["armature-bandits", package_version()]]
+    return rows + [[name, version_of(name, name)] for name in packages]
 
 
 def sources(package: Path = PACKAGE) -> list[Path]:

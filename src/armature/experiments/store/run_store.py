@@ -11,38 +11,38 @@ A part is the result of a block (`blocks.py`), whatever its size: several may ov
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
 from armature.experiments.engines.blocks import Job, Range, part_name, without
 from armature.experiments.store.keys import package_version, problem_key, run_key
-from armature.kernels.arrays import Floats
+from armature.experiments.store.part_arrays import (
+    Arrays,
+    Runs,
+    most_bytes,
+    range_of,
+    read_arrays,
+    recorded,
+    runs_like,
+)
 from armature.policies import Policy
-from armature.storage.files import remove_leftovers, set_aside, write_bytes
+from armature.storage.files import (
+    first_line,
+    read_regular,
+    remove_leftovers,
+    set_aside,
+    write_bytes,
+)
 from armature.structures.instance import Instance
 
 FORMAT = "armature part"
 MOST_TITLE = 1 << 16  # bytes
-
-Arrays = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
-
-
-class Runs(Protocol):
-    """All repetitions of a policy: a dataclass of arrays whose first axis they are."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def pulls(self) -> Floats: ...
-    @property
-    def seconds(self) -> Floats: ...
 
 
 class PartsFolder:
@@ -78,7 +78,7 @@ class Parts:
     """The parts of an experiment in a folder, which may hold others' too.
 
     `say` is told, in a sentence, of a part that is damaged; `more` is what the numbers depend on
-    besides, where they are not a simulation's (see `run_key`).
+    besides, and `like` has the arrays of a part, where they are not a simulation's (see `Job`).
     """
 
     def __init__(
@@ -89,9 +89,10 @@ class Parts:
         seed: int,
         say: Callable[[str], None] | None = None,
         more: dict[str, Any] | None = None,
+        like: Runs | None = None,
     ) -> None:
         self._folder = PartsFolder(folder) if isinstance(folder, Path) else folder
-        self._say, self._more = say, more
+        self._say, self._more, self._like = say, more, like
         self._about = (instance, horizon, seed)
         self._keys: dict[str, str] = {}  # of each policy, by its name
 
@@ -111,14 +112,13 @@ class Parts:
         """What a policy's parts are of."""
         instance, horizon, seed = self._about
         folder = self._folder.path.resolve()
-        return Job(instance, policy, horizon, seed, self.key(policy), folder, self._more)
+        key = self.key(policy)
+        return Job(instance, policy, horizon, seed, key, folder, more=self._more, like=self._like)
 
     def load(self, policy: Policy, runs: Runs) -> set[int]:
         """Read what there is of a policy into `runs`; the repetitions that were found."""
         found: set[int] = set()
         for first, past, fields in self._whole_parts(policy):
-            if fields["pulls"].shape[1:] != runs.pulls.shape[1:]:
-                continue
             last = min(past, len(runs.seconds))
             for name, values in fields.items():
                 getattr(runs, name)[first:last] = values[: max(0, last - first)]
@@ -139,12 +139,12 @@ class Parts:
         self._folder.add(name)
 
     def _whole_parts(self, policy: Policy) -> Iterator[tuple[int, int, Arrays]]:
-        for path in self._folder.of(self.key(policy)):
+        job = self.job(policy)
+        for path in self._folder.of(job.key):
             try:
-                content = path.read_bytes()
+                part = read_part(path, job)
             except OSError:
                 continue  # it is gone, or not ours to read: it is run again
-            part = unpack(path.name, content)
             if part is None:
                 self._set_aside(path)
             else:
@@ -154,11 +154,6 @@ class Parts:
         aside = set_aside(path)
         if self._say is not None and aside is not None:
             self._say(f"{str(path)!r} is damaged: it was set aside, and its runs are done again.")
-
-
-def recorded(runs: Runs) -> list[str]:
-    """The names of what a part keeps of runs: everything but how long they took."""
-    return [field.name for field in dataclasses.fields(runs) if field.name != "seconds"]
 
 
 def pack(name: str, job: Job, fields: Arrays) -> bytes:
@@ -177,13 +172,30 @@ def pack(name: str, job: Job, fields: Arrays) -> bytes:
     return json.dumps(head).encode() + b"\n" + payload
 
 
-def unpack(name: str, content: bytes) -> tuple[int, int, Arrays] | None:
-    """The range and the arrays of a part; None where they are not what was written."""
-    if read_head(name, content) is None:
+def read_part(path: Path, job: Job) -> tuple[int, int, Arrays] | None:
+    """The range and the arrays of a part of a job; None where the file is none."""
+    content = content_of(path, job)
+    return None if content is None else unpack(path.name, content, job)
+
+
+def content_of(path: Path, job: Job) -> bytes | None:
+    """The content of what may be a part of a job; None where it can be none."""
+    repetitions = range_of(path.name, job.key)
+    if repetitions is None:
         return None
-    first, past = (int(number) for number in name.removesuffix(".part").split("-")[1:])
-    with np.load(io.BytesIO(content.partition(b"\n")[2])) as arrays:
-        return first, past, {field: arrays[field] for field in arrays.files}
+    return read_regular(path, most_bytes(runs_like(job), repetitions[1] - repetitions[0]))
+
+
+def unpack(name: str, content: bytes, job: Job) -> tuple[int, int, Arrays] | None:
+    """The range and the arrays of a part of a job; None where they are not what was written."""
+    repetitions = range_of(name, job.key)
+    if repetitions is None or read_head(name, content) is None:
+        return None
+    first, past = repetitions
+    if not most_bytes(runs_like(job), past - first):
+        return None
+    arrays = read_arrays(content.partition(b"\n")[2], runs_like(job), past - first)
+    return None if arrays is None else (first, past, arrays)
 
 
 def read_head(name: str, content: bytes) -> dict[str, str] | None:
@@ -201,8 +213,7 @@ def read_head(name: str, content: bytes) -> dict[str, str] | None:
 def read_title(path: Path) -> dict[str, str]:
     """What a part says of itself in its first line, unchecked; nothing, where it can't be read."""
     try:
-        with path.open("rb") as file:
-            title = json.loads(file.readline(MOST_TITLE))
+        title = json.loads(first_line(path, MOST_TITLE))
     except (OSError, ValueError, RecursionError):
         return {}
     return {k: v for k, v in title.items() if isinstance(v, str)} if isinstance(title, dict) else {}

@@ -25,11 +25,12 @@ from armature.experiments.results import PolicyRuns, Summary
 from armature.experiments.run import Place, play_missing, sayer
 from armature.experiments.store.collecting import collect_in_processes
 from armature.experiments.store.keys import package_version, problem_key
-from armature.experiments.store.run_store import read_head, read_title
+from armature.experiments.store.run_store import content_of, read_title, unpack
 from armature.experiments.sweep import PARTS, claim_all, run_all, say_point
 from armature.policies import Policy
 from armature.rounds.record import checkpoints_up_to
 from armature.storage.files import write_bytes
+from armature.views.terminal import visible
 
 
 @dataclass(frozen=True)
@@ -149,11 +150,12 @@ def take_over(source: Path, parts: Path, whole: Whole, console: Console) -> int:
     say, count = sayer(console), 0
     parts.mkdir(parents=True, exist_ok=True)
     for path in sorted(source.rglob("*.part")):
-        if path.name.partition("-")[0] not in whole.jobs or path.parent.samefile(parts):
+        job = whole.jobs.get(path.name.partition("-")[0])
+        if job is None or path.parent.samefile(parts):
             continue
-        content = path.read_bytes()
-        if read_head(path.name, content) is None:
-            say(f"{str(path)!r} is damaged: it is not taken over.")
+        content = content_of(path, job)
+        if content is None or unpack(path.name, content, job) is None:
+            say(f"{str(path)!r} is damaged, or no part: it is not taken over.")
         else:
             write_bytes(parts / path.name, content)
             count += 1
@@ -173,8 +175,9 @@ def say_of_other_code(parts: Path, whole: Whole, console: Console) -> None:
                 refused[title.get("policy", ""), title.get("armature", "")] += 1
     for (policy, version), count in refused.items():
         sayer(console)(
-            f"{policy}: {count} parts in {str(parts)!r} were made by another version of the code "
-            f"(Armature {version}; this is {package_version()}): they are refused."
+            f"{visible(policy)}: {count} parts in {str(parts)!r} were made by another version of "
+            f"the code (Armature {visible(version)}; this is {package_version()}): they are "
+            "refused."
         )
 
 

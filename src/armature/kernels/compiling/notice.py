@@ -71,14 +71,14 @@ def _speak_if_it_is_time() -> None:
 def subject(kernel: Any) -> str:
     """What a kernel belongs to, in words.
 
-    >>> from armature.structures import unimodal
-    >>> subject(unimodal.project)
-    'the unimodal oracles'
+    >>> from armature.structures.fast import one_peak
+    >>> subject(one_peak.project)
+    'the one peak oracles'
     """
     kernel = getattr(kernel, "stands_for", None) or kernel
     package, _, module = kernel.__module__.rpartition(".")
     name = module.strip("_").replace("_", " ")
-    kind = KINDS.get(package.rpartition(".")[2])
+    kind = KINDS.get((package + "..").split(".")[1])
     if kernel.__module__.partition(".")[0] != "armature":
         return f"{kernel.__name__} of {kernel.__module__}"
     if kind is None:

@@ -22,6 +22,7 @@ from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, nearest_alternative, projection
+from armature.words import Arm, Sentence
 
 FREE = 1e9  # the best arm's weight, per heaviest other
 ACCURACY = 1e-4
@@ -163,7 +164,7 @@ class OSSB(CompiledPolicy):
     def with_horizon(self, horizon: int | None) -> Policy:
         return self if self.epsilon is not None else super().with_horizon(horizon)
 
-    def explain(self, belief: Belief) -> str:
+    def explain(self, belief: Belief) -> Sentence:
         weights, best = belief.pulls.copy(), belief.leader
         weights[best] = FREE * weights.max()
         fit = belief.structure.nearest_alternative(belief.projected, weights, best, belief.family)
@@ -173,14 +174,17 @@ class OSSB(CompiledPolicy):
             known = own.divergence(belief.projected[best], fit.means[best])
             told = math.inf if weights[best] * known > 0.5 * fit.cost > 0.0 else fit.cost
         bar = (1.0 + self.gamma) * math.log(1.0 + belief.rounds)
+        said = {"policy": self.name, "best": Arm(best), "told": told, "bar": bar}
         if told >= bar:
-            return (
-                f"{self.name} exploits arm {best}: if the estimates are right, the pulls tell it "
-                f"from all alternatives by {told:.2f}, where {bar:.2f} is enough."
+            return Sentence(
+                "{policy} exploits {best}: if the estimates are right, the pulls separate it from "
+                "all alternatives by {told:.2f}, where {bar:.2f} is enough.",
+                **said,
             )
-        return (
-            f"{self.name} explores: if the estimates are right, the pulls tell arm {best} from all "
-            f"alternatives by {told:.2f} only, where {bar:.2f} is enough."
+        return Sentence(
+            "{policy} explores: if the estimates are right, the pulls separate {best} from all "
+            "alternatives by {told:.2f} only, where {bar:.2f} is enough.",
+            **said,
         )
 
     def init(self, structure: Structure, family: Family) -> OSSBState:

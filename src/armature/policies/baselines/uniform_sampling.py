@@ -13,6 +13,7 @@ from armature.policies.policy import CompiledPolicy
 from armature.policies.records import History, least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.model import Model
+from armature.words import Arm, Sentence
 
 
 class UniformState(NamedTuple):
@@ -54,5 +55,9 @@ class UniformSampling(CompiledPolicy):
     def init(self, structure: Structure, family: Family) -> UniformState:
         return UniformState(0.0)
 
-    def explain(self, belief: Belief) -> str:
-        return f"{self.name} pulls the arm with the fewest pulls; arm {belief.leader} leads."
+    def explain(self, belief: Belief) -> Sentence:
+        return Sentence(
+            "{policy} pulls the arm with the fewest pulls; {leader} leads.",
+            policy=self.name,
+            leader=Arm(belief.leader),
+        )

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from armature.errors import ArmatureError
+from armature.service.db.opened import Moved
 from armature.service.domain.work import Refused
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
@@ -63,7 +64,10 @@ def add_handlers(app: FastAPI) -> None:
     @app.exception_handler(SQLAlchemyError)
     async def database(request: Request, error: SQLAlchemyError) -> Answer:
         log.warning("the database failed: %s", error)
-        return refusal(503, "the database can't be reached now: try again.")
+        moved = isinstance(error, Moved)
+        return refusal(
+            503, f"{error}." if moved else "the database can't be reached now: try again."
+        )
 
 
 def _sentence(found: Any) -> str:

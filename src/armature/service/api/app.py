@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import sqlalchemy as sa
 from fastapi import FastAPI, Request
 from sqlalchemy.engine import Engine
 from starlette.responses import Response
@@ -17,6 +16,7 @@ from armature.service.api.access import Doorman, admit
 from armature.service.api.answers import Answer, add_handlers
 from armature.service.api.endpoints import router
 from armature.service.api.fast_path import Service
+from armature.service.api.readiness import Readiness
 from armature.service.db.keys import Guard
 from armature.service.db.migrate import migrate
 from armature.service.domain.backend import Backend
@@ -46,6 +46,7 @@ def make_app(
         backend = Backend(engine, allow, limits)
         app.state.backend = backend
         app.state.viewer = Viewer(backend)
+        app.state.readiness = Readiness(engine)
         backend.writer.start()
         watching = asyncio.create_task(backend.watch_windows())
         try:
@@ -87,8 +88,8 @@ def _add_operations(app: FastAPI) -> None:
 
     @app.get("/readyz", response_model=bodies.Health, responses={503: {"model": bodies.Problem}})
     async def ready(request: Request) -> Answer:
-        """That the database answers too."""
-        await asyncio.to_thread(_ping, request.app.state.backend.engine)
+        """That the database answers too, and stores what is written."""
+        await request.app.state.readiness.check()
         return Answer({"status": "ok"})
 
     @app.get("/metrics", include_in_schema=False)
@@ -98,8 +99,3 @@ def _add_operations(app: FastAPI) -> None:
         metrics.LOADED.set(len(writer.loaded))
         metrics.WAITING.set(writer.waiting)
         return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
-
-
-def _ping(engine: Engine) -> None:
-    with engine.connect() as connection:
-        connection.execute(sa.text("SELECT 1"))

@@ -17,6 +17,7 @@ from armature.service.domain.limits import Limits, checked_identifier
 from armature.service.domain.reading import Copy
 from armature.service.domain.rules import Cancel, Decide
 from armature.service.domain.spec import checked_label
+from armature.service.domain.work import Refused
 
 LIMITS = Limits()
 _PROBLEM = {"model": bodies.Problem}
@@ -211,8 +212,11 @@ async def events(
 ) -> Answer:
     """The log, from after an event on."""
     backend = _backend(request)
-    found = await asyncio.to_thread(backend.events, await backend.id_of(name), after, limit)
+    key = await backend.id_of(name)
+    found = await asyncio.to_thread(backend.events, key, after, limit)
     labels = await backend.run(name, Labels())  # later than the events: it has all their arms
+    if await backend.id_of(name) != key:
+        raise Refused(503, "the database was restored: try again.")
     for entry in found:
         entry["arm"] = None if entry["arm"] is None else labels[entry["arm"]]
     return Answer({"events": found, "next": found[-1]["seq"] if found else after})

@@ -7,9 +7,7 @@ whose clock it is, and what an unreachable database looks like.
 from __future__ import annotations
 
 import functools
-import sqlite3
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,40 +17,68 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from armature.errors import ArmatureError
+from armature.service.db.opened import PATIENCE, Opened
+from armature.service.db.steady import SteadyClock
 
 DEFAULT = "sqlite:///armature.db"
-PATIENCE = 30.0  # seconds to wait for another process's transaction
 # A process that stops in the middle of a transaction, and is not dead, loses its lock in the end.
 _LIMITS = f"-c lock_timeout={int(PATIENCE)}s -c idle_in_transaction_session_timeout=120s"
 
 
 def open_database(storage: str) -> Engine:
     """An engine for "sqlite:///file" or "postgresql://user@host/name"."""
+    url = _url(storage)
+    try:
+        return _sqlite(url) if url.drivername == "sqlite" else _postgresql(url)
+    except (ArgumentError, OSError):
+        raise ArmatureError(_wrong(storage)) from None
+
+
+def file_of(storage: str) -> Path | None:
+    """The file that a storage is; None if it is a PostgreSQL."""
+    url = _url(storage)
+    return Path(url.database or "") if url.drivername == "sqlite" else None
+
+
+def _url(storage: str) -> sa.URL:
     try:
         url = make_url(storage)
-    except ArgumentError:
-        raise ArmatureError(_wrong(storage)) from None
-    if url.drivername == "sqlite":
-        return _sqlite(url)
-    if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
-        url = url.set(drivername="postgresql+psycopg")
-        try:
-            return sa.create_engine(
-                url,
-                pool_pre_ping=True,
-                pool_size=5,
-                max_overflow=20,
-                connect_args={"connect_timeout": 10, "options": _LIMITS},
-            )
-        except (NoSuchModuleError, ImportError) as error:
-            raise ArmatureError(f"PostgreSQL can't be used here: {error}.") from None
+        if url.drivername == "sqlite":
+            _check_file(url)
+            return url
+        if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
+            return url.set(drivername="postgresql+psycopg")
+    except ArmatureError:
+        raise
+    except (ArgumentError, ValueError, OSError):  # such as a port that is no number
+        pass
     raise ArmatureError(_wrong(storage))
+
+
+def _check_file(url: sa.URL) -> None:
+    if not url.database or url.database == ":memory:" or url.host or url.query:
+        raise ArmatureError("the storage must be a file, such as sqlite:///armature.db.")
+    if not Path(url.database).resolve().parent.is_dir():
+        raise ArmatureError(f"there is no folder for the file {url.database!r}: make it first.")
+
+
+def _postgresql(url: sa.URL) -> Engine:
+    try:
+        return sa.create_engine(
+            url,
+            pool_pre_ping=True,
+            pool_size=5,
+            max_overflow=20,
+            connect_args={"connect_timeout": 10, "options": _LIMITS},
+        )
+    except (NoSuchModuleError, ImportError) as error:
+        raise ArmatureError(f"PostgreSQL can't be used here: {error}.") from None
 
 
 def _wrong(storage: str) -> str:
     return (
         f"{_without_password(storage)!r} is no storage: it is {DEFAULT} (a file), or "
-        "postgresql://user:password@host/database."
+        "postgresql://user:password@host:5432/database (the port may be left out)."
     )
 
 
@@ -62,45 +88,20 @@ def _without_password(storage: str) -> str:
 
 
 def _sqlite(url: sa.URL) -> Engine:
-    if not url.database or url.database == ":memory:":
-        raise ArmatureError("the storage must be a file, such as sqlite:///armature.db.")
-    if not Path(url.database).resolve().parent.is_dir():
-        raise ArmatureError(f"there is no folder for the file {url.database!r}: make it first.")
-    engine = sa.create_engine(
-        url, connect_args={"timeout": PATIENCE, "check_same_thread": False}, pool_size=5
-    )
-
-    @sa.event.listens_for(engine, "connect")
-    def set_up(connection: Any, record: Any) -> None:
-        connection.isolation_level = None  # transactions begin and end where we say so
-        cursor = connection.cursor()
-        _use_wal(cursor)
-        cursor.execute("PRAGMA synchronous = FULL")  # a commit that was answered is on the disk
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.close()
+    opened = Opened(str(url.database), SteadyClock())
+    engine = sa.create_engine(url, creator=opened.connect, pool_size=5)
 
     @sa.event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
+        opened.check()
         writing = connection.get_execution_options().get("writing", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
+    @sa.event.listens_for(engine, "engine_disposed")
+    def close(engine: Engine) -> None:
+        opened.close()
+
     return engine
-
-
-def _use_wal(cursor: Any) -> None:
-    """Readers and a writer side by side: once for a file, and it stays so.
-
-    While several processes do that at once, SQLite says "locked" without waiting.
-    """
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            cursor.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
 
 
 @contextmanager
@@ -108,6 +109,24 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """A connection in a transaction that may write: committed in the end, or undone by an error."""
     with engine.connect().execution_options(writing=True) as connection, connection.begin():
         yield connection
+
+
+def try_to_write(engine: Engine) -> None:
+    """Commit something that changes nothing: an error if that can't be stored."""
+    with writing(engine) as connection:
+        connection.exec_driver_sql(_TRIALS[connection.dialect.name])
+
+
+_TRIALS = {  # both are written to the disk
+    "sqlite": "PRAGMA user_version = 0",
+    "postgresql": "SELECT version_num FROM alembic_version FOR UPDATE",
+}
+
+
+def reason_of(error: Exception) -> str:
+    """What the database says of an error, in one line."""
+    lines = str(getattr(error, "orig", error)).strip().splitlines() or [type(error).__name__]
+    return lines[0].rstrip(".")
 
 
 def lock(connection: Connection, experiments: Sequence[int]) -> list[Any]:
@@ -138,7 +157,7 @@ def clock(connection: Connection) -> float:
 
 
 _CLOCKS = {
-    "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
+    "sqlite": "armature_now()",  # this process's, for the file has none
     "postgresql": "extract(epoch FROM clock_timestamp())::float8",
 }
 
@@ -205,6 +224,17 @@ def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, .
             statement = statement.replace("?", "%s")
         with _at_the_driver(connection, statement) as cursor:
             cursor.executemany(statement, rows)
+
+
+def rows_of(
+    connection: Connection, statement: str, parameters: Sequence[Any]
+) -> Generator[tuple[Any, ...], None, None]:
+    """Rows as the driver gives them; each question mark of the statement is a parameter."""
+    if connection.dialect.name == "postgresql":
+        statement = statement.replace("?", "%s")
+    with _at_the_driver(connection, statement) as cursor:
+        cursor.execute(statement, parameters)
+        yield from cursor
 
 
 def insert(connection: Connection, table: sa.Table) -> Any:

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Engine
 from armature.errors import ArmatureError
 from armature.service.db.database import clock, insert, writing
 from armature.service.db.schema import api_key
+from armature.service.db.steady import passing
 from armature.service.domain.limits import checked_name
 
 SCOPES = ("decide", "reward", "read", "admin")  # admin may do everything
@@ -88,7 +89,7 @@ class Guard:
     def __init__(self, engine: Engine, open_without_keys: bool) -> None:
         self._engine, self._open = engine, open_without_keys
         self._keys: dict[str, Key] = {}
-        self._ahead = 0.0  # of the database's clock over ours
+        self._ahead = 0.0  # of the database's clock over the seconds that pass here
         self._read_at = -FRESH
 
     @property
@@ -99,7 +100,7 @@ class Guard:
     def refresh(self) -> None:
         """Read the keys."""
         self._keys, now = read_keys(self._engine)
-        self._ahead = now - time.time()
+        self._ahead = now - passing()
         self._read_at = time.monotonic()
 
     @property
@@ -116,7 +117,7 @@ class Guard:
         key = self._keys.get(hash_of(token))
         if key is None:
             return 401, "the key is not known."
-        if key.expires_at is not None and key.expires_at <= time.time() + self._ahead:
+        if key.expires_at is not None and key.expires_at <= passing() + self._ahead:
             return 401, "the key has expired."
         if not key.may(scope):
             return 403, f"the key is not for this: it lacks the scope {scope!r}."

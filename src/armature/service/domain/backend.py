@@ -22,7 +22,7 @@ from armature.service.domain import reading, replay
 from armature.service.domain.limits import Limits, checked_name
 from armature.service.domain.rules import UNKNOWN, Expire, Result, Reward
 from armature.service.domain.spec import parse_spec
-from armature.service.domain.work import Command, Refused
+from armature.service.domain.work import Command, Named, Refused
 from armature.service.domain.writer import Writer, failed
 from armature.storage.registry import Allowed
 
@@ -37,7 +37,7 @@ class Backend:
     def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
         self.engine, self.allow, self.limits = engine, allow, limits or Limits()
         self.writer = Writer(engine, allow, self.limits.waiting)
-        self._ids: dict[str, int] = {}  # names are never given to another experiment
+        self._ids: dict[str, int] = {}  # which only a restore from a backup changes
         self.stopping = asyncio.Event()
         self.bounding = asyncio.Lock()  # bounds are worked out one at a time
         self.duplicates: Counter[int] = Counter()  # rewards that came again, by experiment
@@ -50,7 +50,7 @@ class Backend:
     def _create(self, name: str, table: Any) -> tuple[bool, dict[str, Any]]:
         spec = parse_spec(table, self.allow, self.limits)
         spec.make_bandit().warm_up()  # compiles, before anybody waits for a decision
-        text = spec.as_text()
+        text = spec.as_text(self.allow)
         with writing(self.engine) as connection:
             now = clock(connection)
             row = {"name": name, "spec": text, "seed": spec.seed, "status": Status.running.value}
@@ -63,7 +63,7 @@ class Backend:
                 first = {"experiment_id": found.id, "seq": 1, "kind": Kind.created.value}
                 detail = json.dumps({"spec": json.loads(text)})
                 connection.execute(sa.insert(event), {**first, "at": now, "detail": detail})
-        if found.spec != text:
+        if found.spec != text and not spec.is_that_of(found.spec, self.allow):
             raise Refused(409, f"there is an experiment {name!r} already, with another spec.")
         return is_new, {**reading.summary(found), "spec": json.loads(found.spec)}
 
@@ -71,7 +71,12 @@ class Backend:
         """What comes of a command on an experiment, once it is on the disk."""
         key = await self.id_of(name)
         await self.prepare(key)
-        return await self.writer.run(key, command)
+        try:
+            return await self.writer.run(key, Named(name, command))
+        except Refused as refused:
+            if refused.code != 404 or await self.id_of(name, again=True) == key:
+                raise
+        return await self.run(name, command)
 
     async def look(self, name: str) -> reading.Copy:
         """An experiment as it is now."""
@@ -117,9 +122,9 @@ class Backend:
             results[place] = result
             self.duplicates[key] += result.status == "duplicate"
 
-    async def id_of(self, name: str) -> int:
+    async def id_of(self, name: str, again: bool = False) -> int:
         """The id of an experiment, or a refusal."""
-        key = self._ids.get(name)
+        key = None if again else self._ids.get(name)
         if key is None:
             key = (await self.find(name)).id
             self._ids[name] = key

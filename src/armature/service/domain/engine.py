@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from armature.errors import ArmatureError
 from armature.live.bandit import Bandit
@@ -21,7 +21,30 @@ from armature.service.db.schema import Kind
 from armature.service.domain.spec import Spec
 from armature.storage.registry import Allowed
 
-VERSION = 1  # of what `as_text` writes
+VERSION = 2  # of what `as_text` writes
+
+
+class Event(NamedTuple):
+    """What an event says. Its time and its decision's id make it one of a kind."""
+
+    kind: str
+    decision: str | None
+    arm: int | None
+    value: float | None
+    at: float
+    detail: str | None
+
+
+def event_of(
+    kind: str,
+    decision: str | None,
+    arm: int | None,
+    value: float | None,
+    at: float,
+    detail: str | None,
+) -> Event:
+    """An event, the same before it is stored and after: a file has no -0.0, and no whole reward."""
+    return Event(kind, decision, arm, None if value is None else float(value) + 0.0, at, detail)
 
 
 @dataclass
@@ -31,6 +54,7 @@ class Engine:
     Attributes
     ----------
         labels: what each arm is called, by its number; arms that were retired keep theirs.
+        last: the event `seq` itself, which says of which log all this is; None before the first.
         divergences: how often a replay would have chosen another arm than the one recorded.
     """
 
@@ -38,6 +62,7 @@ class Engine:
     labels: list[Hashable]
     seq: int = 0
     divergences: int = 0
+    last: Event | None = None
 
     def __post_init__(self) -> None:
         self.numbers = {label: number for number, label in enumerate(self.labels)}
@@ -91,9 +116,17 @@ class Engine:
         self.bandit.retire_arm(self.labels[arm])
         self._live.remove(self.labels[arm])
 
-    def apply(self, kind: str, arm: Any, value: Any, detail: str | None) -> None:
-        """Do what an event of the log says."""
+    def note(self, event: Event) -> None:
+        """What an event says is done."""
         self.seq += 1
+        self.last = event
+
+    def apply(self, event: Event) -> None:
+        """Do what an event of the log says."""
+        self.note(event)
+        kind = event.kind
+        arm: Any = event.arm  # and below: each kind has what it needs
+        value: Any = event.value
         if kind == Kind.asked:
             self.divergences += self.bandit.asked(self.labels[arm]) != self.labels[arm]
         elif kind == Kind.kept:
@@ -105,7 +138,7 @@ class Engine:
         elif kind == Kind.floor:
             self.set_floor(value)
         elif kind == Kind.arm_added:
-            options = json.loads(detail or "{}")
+            options = json.loads(event.detail or "{}")
             self.add_arm(options.pop("label"), options)
         elif kind == Kind.arm_retired:
             self.retire_arm(arm)
@@ -116,6 +149,7 @@ class Engine:
             "seq": self.seq,
             "labels": self.labels,
             "divergences": self.divergences,
+            "last": self.last,
             "bandit": json.loads(self.bandit.to_json()),
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -131,7 +165,8 @@ def engine_of(text: str, allow: Allowed) -> Engine:
     try:
         content = json.loads(text)
         bandit = Bandit.from_json(json.dumps(content["bandit"]), allow=allow)
-        return Engine(bandit, content["labels"], content["seq"], content["divergences"])
+        last = None if content["last"] is None else Event(*content["last"])
+        return Engine(bandit, content["labels"], content["seq"], content["divergences"], last)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArmatureError(f"this is no engine: {error}.") from None
 

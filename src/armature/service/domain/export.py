@@ -1,7 +1,8 @@
-"""A log as a table: a row for each reward that counted, in the order in which they came."""
+"""A log as a table: a row for each reward that came in time, in the order in which they came."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,11 @@ COLUMNS = (
     "asked_seq",  # when it was decided, and when its reward counted: numbers of events
     "told_seq",
     "told_at",  # seconds since 1970
+    "counted",  # whether the bandit learned from it: not if the arm was retired by then
 )
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+# A text that begins so is a formula to a spreadsheet, which runs it: the last four are wide ones.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def export_log(engine: Engine, name: str, path: Path) -> int:
@@ -39,15 +44,23 @@ def export_log(engine: Engine, name: str, path: Path) -> int:
         table = pd.DataFrame(_rows(connection, row.id, labels), columns=list(COLUMNS))
     with replacing(path) as beside:
         if path.suffix == ".csv":
-            table.to_csv(beside, index=False)
+            table.map(harmless).to_csv(beside, index=False)
         else:
             table.to_parquet(beside, index=False)
     return len(table)
 
 
+def harmless(cell: Any) -> Any:
+    """A cell that a spreadsheet shows as it is: a text that it would run gets an apostrophe."""
+    runs = isinstance(cell, str) and cell.startswith(FORMULA) and not NUMBER.fullmatch(cell)
+    return f"'{cell}" if runs else cell
+
+
 def _rows(connection: Connection, key: int, labels: list[Any]) -> Iterator[tuple[Any, ...]]:
+    kinds = (Kind.told, Kind.expired, Kind.arm_added, Kind.arm_retired)
     query = (
         sa.select(
+            event.c.kind,
             event.c.arm,
             event.c.value,
             decision.c.probability,
@@ -57,13 +70,15 @@ def _rows(connection: Connection, key: int, labels: list[Any]) -> Iterator[tuple
             event.c.seq,
             event.c.at,
         )
-        .join(decision, decision.c.id == event.c.decision_id)
-        .where(
-            event.c.experiment_id == key,
-            event.c.kind.in_([Kind.told.value, Kind.expired.value]),
-            event.c.value.is_not(None),
-        )
+        .outerjoin(decision, decision.c.id == event.c.decision_id)
+        .where(event.c.experiment_id == key, event.c.kind.in_([kind.value for kind in kinds]))
         .order_by(event.c.seq)
     )
-    for arm, *rest in connection.execute(query):
-        yield labels[arm], *rest
+    retired: set[int] = set()
+    for kind, arm, value, *rest in connection.execute(query):
+        if kind == Kind.arm_retired:
+            retired.add(arm)
+        elif kind == Kind.arm_added:
+            retired.discard(arm)
+        elif value is not None:
+            yield labels[arm], value, *rest, arm not in retired

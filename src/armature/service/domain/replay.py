@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,38 +14,68 @@ from sqlalchemy.engine import Connection
 
 from armature.errors import ArmatureError
 from armature.service.api import metrics
+from armature.service.db.database import rows_of
 from armature.service.db.schema import Kind, event, experiment, snapshot
-from armature.service.domain.engine import VERSION, Engine, checksum_of, engine_of, new_engine
+from armature.service.domain.engine import (
+    VERSION,
+    Engine,
+    Event,
+    checksum_of,
+    engine_of,
+    event_of,
+    new_engine,
+)
 from armature.service.domain.spec import Spec, read_spec
 from armature.storage.registry import Allowed
 
 EVERY = 5_000  # events from one snapshot to the next
 KEPT = 2  # snapshots of an experiment: the newest, and one to fall back to
 _EVENTS = (
-    sa.select(event.c.seq, event.c.kind, event.c.arm, event.c.value, event.c.detail)
-    .where(event.c.experiment_id == sa.bindparam("experiment"), event.c.seq > sa.bindparam("after"))
-    .order_by(event.c.seq)
+    "SELECT seq, kind, decision_id, arm, value, at, detail FROM event "
+    "WHERE experiment_id = ? AND seq BETWEEN ? AND ? ORDER BY seq"
 )
+_LAST = 2**62  # more than there will ever be
+
+log = logging.getLogger("armature.service")
+
+
+class AnotherLogError(ArmatureError):
+    """The log is not the one that an engine was made from: the database was restored."""
 
 
 @dataclass
 class Loaded:
     """An experiment in memory: what it is, and how far its bandit has got."""
 
+    name: str
     spec: Spec
     engine: Engine
 
 
+def up_to_date(
+    connection: Connection, experiment_id: int, loaded: Loaded | None, allow: Allowed = ()
+) -> Loaded:
+    """An experiment with all that its log says: what was loaded, unless that is of another log."""
+    if loaded is not None:
+        try:
+            catch_up(connection, experiment_id, loaded.engine)
+            return loaded
+        except AnotherLogError as error:
+            log.warning("%s: it is read again from the beginning.", error)
+    found = load(connection, experiment_id, allow)
+    assert found is not None  # its row is locked
+    return found
+
+
 def load(connection: Connection, experiment_id: int, allow: Allowed = ()) -> Loaded | None:
     """An experiment as its log has made it; None if there is none of that id."""
-    query = sa.select(experiment.c.spec).where(experiment.c.id == experiment_id)
-    text = connection.execute(query).scalar()
-    if text is None:
+    query = sa.select(experiment.c.name, experiment.c.spec).where(experiment.c.id == experiment_id)
+    row = connection.execute(query).one_or_none()
+    if row is None:
         return None
-    spec = read_spec(json.loads(text), allow)
-    engine = _from_snapshot(connection, experiment_id, allow) or new_engine(spec)
-    catch_up(connection, experiment_id, engine)
-    return Loaded(spec, engine)
+    spec = read_spec(json.loads(row.spec), allow)
+    engine = _from_snapshot(connection, experiment_id, allow)
+    return Loaded(row.name, spec, engine or rebuild(connection, experiment_id, spec))
 
 
 def rebuild(connection: Connection, experiment_id: int, spec: Spec) -> Engine:
@@ -53,17 +86,38 @@ def rebuild(connection: Connection, experiment_id: int, spec: Spec) -> Engine:
 
 
 def catch_up(connection: Connection, experiment_id: int, engine: Engine) -> None:
-    """Apply the events that are in the log and not yet in the engine."""
-    parameters = {"experiment": experiment_id, "after": engine.seq}
+    """Apply the events that are in the log and not yet in the engine.
+
+    The engine's last event is read again: a log that has another one in its place, or none, is
+    refused before anything is changed.
+    """
     before = engine.divergences
-    for seq, kind, arm, value, detail in connection.execute(_EVENTS, parameters):
-        if seq != engine.seq + 1:
-            raise ArmatureError(
-                f"the log of experiment {experiment_id} has no event {engine.seq + 1}: it was "
-                "changed by something else than this service."
+    with closing(rows_of(connection, _EVENTS, (experiment_id, engine.seq, _LAST))) as rows:
+        events = _read(rows)
+        if engine.last is not None and next(events, None) != (engine.seq, engine.last):
+            raise AnotherLogError(
+                f"event {engine.seq} of experiment {experiment_id} is another one in the database "
+                "than in memory or in a snapshot, as after a restore from a backup"
             )
-        engine.apply(kind, arm, value, detail)
+        for seq, found in events:
+            if seq != engine.seq + 1:
+                raise ArmatureError(
+                    f"the log of experiment {experiment_id} has no event {engine.seq + 1}: it was "
+                    "changed by something else than this service."
+                )
+            engine.apply(found)
     metrics.DIVERGENCES.inc(engine.divergences - before)
+
+
+def event_at(connection: Connection, experiment_id: int, seq: int) -> Event | None:
+    """An event of the log, or None."""
+    rows = list(rows_of(connection, _EVENTS, (experiment_id, seq, seq)))
+    return next((found for _, found in _read(rows)), None)
+
+
+def _read(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Event]]:
+    """Events with their numbers."""
+    return ((seq, event_of(*content)) for seq, *content in rows)
 
 
 def labels_of(connection: Connection, experiment_id: int, spec: str) -> list[Any]:
@@ -77,23 +131,33 @@ def labels_of(connection: Connection, experiment_id: int, spec: str) -> list[Any
 
 
 def _from_snapshot(connection: Connection, experiment_id: int, allow: Allowed) -> Engine | None:
-    """The newest snapshot that is whole and of a version that we read."""
+    """From the newest snapshot that is whole, of a version that we read, and of this log."""
     query = (
         sa.select(snapshot.c.seq, snapshot.c.state, snapshot.c.checksum, snapshot.c.version)
         .where(snapshot.c.experiment_id == experiment_id)
         .order_by(snapshot.c.seq.desc())
     )
-    for seq, state, checksum, version in connection.execute(query).all():
-        if version == VERSION and checksum == checksum_of(state):
+    for row in connection.execute(query).all():
+        engine = _engine_in(row, allow)
+        if engine is not None:
             try:
-                engine = engine_of(state, allow)
-            except ArmatureError:
-                metrics.SNAPSHOTS_REFUSED.inc()
-                continue
-            if engine.seq == seq:
+                catch_up(connection, experiment_id, engine)
                 return engine
+            except AnotherLogError as error:
+                log.warning("a snapshot is passed over: %s.", error)
         metrics.SNAPSHOTS_REFUSED.inc()
     return None
+
+
+def _engine_in(row: Any, allow: Allowed) -> Engine | None:
+    """What a snapshot holds, if it can be trusted to be what was written."""
+    if row.version != VERSION or row.checksum != checksum_of(row.state):
+        return None
+    try:
+        engine = engine_of(row.state, allow)
+    except ArmatureError:
+        return None
+    return engine if engine.seq == row.seq and engine.last is not None else None
 
 
 def is_due(before: int, after: int) -> bool:

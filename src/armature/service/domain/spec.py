@@ -11,10 +11,11 @@ What is stored is the spec spelled out, so that an experiment stays the same whe
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from armature.errors import ArmatureError
 from armature.experiments.spec import with_arms
@@ -29,12 +30,13 @@ from armature.storage.registry import (
     POLICIES,
     STRUCTURES,
     Allowed,
+    Classes,
     as_table,
     build,
     is_allowed,
     spelled_out,
-    unknown,
 )
+from armature.storage.spelling import unknown
 from armature.structures import Structure, Unconstrained
 
 KEYS = (
@@ -53,7 +55,7 @@ class Spec:
         labels: what the first arms are called.
         window: seconds until a decision without a reward expires; None: never.
         default: the reward that it then gets; None: it counts as cancelled.
-        sticky: seconds for which a unit keeps its arm; None: for good.
+        sticky: seconds for which a unit keeps its arm; 0: it keeps none; None: for ever.
     """
 
     structure: Structure
@@ -81,12 +83,12 @@ class Spec:
             floor=self.floor,
         )
 
-    def as_text(self) -> str:
+    def as_text(self, allow: Allowed = ()) -> str:
         """The spec with everything that has a default spelled out, as it is stored."""
         table = {
-            "structure": spelled_out(STRUCTURES, self.structure),
-            "family": spelled_out(FAMILIES, self.family),
-            "policy": spelled_out(POLICIES, self.policy),
+            "structure": as_written(STRUCTURES, self.structure, allow),
+            "family": as_written(FAMILIES, self.family, allow),
+            "policy": as_written(POLICIES, self.policy, allow),
             "labels": list(self.labels),
             "seed": self.seed,
             "horizon": self.horizon,
@@ -96,6 +98,31 @@ class Spec:
             "sticky": self.sticky,
         }
         return json.dumps(table, sort_keys=True, allow_nan=False)
+
+    def is_that_of(self, text: str, allow: Allowed = ()) -> bool:
+        """Whether a stored text, perhaps an earlier version's, says the same."""
+        return read_spec(json.loads(text), allow).as_text(allow) == self.as_text(allow)
+
+
+def as_written(classes: Classes, value: Any, allow: Allowed = ()) -> dict[str, Any]:
+    """A description with lists in place of tuples, as people write it, where that says the same."""
+    exact = spelled_out(classes, value)
+    for table in (_as_lists(exact, deep=True), _as_lists(exact, deep=False)):
+        with contextlib.suppress(ArmatureError):
+            if spelled_out(classes, build(classes, "spec", table, allow)) == exact:
+                return cast(dict[str, Any], table)
+    return exact
+
+
+def _as_lists(value: Any, deep: bool) -> Any:
+    """Tuples as lists: all of them, or only those that are not inside of others."""
+    if isinstance(value, list):
+        return [_as_lists(item, deep) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"tuple"}:
+        return [_as_lists(item, deep) for item in value["tuple"]] if deep else value["tuple"]
+    return {key: _as_lists(item, deep) for key, item in value.items()}
 
 
 def parse_spec(table: Any, allow: Allowed, limits: Limits) -> Spec:
@@ -136,7 +163,7 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
         _number(table.get("floor"), "floor") or 0.0,
         _seconds(rewards.get("window"), "rewards.window"),
         _number(rewards.get("default"), "rewards.default"),
-        _seconds(table.get("sticky"), "sticky"),
+        _seconds(table.get("sticky"), "sticky", none="0 for not at all"),
     )
 
 
@@ -232,9 +259,14 @@ def _number(value: Any, name: str) -> float | None:
     return float(value)
 
 
-def _seconds(value: Any, name: str) -> float | None:
+def _seconds(value: Any, name: str, none: str = "") -> float | None:
+    """A time; one of 0 only where that means something, as `none` says."""
     if value is None:
         return None
-    if not 0.0 < (_number(value, name) or 0.0) <= LONGEST:
-        raise ArmatureError(f"{name} must be a positive number of seconds, or null for no limit.")
-    return float(value)
+    seconds = _number(value, name) or 0.0
+    if not (0.0 < seconds <= LONGEST or (none and seconds == 0.0)):
+        zero = f", {none}," if none else ""
+        raise ArmatureError(
+            f"{name} must be a positive number of seconds{zero} or null for no limit."
+        )
+    return seconds

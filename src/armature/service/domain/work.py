@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from armature.service.db.schema import Kind, State, Status
-from armature.service.domain.engine import Engine
+from armature.service.domain.engine import Engine, event_of
 from armature.service.domain.spec import Spec
 
 Row = tuple[Any, ...]  # of a table, in the order of its columns
@@ -50,6 +50,22 @@ class Command(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Named:
+    """A command for the experiment of a name: after a restore, its id may be another one's."""
+
+    name: str
+    command: Command
+
+    def wanted(self) -> Wanted:
+        return self.command.wanted()
+
+    def run(self, work: Work) -> Any:
+        if work.name != self.name:
+            raise Refused(404, "there is no such experiment.")
+        return self.command.run(work)
+
+
 @dataclass(slots=True)
 class Decision:
     """A decision as it is stored, with its reward if there is one."""
@@ -70,6 +86,7 @@ class Work:
     Attributes
     ----------
         now: the database's clock.
+        name: what the experiment is called.
         decisions, requests, units: what was found, and what was made since.
         expired: decisions whose window has closed, those that closed first, at most so many.
     """
@@ -79,6 +96,7 @@ class Work:
     now: float
     spec: Spec
     engine: Engine
+    name: str
     decisions: dict[str, Decision] = field(default_factory=dict)
     requests: dict[str, list[Decision]] = field(default_factory=dict)
     units: dict[str, tuple[int, float | None]] = field(default_factory=dict)
@@ -103,12 +121,11 @@ class Work:
         detail: dict[str, Any] | None = None,
     ) -> None:
         """Add an event to the log."""
-        self.engine.seq += 1
-        self.counts[kind] += 1
         text = None if detail is None else json.dumps(detail, allow_nan=False)
-        self.new_events.append(
-            (self.experiment_id, self.engine.seq, kind.value, decision, arm, value, self.now, text)
-        )
+        event = event_of(kind.value, decision, arm, value, self.now, text)
+        self.engine.note(event)
+        self.counts[kind] += 1
+        self.new_events.append((self.experiment_id, self.engine.seq, *event))
 
     def decide(self, unit: str | None, request_id: str | None, n: int) -> list[Decision]:
         """Make n decisions: the unit's arm if it has one, else what the policy says."""
@@ -149,6 +166,8 @@ class Work:
         return None if gone else arm
 
     def _assign(self, unit: str, arm: int) -> None:
+        if self.spec.sticky == 0.0:
+            return
         until = None if self.spec.sticky is None else self.now + self.spec.sticky
         self.units[unit] = (arm, until)
         self.assigned[unit] = (self.experiment_id, unit, arm, until)

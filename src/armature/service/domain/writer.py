@@ -27,7 +27,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from armature.errors import ArmatureError
 from armature.service.api import metrics
-from armature.service.db.database import add_rows, lock, run_many
+from armature.service.db.database import add_rows, lock, reason_of, run_many
 from armature.service.db.lookups import look_up
 from armature.service.db.schema import Kind, assignment, decision, event, reward
 from armature.service.domain import replay
@@ -187,7 +187,7 @@ class Writer:
         for key, status, last_seq, now in lock(connection, keys):
             try:
                 loaded = self._up_to_date(connection, key, last_seq)
-                works[key] = Work(key, status, now, loaded.spec, loaded.engine)
+                works[key] = Work(key, status, now, loaded.spec, loaded.engine, loaded.name)
             except sa.exc.SQLAlchemyError:
                 raise
             except Exception as error:
@@ -195,13 +195,8 @@ class Writer:
         return works
 
     def _up_to_date(self, connection: Connection, key: int, last_seq: int) -> Loaded:
-        loaded = self.loaded.get(key)
-        if loaded is not None and loaded.engine.seq < last_seq:
-            replay.catch_up(connection, key, loaded.engine)
-        if loaded is None or loaded.engine.seq > last_seq:  # restored from a backup meanwhile
-            loaded = replay.load(connection, key, self._allow)
-            assert loaded is not None
-            self.loaded[key] = loaded
+        loaded = replay.up_to_date(connection, key, self.loaded.get(key), self._allow)
+        self.loaded[key] = loaded
         if loaded.engine.seq != last_seq:
             raise ArmatureError(
                 f"experiment {key} has {last_seq} events, and its log ends at {loaded.engine.seq}."
@@ -228,8 +223,7 @@ def failed(error: Exception) -> Refused:
 
 
 def _reason(error: Exception) -> str:
-    text = str(getattr(error, "orig", error)).strip().splitlines() or [type(error).__name__]
-    return f"the database failed ({text[0].rstrip('.')})."
+    return f"the database failed ({reason_of(error)})."
 
 
 def _write(connection: Connection, works: Sequence[Work]) -> None:

@@ -16,6 +16,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from armature.service.db.schema import Kind, event
+from armature.service.domain.engine import Event
+from armature.service.domain.replay import event_at
 from armature.views.picture import Past
 
 MOST = 64  # stretches; where there would be more, pairs of them become one
@@ -58,12 +60,18 @@ class Timeline:
     """The log of an experiment in at most `MOST` stretches, up to the event `seq`."""
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self.seq, self.width, self.last_at = 0, 1, 0.0
+        self._last: Event | None = None
         self.stretches: dict[int, Stretch] = defaultdict(Stretch)
         self.kinds: Counter[str] = Counter()
 
     def catch_up(self, connection: Connection, experiment_id: int) -> None:
-        """Count what the log has more."""
+        """Count what the log has more; all of it if it is another log than before."""
+        if event_at(connection, experiment_id, self.seq) != self._last:
+            self._begin()
         newest = sa.select(sa.func.max(event.c.seq)).where(event.c.experiment_id == experiment_id)
         last = connection.execute(newest).scalar() or 0
         while (last - 1) // self.width >= MOST:
@@ -74,6 +82,7 @@ class Timeline:
             for row in connection.execute(_COUNTS, keys):
                 self._count(self.stretches[place], row)
             self.seq = until
+        self._last = event_at(connection, experiment_id, self.seq)
 
     def _count(self, stretch: Stretch, row: Any) -> None:
         kind, arm, count, values, total, at = row

@@ -8,13 +8,14 @@ from armature.families.kernels import write_ends
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.solver.convex import minimise, nearest_of
-from armature.solver.quadratic import Limits, Rows, State, make_state, state_size
+from armature.solver.quadratic import State, make_state, state_size
+from armature.solver.rows import Limits, Rows
 from armature.solver.workspace import fail, nearest_scratch_size
 from armature.structures.fast.features import frame_of, twins
 from armature.structures.oracles.records import Problem, Work
 
 
-class Scratch(NamedTuple):
+class NewtonScratch(NamedTuple):
     """Two states of the solver and the vectors around it."""
 
     state: State
@@ -28,12 +29,12 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def scratch_of(work: Work, K: int, r: int) -> Scratch:
+def scratch_of(work: Work, K: int, r: int) -> NewtonScratch:
     """The scratch space for K arms and r features."""
     n_real, n_integer = state_size(r, K, 0)
     a = 2 * n_real
     b = 2 * n_integer
-    return Scratch(
+    return NewtonScratch(
         make_state(work.real[:n_real], work.integer[:n_integer], r, K, 0),
         make_state(work.real[n_real:a], work.integer[n_integer:b], r, K, 0),
         work.real[a : a + K],
@@ -46,7 +47,7 @@ def scratch_of(work: Work, K: int, r: int) -> Scratch:
 
 
 @kernel
-def no_rows(room: Scratch) -> Rows:
+def no_rows(room: NewtonScratch) -> Rows:
     """No constraints but the basis."""
     room.nothing[0] = 0
     return Rows(room.nothing, room.nothing[:0], room.solver[:0], room.solver[:0], 0)

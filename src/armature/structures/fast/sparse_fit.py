@@ -16,7 +16,7 @@ from armature.structures.oracles.records import Problem, Work
 # The *gain* of an arm is what a place in the support saves: w d(mu, level) if mu > level, else 0.
 
 
-class Scratch(NamedTuple):
+class SupportScratch(NamedTuple):
     """Room for what the arms gain and cost, and for their order."""
 
     gain: Floats  # (K,)
@@ -27,10 +27,10 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def scratch_of(work: Work, K: int) -> Scratch:
+def scratch_of(work: Work, K: int) -> SupportScratch:
     """The scratch space for K arms."""
     real = work.real
-    return Scratch(
+    return SupportScratch(
         real[:K],
         real[K : 2 * K],
         real[2 * K : 3 * K],

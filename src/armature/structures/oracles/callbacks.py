@@ -18,9 +18,10 @@ from armature.errors import ArmatureError
 from armature.families import Family
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, callback
+from armature.structures.declared import declares_pieces
 from armature.structures.oracles.model import Model, assemble
 from armature.structures.oracles.records import ENTRIES, Cell, Fit, Problem, Shape, Work
-from armature.structures.structure import Structure, declares_pieces
+from armature.structures.structure import Structure
 
 # What minimises, by entry: the method, of (structure, means, weights, first, second, family).
 METHODS: dict[str, Callable[..., Fit]] = {

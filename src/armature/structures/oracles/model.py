@@ -19,8 +19,8 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, before_compiling, inlined, kernel
 from armature.solver.pooling import pair_cost as pair_cost
 from armature.solver.pooling import pooled_mean as pooled_mean
-from armature.structures.oracles.derived import COMPARING
 from armature.structures.oracles.records import ENTRIES, Problem, Shape, Work
+from armature.structures.oracles.table import COMPARING
 from armature.structures.structure import Structure, overrides
 
 # Places in `Model.table`: for each entry where its kernel is (0: there is none), then for each

@@ -1,0 +1,132 @@
+"""The pieces of a structure as arrays, which kernels read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from armature.errors import ArmatureError
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.kernel import kernel
+from armature.solver.rows import Rows
+from armature.structures.oracles.records import Shape
+from armature.structures.piece import Piece
+
+MOST_PIECES = 20_000
+
+
+class Table(NamedTuple):
+    """The pieces as kernels see them, P of them for K arms, one after the other."""
+
+    orders_only: bool
+    by_top: bool  # how "k beats j" is read: see `Structure.challenge`
+    first_row: Ints  # (P + 1,): where each piece's rows start in `right`
+    equalities: Ints  # (P,): how many of them hold with equality; these come first
+    beats: Ints  # (P K K,): [p, j, k] is 1 where k is better than j somewhere in piece p
+    leads: Ints  # (P K,): [p, k] is 1 where k is better than all others somewhere in it
+    start: Ints  # of each row in `indices`, with one more entry for each piece
+    indices: Ints
+    right: Floats
+    values: Floats
+
+
+@kernel
+def table_of(shape: Shape, K: int) -> Table:
+    """The table in a structure's arrays: [orders_only, by_top, pieces, rows, entries], the rest."""
+    head = shape.integer
+    P = head[2]
+    m = head[3]
+    a = 5 + P + 1
+    b = a + P
+    c = b + P * K * K
+    d = c + P * K
+    e = d + m + P
+    return Table(
+        head[0] == 1,
+        head[1] == 1,
+        head[5:a],
+        head[a:b],
+        head[b:c],
+        head[c:d],
+        head[d:e],
+        head[e : e + head[4]],
+        shape.real[:m],
+        shape.real[m : m + head[4]],
+    )
+
+
+def listed(pieces: Iterable[Piece], owner: str) -> list[Piece]:
+    """All pieces, unless they are too many or none."""
+    found = list(itertools.islice(pieces, MOST_PIECES + 1))
+    if len(found) > MOST_PIECES:
+        raise ArmatureError(
+            f"{owner} has more than {MOST_PIECES} pieces, too many to go through one by one: "
+            "use fewer arms, or give the structure oracles of its own."
+        )
+    if not found:
+        raise ArmatureError(f"{owner} has no pieces: it would be empty.")
+    return found
+
+
+# The entries that ask which arms can be better than which: that can take many linear programs.
+COMPARING = frozenset({"alt_min", "nearest", "cells", "challenger_min", "best_min"})
+
+
+def make_table(
+    pieces: Iterable[Piece], n_arms: int, by_top: bool, comparing: bool, owner: str
+) -> Shape:
+    """The arrays that `table_of` reads; `beats` and `leads` are 0 unless comparing."""
+    found = listed(pieces, owner)
+    systems = [_normalised(piece, n_arms, owner) for piece in found]
+    first_row = np.cumsum([0, *(len(right) for _, right in systems)])
+    starts, indices, values = [], [], []
+    entries = 0
+    for rows, _ in systems:
+        row, column = np.nonzero(rows)
+        starts.append(entries + np.searchsorted(row, np.arange(len(rows) + 1)))
+        indices.append(column)
+        values.append(rows[row, column])
+        entries += row.size
+    orders_only = all(piece.orders_only for piece in found)
+    head = [orders_only, by_top, len(found), first_row[-1], entries]
+    integer = [
+        np.array(head),
+        first_row,
+        np.array([len(piece.C) for piece in found]),
+        *(piece.beats.ravel() if comparing else np.zeros(n_arms**2) for piece in found),
+        *(piece.can_lead if comparing else np.zeros(n_arms) for piece in found),
+        *starts,
+        *indices,
+    ]
+    real = np.concatenate([*(right for _, right in systems), *values])
+    return Shape(real, np.concatenate(integer).astype(np.int64))
+
+
+def _normalised(piece: Piece, n_arms: int, owner: str) -> tuple[Floats, Floats]:
+    """Rows of norm 1 with rows @ lam >= right, the equations first."""
+    if piece.n_arms != n_arms:
+        raise ArmatureError(
+            f"a piece of {owner} is about {piece.n_arms} arms, where there are {n_arms}."
+        )
+    rows = np.vstack([piece.C, -piece.A])
+    right = np.concatenate([piece.d, -piece.b])
+    norms = np.linalg.norm(rows, axis=1)
+    norms[norms == 0.0] = 1.0
+    return rows / norms[:, None], right / norms
+
+
+@kernel
+def rows_of(table: Table, p: int) -> Rows:
+    """The rows of a piece."""
+    a = table.first_row[p]
+    b = table.first_row[p + 1]
+    return Rows(
+        table.start[a + p : b + p + 1],
+        table.indices,
+        table.values,
+        table.right[a:b],
+        table.equalities[p],
+    )

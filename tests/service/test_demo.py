@@ -1,0 +1,129 @@
+"""`armature demo`: visitors come, rewards come late, twice or never, and the program serves."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from processes import PATIENCE, obeying
+from serving import free_port, serving, sqlite_in
+
+import armature as am
+from armature.client import Client
+from armature.errors import ArmatureError
+from armature.service import demo
+
+
+def test_visitors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "LOST", 0.1)
+    monkeypatch.setattr(demo, "TWICE", 0.2)
+    with serving(sqlite_in(tmp_path)) as url, Client(url) as client:
+        story = demo.prices()
+        client.create(story.name, story.spec)
+        crowd = demo.Crowd(story, client, 0)
+        for _ in range(10):
+            crowd.step(20)
+        client.change("Prices", status="paused")
+        for _ in range(demo.DELAY + 1):
+            crowd.step(5)  # nobody is served, and rewards still come
+        assert 150 < client.experiment("Prices")["rounds"] < 195  # some never do
+        assert client.experiment("Prices")["decisions"] == 200
+
+
+def test_they_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one is being made the page says so, and the ones before have visitors already."""
+    stories = [dataclasses.replace(demo.prices(), name=name) for name in ("first", "second")]
+    monkeypatch.setattr(demo, "STORIES", [lambda story=story: story for story in stories])
+    monkeypatch.setattr(demo, "STEP", 0.01)
+    monkeypatch.setattr(demo, "compile_elsewhere", lambda *arguments: None)
+    said: list[str] = []
+    stopping, going_on = threading.Event(), threading.Event()
+
+    def say(words: str) -> None:
+        said.append(words)
+        assert len(said) != 2 or going_on.wait(PATIENCE)
+
+    with serving(sqlite_in(tmp_path)) as url, Client(url) as client:
+        street = demo.Street(url, stopping)
+        threads = [threading.Thread(target=street.open, args=(say,))]
+        threads.append(threading.Thread(target=street.visit))
+        for thread in threads:
+            thread.start()
+        while not client.experiments() or client.experiments()[0]["rounds"] < 5:
+            assert all(thread.is_alive() for thread in threads)
+            time.sleep(0.02)
+        assert [row["name"] for row in client.experiments()] == ["first"]
+        going_on.set()
+        threads[0].join()
+        while client.experiments()[1]["rounds"] < 5:
+            assert threads[1].is_alive()
+            time.sleep(0.02)
+        stopping.set()
+        threads[1].join()
+    assert ["first" in said[0], "second" in said[1], said[2]] == [True, True, ""]
+
+
+def test_compiling_ends_when_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    stopping = threading.Event()
+    monkeypatch.setattr(sys, "executable", shutil.which("sleep"))  # sleep -c ... ends by itself
+    demo.compile_elsewhere(0, False, stopping)
+    stopping.set()
+    started = subprocess.Popen
+    monkeypatch.setattr(
+        demo.subprocess, "Popen", lambda command, **options: started(["sleep", "600"], **options)
+    )
+    demo.compile_elsewhere(0, False, stopping)  # else this takes ten minutes
+
+
+@pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.__name__)
+def test_the_stories_are_true(story: object) -> None:
+    """What is simulated fits the structure that the spec claims."""
+    from armature.service.domain.limits import Limits
+    from armature.service.domain.spec import parse_spec
+
+    told = story()  # type: ignore[operator]
+    spec = parse_spec(told.spec, (), Limits())
+    rng = np.random.default_rng(5)
+    draws = {label: [told.reward(label, rng) for _ in range(4000)] for label in spec.labels}
+    bandit = am.Bandit(am.UCB(), spec.structure, spec.family, labels=spec.labels)
+    for label, rewards in draws.items():
+        bandit.tell([label] * 4000, rewards)
+    assert not bandit.evidence().refuted
+    assert bandit.evidence().doubt < 5.0
+
+
+def test_ports() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(ArmatureError, match="taken"):
+            demo.free_port(taken.getsockname()[1])
+    assert demo.free_port(None) > 0
+
+
+def test_the_program(tmp_path: Path) -> None:
+    port = free_port()
+    command = [sys.executable, "-m", "armature", "demo", "--no-open", "--port", str(port)]
+    process = subprocess.Popen(obeying(command), cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        with Client(f"http://127.0.0.1:{port}", retries=20) as client:
+            while not any(row["rounds"] for row in client.experiments()):
+                assert process.poll() is None
+                time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE)
+        assert f"http://127.0.0.1:{port}" in said
+        assert "Traceback" not in said
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        process.kill()
+        process.wait()
