@@ -26,9 +26,14 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
-import httpx
-
 from armature.errors import ArmatureError
+
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "armature.client needs httpx: pip install 'armature-bandits[service]'.", name=error.name
+    ) from None
 
 AGAIN = (408, 429, 502, 503, 504)  # answers after which a request is repeated
 LONGEST_PAUSE = 5.0
@@ -63,8 +68,9 @@ class Decision:
 class RewardResult:
     """What became of a reward.
 
-    `status` is "applied", "duplicate" or "late"; of one among several also "unknown", "conflict"
-    or "refused".
+    `status` is "applied", "duplicate" or "late"; of one among several also "unknown",
+    "conflict", "refused", or "failed": then its experiment can't take it now, and it may be sent
+    again.
     """
 
     decision: str

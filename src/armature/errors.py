@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-KINDS = {"family": "a reward family", "structure": "a structure", "policy": "a policy"}
+KINDS = {
+    "family": "a reward family",
+    "structure": "a structure",
+    "policy": "a policy",
+    "instance": "an instance",
+}
 
 
 class ArmatureError(ValueError):
@@ -19,10 +24,11 @@ def check_kind(value: object, kind: type[Any], name: str, example: str) -> None:
     if isinstance(value, type) and issubclass(value, kind):
         hint = f" That is a class: make one, as in {value.__name__}(...)."
     what = KINDS.get(name, f"a {kind.__name__}")
-    raise ArmatureError(f"{name} must be {what} such as {example}; got {_short(value)}.{hint}")
+    raise ArmatureError(f"{name} must be {what} such as {example}; got {short(value)}.{hint}")
 
 
-def _short(value: object, most: int = 200) -> str:
+def short(value: object, most: int = 200) -> str:
+    """A value as it is shown in a sentence."""
     text = repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."
 

@@ -8,18 +8,8 @@ import numpy as np
 import pandas as pd
 
 from armature import Results
-from armature.views.plotting import (
-    BLACK,
-    BLUE,
-    DASHES,
-    GREEN,
-    STYLES,
-    Picture,
-    checked_picture,
-    new_picture,
-    save,
-    style_of,
-)
+from armature.views.looks import BLACK, BLUE, DASHES, GREEN, STYLES, style_of
+from armature.views.plotting import Picture, checked_picture, new_picture, save
 
 MARKS = "osD^v<>PX*hpd8"
 SHARED = (BLACK, "#B2182B", BLUE, GREEN, "#7F3C8D")  # a colour for each policy

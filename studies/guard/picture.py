@@ -7,15 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature.views.plotting import (
-    BLACK,
-    BLUE,
-    Picture,
-    checked_picture,
-    new_picture,
-    save,
-    style_of,
-)
+from armature.views.looks import BLACK, BLUE, style_of
+from armature.views.plotting import Picture, checked_picture, new_picture, save
 
 TICKS = (0.3, 0.5, 1, 2, 5, 10, 30, 100)
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from armature import Identification
 from armature.storage.files import write_text
+from armature.views.looks import BLACK, style_of
 from armature.views.markdown import markdown_table
-from armature.views.plotting import BLACK, new_picture, save, style_of
+from armature.views.plotting import new_picture, save
 
 TICKS = (1.0, 1.3, 2.0, 3.0, 5.0, 10.0, 20.0)
 

@@ -23,6 +23,7 @@ import sqlalchemy as sa
 import uvicorn
 
 from armature.service.api.app import make_app
+from armature.service.api.connections import Connection
 from armature.service.db.database import open_database
 
 PRICES = {
@@ -119,7 +120,8 @@ def serving(storage: str, **options: Any) -> Iterator[str]:
     options.setdefault("open_without_keys", True)
     app = make_app(engine, **options)
     listening = socket.create_server(("127.0.0.1", 0))  # from now on the port is ours
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
+    config = uvicorn.Config(app, http=Connection, log_level="error", access_log=False)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -272,3 +273,39 @@ def test_explanations() -> None:
     ossb.tell([0, 2] * 100, [0.0, 0.5] * 100)
     assert "OSSB(epsilon=0.1) exploits arm 1" in ossb.explain().summary
     assert "arm 1 looks best" in told(am.Bandit(am.UCB(), am.Unimodal(2)), 60).explain().summary
+
+
+class Shade:
+    """A label that is printed as another one is."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __str__(self) -> str:
+        return "grey"
+
+
+MIXED: list[tuple[Any, Any, Any]] = [
+    ("1", "2", 1),
+    (1, 2.5, "1.0"),
+    (("S", 1), ("M", 2), "S"),
+    ("None", "all", None),
+    (1, 0, True),
+    (2, 3, True),
+]
+
+
+@pytest.mark.parametrize("labels", MIXED, ids=str)
+def test_labels_are_of_one_type(labels: tuple[Any, Any, Any]) -> None:
+    """In the beginning, and when an arm is added; arms that were retired have theirs still."""
+    with pytest.raises(am.ArmatureError, match=r"types|twice"):
+        am.Bandit(am.UCB(), am.Unconstrained(3), labels=labels)
+    bandit = am.Bandit(am.UCB(), am.Unconstrained(2), labels=labels[:2])
+    with pytest.raises(am.ArmatureError, match=r"types|there already|needs"):
+        bandit.add_arm(labels[2])
+    assert bandit.arms == list(labels[:2])
+
+
+def test_labels_differ_when_they_are_printed() -> None:
+    with pytest.raises(am.ArmatureError, match="printed as 'grey'"):
+        am.Bandit(am.UCB(), am.Unconstrained(2), labels=[Shade(1), Shade(2)])

@@ -125,6 +125,30 @@ def test_keys_end(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine.dispose()
 
 
+def test_a_server_that_had_keys_stays_closed(
+    file_storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it is started again on the loopback address without any."""
+    monkeypatch.setattr("armature.service.db.keys.FRESH", 0.0)
+    engine = open_database(file_storage)
+    with serving(file_storage) as url, httpx.Client(base_url=url) as http:
+        assert http.get("/v1/experiments").status_code == 200
+        make_key(engine, "me", ["admin"])
+        assert http.get("/v1/experiments").status_code == 401
+        revoke_key(engine, "me")
+        for method, path, body in chain(*ENDPOINTS.values()):
+            answer = http.request(method, path, json=body, headers={"Accept": "text/html"})
+            assert answer.status_code == 401, path
+            assert "this server stays closed" in answer.text, path
+        again = make_key(engine, "again", ["admin"])
+        header = {"Authorization": f"Bearer {again}"}
+        assert http.get("/v1/experiments", headers=header).status_code == 200
+        revoke_key(engine, "again")
+    with serving(file_storage) as url:
+        assert httpx.get(f"{url}/v1/experiments").status_code == 200
+    engine.dispose()
+
+
 def test_without_keys_other_sites_are_refused(http: httpx.Client, file_storage: str) -> None:
     """A page that a browser has open must not reach a server of the same machine."""
     before = fingerprint(file_storage)
@@ -175,13 +199,13 @@ def test_metrics(http: httpx.Client) -> None:
 
 def test_too_many_that_wait(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the database is locked, so many requests wait, and no more."""
-    serve, begun = Writer._serve, threading.Event()
+    write, begun = Writer._write_all, threading.Event()
 
-    def noted(self: Writer, jobs: Any) -> None:
+    def noted(self: Writer, *arguments: Any) -> None:
         begun.set()
-        serve(self, jobs)
+        write(self, *arguments)
 
-    monkeypatch.setattr(Writer, "_serve", noted)
+    monkeypatch.setattr(Writer, "_write_all", noted)
     with (
         serving(file_storage, limits=Limits(waiting=2)) as url,
         httpx.Client(base_url=url, timeout=PATIENCE) as http,

@@ -27,7 +27,8 @@ from armature.service.db.migrate import migrate, revision_of
 from armature.service.db.schema import REVISION
 from armature.service.domain import backend, replay
 from armature.service.domain.rules import Decide, Expire, Reward
-from armature.service.domain.writer import Job, Writer
+from armature.service.domain.turns import Job, Turn
+from armature.service.domain.writer import Writer
 
 
 @pytest.mark.parametrize("servers", [1, 2])
@@ -293,7 +294,6 @@ def test_a_reward_that_races_with_its_windows_end(
     assert (count, late[0].status) == (1, "late")
     on_time, count = _run(writer, [Reward([(ids[5], 1.0)]), Expire()])
     assert (on_time[0].status, count) == ("applied", 0)
-    writer._disconnect()
     engine.dispose()
     events = query(storage, "SELECT kind, decision_id FROM event ORDER BY seq")
     ends = [row for row in events if row.kind in ("expired", "told")]
@@ -343,8 +343,8 @@ def test_a_transaction_that_failed_leaves_no_trace(
 
     with monkeypatch.context() as patched:
         patched.setattr("armature.service.domain.writer._write", fail)
-        (job,) = _jobs([Decide(n=6)])
-        here._serve([job])
+        (job,) = jobs = _jobs([Decide(n=6)])
+        here._serve(Turn(1, jobs))
     assert "Nothing was changed" in str(job.error)
     (made,) = _run(there, [Decide(n=1)])
     _run(there, [Reward([(made[0]["id"], 1.0)]), Decide(n=4)])
@@ -353,8 +353,6 @@ def test_a_transaction_that_failed_leaves_no_trace(
         loaded = here.loaded[1]
         rebuilt = replay.rebuild(connection, 1, loaded.spec)
     assert rebuilt.as_text() == loaded.engine.as_text()
-    for writer in (here, there):
-        writer._disconnect()
     engine.dispose()
 
 
@@ -368,7 +366,7 @@ def _jobs(commands: list[Any]) -> list[Job]:
 def _run(writer: Writer, commands: list[Any]) -> list[Any]:
     """Commands in one transaction, in this thread."""
     jobs = _jobs(commands)
-    writer._serve(jobs)
+    writer._serve(Turn(1, jobs))
     assert [job.error for job in jobs] == [None] * len(jobs)
     return [job.answer for job in jobs]
 

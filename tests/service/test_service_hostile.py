@@ -208,6 +208,9 @@ SPECS: list[tuple[Any, str]] = [
     ({**PRICES, "labels": ["a", "b"]}, ""),
     ({**PRICES, "labels": [True, {}, [], None]}, "label"),
     ({**PRICES, "labels": {"a": 1}}, "labels"),
+    ({**PRICES, "labels": ["1", 1, "1.0", 2]}, "different types"),
+    ({**PRICES, "labels": ["a", "b", "c", 1.5]}, "different types"),
+    ({**PRICES, "labels": ["a", "b", "c", "\ud800"]}, "half of a character"),
     ({**PRICES, "seed": 2**63}, "seed"),
     ({**PRICES, "seed": -1}, "seed"),
     ({**PRICES, "floor": 0.3}, "floor"),
@@ -232,7 +235,11 @@ def test_specs(http: httpx.Client, file_storage: str) -> None:
     """What a spec may not say, least of all the name of anything to import."""
     before = fingerprint(file_storage)
     for spec, reason in SPECS:
-        answer = http.post("/v1/experiments", json={"name": "bad", "spec": spec})
+        answer = http.post(
+            "/v1/experiments",
+            content=json.dumps({"name": "bad", "spec": spec}),
+            headers={"Content-Type": "application/json"},
+        )
         assert answer.status_code == 422, (spec, answer.text)
         assert reason in sentence(answer), (spec, sentence(answer))
     deep: Any = 0
@@ -241,6 +248,45 @@ def test_specs(http: httpx.Client, file_storage: str) -> None:
     body = {"name": "bad", "spec": {"structure": {"kind": "linear", "features": deep}}}
     assert http.post("/v1/experiments", json=body).status_code == 422
     assert fingerprint(file_storage) == before
+
+
+def test_a_price_without_a_scale(http: httpx.Client) -> None:
+    """Such an experiment is made, and the answer says what it looks for."""
+    labels = [4.99, 5.99, 6.99, 7.99]
+    scaled = {"kind": "bernoulli", "scale": labels}
+    hinted: list[tuple[dict[str, Any], bool]] = [
+        ({**PRICES, "labels": labels}, True),
+        ({**PRICES, "labels": labels, "family": "bernoulli"}, True),
+        ({**PRICES, "labels": [str(label) for label in labels]}, True),
+        ({**PRICES, "labels": labels, "family": scaled}, False),
+        ({**PRICES, "labels": labels, "family": "gaussian", "policy": "ucb"}, False),
+        ({**PRICES, "labels": ["a", "b", "c", "d"]}, False),
+        (PRICES, False),
+    ]
+    for number, (spec, has_hint) in enumerate(hinted):
+        answer = http.post("/v1/experiments", json={"name": f"prices {number}", "spec": spec})
+        assert answer.status_code == 201
+        hint = answer.json()["hint"]
+        assert ("scale" in hint) if has_hint else (hint is None), spec
+
+
+def test_the_form_has_the_hint_too(http: httpx.Client) -> None:
+    """It is shown once, before anything is made; and a price or nothing may be chosen there."""
+    headers = {"Sec-Fetch-Site": "same-origin"}
+    fields = {"name": "x", "arms": "5\n6\n7", "structure": "unimodal", "family": "bernoulli"}
+    shown = http.post("/experiments", data=fields, headers=headers)
+    assert shown.status_code == 200
+    assert "which earns most" in shown.text
+    assert http.get("/v1/experiments/x").status_code == 404
+    assert 'name="hinted" value="yes"' in shown.text
+    again = http.post("/experiments", data={**fields, "hinted": "yes"}, headers=headers)
+    assert again.status_code == 303
+    sale = http.post(
+        "/experiments", data={**fields, "name": "y", "family": "sale"}, headers=headers
+    )
+    assert sale.status_code == 303
+    family = http.get("/v1/experiments/y").json()["spec"]["family"]
+    assert "[5.0, 6.0, 7.0]" in json.dumps(family["scale"])
 
 
 def test_nothing_is_imported_for_a_request(http: httpx.Client, tmp_path: Path) -> None:

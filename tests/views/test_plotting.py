@@ -13,11 +13,11 @@ from terminals import environment
 
 import armature as am
 from armature.views.curves import ASYMPTOTIC, LOWER, WITHOUT, bound_bars, regret_curves
+from armature.views.looks import literal
 from armature.views.plotting import (
     Panel,
     draw_bound,
     draw_problem,
-    literal,
     plot_bound,
     plot_panels,
     plot_regret,

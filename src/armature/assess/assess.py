@@ -18,8 +18,9 @@ from armature.assess.log.log import Log, read_log
 from armature.assess.log.table import Columns
 from armature.assess.noise import Informed, Spread, informed
 from armature.bounds.evidence import DELTA as DELTA_OF_EVIDENCE
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError, check_kind, short
 from armature.families import Family, Gaussian
+from armature.kernels.numbers import as_real, checked_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.runner import checked_count, checked_policy
@@ -116,6 +117,12 @@ def assess(
     for name, text in (("unit", unit), ("title", title)):
         if not isinstance(text, str):
             raise ArmatureError(f"{name} must be a text; got {text!r}.")
+    if candidates is not None:
+        candidates = checked_several(candidates, "candidates", "[Unimodal(5), Monotone(5)]")
+        for one in candidates:
+            check_kind(one, Structure, "structure", "Unimodal(5)")
+    if policies is not None:
+        policies = checked_several(policies, "policies", "[UCB(), SPk()]")
     found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
     known = informed(found, family, spread)
     chosen, others = _judged(found, structure, known, candidates, horizon, delta)
@@ -141,16 +148,17 @@ def assess(
 def _checked_traffic(traffic: float | None) -> float | None:
     if traffic is None:
         return None
-    real = isinstance(traffic, (int, float, np.integer, np.floating))
-    if not real or isinstance(traffic, bool) or not 0.0 < traffic < math.inf:
+    if not 0.0 < as_real(traffic) < math.inf:
         raise ArmatureError(f"traffic must be a positive number of rounds a day; got {traffic!r}.")
-    return float(traffic)
+    return as_real(traffic)
 
 
 def checked_columns(columns: Columns | dict[str, str] | None) -> Columns:
     """What the columns of a log are called, from a dict or as they are."""
     if columns is None or isinstance(columns, Columns):
         return columns or Columns()
+    if not isinstance(columns, dict):
+        raise ArmatureError(f"columns must be a dict of names; got {short(columns)}.")
     names = vars(Columns())
     strange = next((key for key in columns if key not in names), None)
     if strange is not None:
@@ -172,7 +180,7 @@ def _judged(
     """What the log says of the structure, and of the others."""
     level = min(delta, DELTA_OF_EVIDENCE)
     chosen = judge(log, structure, known, horizon, level, with_power=True)
-    others = usual_candidates(structure, known) if candidates is None else list(candidates)
+    others = usual_candidates(structure, known) if candidates is None else candidates
     for other in others:
         check_kind(other, Structure, "structure", "Unimodal(5)")
         if other.n_arms != structure.n_arms:
@@ -224,7 +232,7 @@ def _trials(
 ) -> tuple[Trial, ...]:
     """Policies where the structure is true, unless it is refuted, and where the log is right."""
     structure = chosen.structure
-    given = sensible_policies(structure, known) if policies is None else list(policies)
+    given = sensible_policies(structure, known) if policies is None else policies
     tried = [checked_policy(policy, horizon) for policy in given]
     if not tried:
         return ()

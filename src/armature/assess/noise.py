@@ -57,7 +57,7 @@ class Informed:
 
 def informed(log: Log, family: Family, spread: Spread = "common") -> Informed:
     """The family, with sigma from the log where it is not known: one for all arms, or for each."""
-    if spread not in ("common", "each"):
+    if not (isinstance(spread, str) and spread in ("common", "each")):
         raise ArmatureError(f'spread must be "common" or "each"; got {spread!r}.')
     if not family.as_told.estimated:
         if spread == "each":

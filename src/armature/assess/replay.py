@@ -29,6 +29,7 @@ from armature.assess.weights import mean_interval, weigh
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.numbers import checked_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.logged import QUEUES, REJECTION, SHADOW, make_log
@@ -101,10 +102,11 @@ def replay(
     family = Gaussian(sigma=None) if family is None else family
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     check_kind(family, Family, "family", "Gaussian()")
-    if method not in METHODS:
+    if not (isinstance(method, str) and method in METHODS):
         raise ArmatureError(f"method must be {', '.join(map(repr, METHODS))}; got {method!r}.")
+    delta = checked_delta(delta)
     key_of(seed)
-    delta, seed = checked_delta(delta), int(seed)
+    seed = int(seed)
     repetitions = checked_count(repetitions, "repetitions")
     found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
     if found.rewards is None:
@@ -113,7 +115,8 @@ def replay(
         )
     longest = found.rounds if horizon is None else min(checked_count(horizon, "horizon"),
                                                        found.rounds)  # fmt: skip
-    given = [policies] if isinstance(policies, Policy) else list(policies)
+    given = [policies] if isinstance(policies, Policy) else policies
+    given = checked_several(given, "policies", "[UCB(), SPk()]")
     tried = [checked_policy(policy, longest) for policy in given]
     if not tried:
         raise ArmatureError("there are no policies to replay: give at least one, such as [UCB()].")

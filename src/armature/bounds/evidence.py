@@ -38,6 +38,7 @@ from armature.families import Family
 from armature.families.learning import learning_address, total_learning_cost
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined
+from armature.kernels.numbers import as_real
 from armature.storage.tagged_json import encoded
 from armature.structures import Structure
 from armature.words import Arm, Card, Sentence, Shown
@@ -187,7 +188,7 @@ def evidence(
     >>> found.refuted, round(found.misfit, 2)
     (True, 16.0)
     """
-    if not (isinstance(delta, (int, float, np.number)) and 0.0 < delta < 1.0):
+    if not 0.0 < as_real(delta) < 1.0:
         raise ArmatureError(f"delta must be a probability, between 0 and 1; got {delta!r}.")
     address = learning_address(family)
     seen, K = pulls > 0.0, structure.n_arms

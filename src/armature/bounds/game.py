@@ -28,8 +28,10 @@ from armature.bounds.lower_bound import check_fit
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, of_arm
+from armature.families.limits import checked_scale
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
+from armature.kernels.numbers import MOST_COUNTED, is_whole
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import Model, make_model, nearest_alternative
 
@@ -227,12 +229,11 @@ def solve_game(
 
     References: the paper's Section 2.3.
     """
-    if learner not in ("k", "lambda"):
+    if not (isinstance(learner, str) and learner in ("k", "lambda")):
         raise ArmatureError(f'learner must be "k" or "lambda"; got {learner!r}.')
-    if not (np.isfinite(epsilon) and epsilon > 0.0):
-        raise ArmatureError(f"epsilon must be a positive finite number; got {epsilon!r}.")
-    if rounds < 1:
-        raise ArmatureError(f"rounds = {rounds}: at least one round is needed.")
+    epsilon = checked_scale(epsilon, "epsilon")
+    if not (is_whole(rounds) and 1 <= rounds <= MOST_COUNTED):
+        raise ArmatureError(f"rounds must be a whole number, at least 1; got {rounds!r}.")
     check_fit(instance)
     structure, family, best = instance.structure, instance.family, instance.best_arm
     board = Board(instance.means.copy(), np.maximum(instance.gaps, epsilon), best)

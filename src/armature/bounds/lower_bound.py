@@ -19,10 +19,10 @@ from armature.bounds.allocation import (
     allocate_again,
 )
 from armature.bounds.tableau import make_tableau
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.families import Family
 from armature.families.kernels import divergences
-from armature.families.limits import MOST_PAIRED
+from armature.families.limits import MOST_PAIRED, checked_scale
 from armature.structures import Structure, Unconstrained
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import make_model
@@ -118,8 +118,8 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
 
     References: Graves and Lai (1997); the paper's equations (1) and (2).
     """
-    if epsilon is not None and not (np.isfinite(epsilon) and epsilon > 0.0):
-        raise ArmatureError(f"epsilon must be a positive finite number; got {epsilon!r}.")
+    if epsilon is not None:
+        epsilon = checked_scale(epsilon, "epsilon")
     check_fit(instance)
     gaps = np.maximum(instance.gaps, 0.0 if epsilon is None else epsilon)
     bound = solve_program(instance.structure, instance, gaps)
@@ -167,6 +167,7 @@ def check_fit(instance: Instance, what: str = "lower bound") -> None:
 
     And one with more arms than there are numbers for each pair of them.
     """
+    check_kind(instance, Instance, "instance", "Instance(Unimodal(3), [0.1, 0.9, 0.5])")
     if instance.n_arms > MOST_PAIRED:
         raise ArmatureError(
             f"the {what} is computed from numbers for each pair of arms, of at most {MOST_PAIRED} "

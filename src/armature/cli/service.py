@@ -5,6 +5,7 @@ Nothing of the service is imported before one of them runs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,16 +31,18 @@ keys = typer.Typer(help="Make, list and revoke the keys of a storage.", no_args_
 
 
 @contextmanager
-def _storage(storage: str) -> Iterator[Engine]:
-    """The database; what goes wrong with it is said in a sentence."""
+def _storage(storage: str, make: bool = False) -> Iterator[Engine]:
+    """The database, made if it may be; what goes wrong with it is said in a sentence."""
     with failing(""):
         with extra():
             from sqlalchemy.exc import SQLAlchemyError
 
             from armature.service.db.database import open_database
-            from armature.service.db.migrate import migrate
+            from armature.service.db.migrate import is_there, migrate
         try:
             engine = open_database(storage)
+            if not make and not is_there(engine):
+                raise ArmatureError("there is no such storage yet: `armature serve` makes it.")
             migrate(engine)
             yield engine
         except SQLAlchemyError as error:
@@ -79,10 +82,10 @@ def serve(
         with extra():
             from armature.service.api.serve import serve as run
 
-        def starting() -> None:
+        def ready() -> None:
             complaints().print(f"serving on http://{visible(host)}:{port}", soft_wrap=True)
 
-        run(storage, host, port, tuple(allow or ()), starting)
+        run(storage, host, port, tuple(allow or ()), ready)
 
 
 @experiments.command("list")
@@ -155,11 +158,18 @@ def create_key(
     storage: STORAGE = DEFAULT,
 ) -> None:
     """Make a key and print it: this once, for only its hash is kept."""
-    with _storage(storage) as engine:
+    with _storage(storage, make=True) as engine:
         from armature.service.db.keys import make_key
 
-        token = make_key(engine, name, scope, None if days is None else 86_400.0 * days)
+        make_key(engine, name, scope, None if days is None else 86_400.0 * days, show=_show)
+
+
+def _show(token: str) -> None:
+    """Print a key; an error where nobody can see it."""
+    if sys.stdout is None or sys.stdout.closed:
+        raise ArmatureError("there is no standard output to print the key on: nothing was stored.")
     typer.echo(token)
+    sys.stdout.flush()
 
 
 @keys.command("list")

@@ -7,17 +7,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from armature.errors import ArmatureError, check_kind
 from armature.experiments.engines.threads import Progress, run_on_threads
 from armature.experiments.identification_results import Identification, SamplingRuns
+from armature.experiments.runs import room_for
 from armature.experiments.simulation import (
     CHUNK_SECONDS,
     Interrupted,
     checked_engine,
     checked_policies,
 )
+from armature.kernels.numbers import is_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.outcome import Outcome, make_outcome, write_outcome
@@ -87,7 +87,9 @@ def identify(
     if workers is not None:
         workers = checked_count(workers, "workers")
     key_of(seed)
-    runs = {p.name: SamplingRuns.empty(repetitions, len(deltas), instance.n_arms) for p in chosen}
+    runs = room_for(
+        chosen, repetitions, lambda n: SamplingRuns.empty(n, len(deltas), instance.n_arms)
+    )
     if checked_engine(engine) == "ray":
         from armature.experiments.engines.on_ray import fill_on_ray
         from armature.experiments.identification_work import jobs_of
@@ -106,7 +108,7 @@ def identify(
 
 def checked_deltas(delta: float | Sequence[float]) -> tuple[float, ...]:
     """The probabilities of error in falling order, each once."""
-    given: list[Any] = list(delta) if isinstance(delta, (list, tuple, np.ndarray)) else [delta]
+    given: list[Any] = [*delta] if is_several(delta) else [delta]  # type: ignore[misc]
     if not given:
         raise ArmatureError("there is no delta: give a probability of error, such as 0.05.")
     return tuple(sorted({checked_delta(one) for one in given}, reverse=True))

@@ -21,6 +21,7 @@ from armature.experiments.runs import (
 )
 from armature.experiments.store.results_file import n_traced, read_file
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.numbers import as_real
 from armature.policies import Policy
 from armature.rounds.record import Record, checkpoints_of_pulls
 from armature.storage.registry import Allowed, from_version_1
@@ -192,7 +193,7 @@ class Results(AllRuns[PolicyRuns], Shown):
         """The final regret of `a` less that of `b`, repetition by repetition."""
         from scipy.stats import norm
 
-        if not (isinstance(level, (int, float, np.number)) and 0.0 < level < 1.0):
+        if not 0.0 < as_real(level) < 1.0:
             raise ArmatureError(
                 f"level must be a number between 0 and 1, such as 0.95; got {level!r}."
             )

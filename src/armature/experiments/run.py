@@ -19,7 +19,7 @@ from armature.experiments.engines.blocks import LARGEST, Range, block_size, cut,
 from armature.experiments.engines.measure import seconds_of_repetition
 from armature.experiments.experiment import Experiment
 from armature.experiments.results import PolicyRuns, Results, Summary
-from armature.experiments.runs import Origin, about_runs
+from armature.experiments.runs import Origin, about_runs, room_for
 from armature.experiments.simulation import (
     checked_policies,
     compile_policies,
@@ -162,7 +162,7 @@ def run_missing(
     """The results, from the parts that are there and from new runs, which become parts."""
     instance, R = experiment.instance, experiment.repetitions
     checkpoints = checkpoints_up_to(experiment.horizon)
-    runs = {p.name: PolicyRuns.empty(R, checkpoints.size, instance.n_arms) for p in policies}
+    runs = room_for(policies, R, lambda n: PolicyRuns.empty(n, checkpoints.size, instance.n_arms))
     done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
     wanted = {p.name: range(R) for p in policies}
     play_missing(experiment, policies, wanted, done, parts, runs, workers, console, quiet)

@@ -26,7 +26,7 @@ from armature.experiments.identification import Sampling, compile_rules, run_tas
 from armature.experiments.identification_results import Identification, SamplingRuns, settings
 from armature.experiments.identification_work import Identifying
 from armature.experiments.run import Bars, Keeper, sayer
-from armature.experiments.runs import Origin
+from armature.experiments.runs import Origin, room_for
 from armature.experiments.simulation import checked_policies
 from armature.experiments.spec import read_spec
 from armature.experiments.store.folder import claim_folder
@@ -172,7 +172,7 @@ def run_missing(
     """
     instance, R, D = experiment.instance, experiment.repetitions, len(asked.deltas)
     allowance = checked_threshold(asked.threshold, instance.family)
-    runs = {p.name: SamplingRuns.empty(R, D, instance.n_arms) for p in policies}
+    runs = room_for(policies, R, lambda n: SamplingRuns.empty(n, D, instance.n_arms))
     wanted = wanted or {p.name: range(R) for p in policies}
     missing = {}
     for p in policies:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from armature.errors import ArmatureError
 from armature.experiments.store.keys import package_version, run_key
 from armature.experiments.store.results_file import write_file
 from armature.kernels.arrays import Floats
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 R = TypeVar("R")  # what is kept of a policy's runs
+OF_TASK = 1000  # bytes that a repetition takes while it waits
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,29 @@ class AllRuns(Generic[R]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything but the timings to one Parquet file, which `load` reads."""
         write_file(path, self.about(), self.to_frame())
+
+
+def room_for(
+    policies: Sequence[Policy], repetitions: int, empty: Callable[[int], R]
+) -> dict[str, R]:
+    """Room for the repetitions of each policy, which `empty` makes; refused where there is none."""
+    each = sum(array.nbytes for array in vars(empty(1)).values()) + OF_TASK
+    needed, there = each * repetitions * len(policies), memory()
+    if needed > there:
+        raise ArmatureError(
+            f"{repetitions:,} repetitions of {len(policies)} policies take about "
+            f"{needed / 1e9:,.0f} GB of memory, and this machine has {there / 1e9:,.0f} GB: give "
+            "fewer repetitions."
+        )
+    return {policy.name: empty(repetitions) for policy in policies}
+
+
+def memory() -> int:
+    """The bytes of this machine's memory; where it does not say, a terabyte."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 10**12
 
 
 def standard_error(values: Floats) -> float:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from armature.errors import ArmatureError, check_kind
 from armature.experiments.engines.threads import Progress, run_on_threads
 from armature.experiments.results import PolicyRuns, Results
+from armature.experiments.runs import room_for
 from armature.experiments.store.keys import run_key
 from armature.kernels.arrays import Ints
+from armature.kernels.numbers import is_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.record import Record, checkpoints_up_to
@@ -89,10 +91,9 @@ def simulate(
     key_of(seed)
     seed = int(seed)
     checkpoints = checkpoints_up_to(horizon)
-    runs = {
-        policy.name: PolicyRuns.empty(repetitions, checkpoints.size, instance.n_arms)
-        for policy in chosen
-    }
+    runs = room_for(
+        chosen, repetitions, lambda n: PolicyRuns.empty(n, checkpoints.size, instance.n_arms)
+    )
     if checked_engine(engine) == "ray":
         from armature.experiments.engines.blocks import Job
         from armature.experiments.engines.on_ray import fill_on_ray
@@ -111,7 +112,7 @@ def simulate(
 
 def checked_engine(engine: str) -> str:
     """The name of an engine."""
-    if engine not in ENGINES:
+    if not (isinstance(engine, str) and engine in ENGINES):
         raise ArmatureError(f"there is no engine {engine!r}: it is one of {', '.join(ENGINES)}.")
     return engine
 
@@ -128,7 +129,7 @@ def compile_policies(
 def checked_policies(policies: Sequence[Policy], instance: Instance, horizon: int) -> list[Policy]:
     """The policies, told the horizon; refused where they don't go with the instance."""
     given = [policies] if isinstance(policies, Policy) else policies
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if not is_several(given):
         raise ArmatureError(f"policies must be a list such as [UCB(), SPk()]; got {given!r}.")
     chosen = [checked_policy(policy, horizon) for policy in given]
     if not chosen:

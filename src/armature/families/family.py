@@ -10,11 +10,12 @@ from typing import Any, ClassVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.families.formulas import Formulas, addresses
 from armature.families.record import FamilyRecord, Interval
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
+from armature.kernels.numbers import MOST_COUNTED, is_whole
 from armature.kernels.streams import Source
 
 
@@ -264,6 +265,8 @@ class Family:
     ) -> float | Floats:
         """Rewards of the given mean (one number for a number and no size)."""
         means = self.checked(mean, "mean")
+        check_kind(rng, np.random.Generator, "rng", "np.random.default_rng(0)")
+        _check_size(size, means.shape)
         if self.n_arms is None:
             rewards = np.asarray(self._draw(means, rng, size), dtype=np.float64)
         else:
@@ -363,8 +366,23 @@ def _record_of(family: Family) -> FamilyRecord:
     return family._make_record()
 
 
+def _check_size(size: int | tuple[int, ...] | None, shape: tuple[int, ...]) -> None:
+    """Refuse a shape that rewards of means of a shape can't have."""
+    if size is None:
+        return
+    sizes = size if isinstance(size, tuple) else (size,)
+    if not all(is_whole(n) and 0 <= n <= MOST_COUNTED for n in sizes):
+        raise ArmatureError(f"size must be a number of rewards, or a shape; got {size!r}.")
+    sides = zip(reversed(shape), reversed(sizes), strict=False)
+    if len(sizes) < len(shape) or any(own not in (1, n) for own, n in sides):
+        raise ArmatureError(f"size = {size} does not go with means of the shape {shape}.")
+
+
 def _checked_level(level: npt.ArrayLike) -> Floats:
-    array = np.asarray(level, dtype=np.float64)
+    try:
+        array = np.asarray(level, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ArmatureError(f"level must be numbers; got {level!r}.") from None
     if not (array >= 0.0).all():
         raise ArmatureError(f"level must be non-negative (inf is allowed); got {level!r}.")
     return array

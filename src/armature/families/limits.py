@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
+from armature.kernels.numbers import as_real
 
 LARGEST = 1e30
 SMALLEST = 1e-30
@@ -61,28 +62,28 @@ def check_mean(values: npt.ArrayLike, domain: _Interval, name: str) -> None:
 
 def checked_finite(value: Any, name: str) -> float:
     """A finite number of supported size, or an error."""
-    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not (real and -math.inf < value < math.inf):
+    number = as_real(value)
+    if not math.isfinite(number):
         raise ArmatureError(f"{name} must be a finite number; got {value!r}.")
-    if abs(value) > LARGEST:
+    if abs(number) > LARGEST:
         raise ArmatureError(
             f"{name} = {value!r} is beyond what is supported, numbers between {-LARGEST:g} and "
             f"{LARGEST:g}: use another unit."
         )
-    return float(value)
+    return number
 
 
 def checked_scale(value: Any, name: str) -> float:
     """A standard deviation, or another positive scale, or an error."""
-    real = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not (real and value > 0.0 and value != math.inf):
+    number = as_real(value)
+    if not 0.0 < number < math.inf:
         raise ArmatureError(f"{name} must be a positive finite number; got {value!r}.")
-    if not SMALLEST <= value <= LARGEST:
+    if not SMALLEST <= number <= LARGEST:
         raise ArmatureError(
             f"{name} = {value!r} is beyond what is supported, from {SMALLEST:g} to {LARGEST:g}: "
             "use another unit."
         )
-    return float(value)
+    return number
 
 
 def largest_of(scales: float | Sequence[float]) -> float:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from armature.kernels.arrays import Floats
+from armature.kernels.numbers import as_real
 
 
 class FamilyRecord(NamedTuple):
@@ -51,9 +50,7 @@ class Interval(NamedTuple):
     ends: bool = False  # nothing but the two ends
 
     def __contains__(self, value: object) -> bool:
-        if not isinstance(value, (int, float, np.integer, np.floating)):
-            return False
-        x = float(value)
+        x = float(value) if isinstance(value, bool) else as_real(value)
         if self.ends:
             return x in (self.low, self.high)
         above = x >= self.low if self.closed else x > self.low

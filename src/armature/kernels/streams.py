@@ -16,6 +16,7 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
+from armature.kernels.numbers import is_whole
 
 MASK = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -144,7 +145,7 @@ def make_stream(seed: int, repetition: int, purpose: int) -> Stream:
 
 def key_of(seed: int) -> tuple[int, int]:
     """A seed as two words of 32 bits."""
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
+    if not (is_whole(seed) and 0 <= seed < 2**64):
         raise ArmatureError(f"seed must be an integer from 0 to 2**64 - 1; got {seed!r}.")
     return int(seed) & 0xFFFFFFFF, int(seed) >> 32
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
-from armature.storage.tagged_json import decoded, encoded
+from armature.families import Family
+from armature.families.limits import LARGEST
+from armature.kernels.numbers import MOST_COUNTED, is_several, is_whole
+from armature.policies import History
+from armature.storage import fields
+from armature.storage.tagged_json import encoded
 
 RETIRED = -1  # the place of an arm that is no longer there
 
@@ -21,6 +26,51 @@ class Retired(NamedTuple):
     sums: float
     squares: float
     pending: float
+    scale: float | None = None  # the larger of the two rewards that it had; None: it had any
+
+    @classmethod
+    def of(cls, at: int, history: History, family: Family, pending: float) -> Retired:
+        """An arm as it is now."""
+        support = family.for_arm(at).support
+        return cls(
+            pulls=float(history.pulls[at]),
+            sums=float(history.sums[at]),
+            squares=float(history.squares[at]),
+            pending=pending,
+            scale=support.high if support.ends else None,
+        )
+
+    @classmethod
+    def restored(cls, saved: list[Any]) -> Retired:
+        """What was saved; releases before kept no scale."""
+        columns, scale = saved[:4], saved[4] if len(saved) > 4 else None
+        most = LARGEST * MOST_COUNTED
+        pulls, sums, squares, pending = (
+            fields.number(value, "arms.retired", high, low)
+            for value, high, low in zip(
+                columns,
+                (MOST_COUNTED, most, most * LARGEST, MOST_COUNTED),
+                (0, -most, -1, 0),
+                strict=True,
+            )
+        )
+        return cls(
+            pulls,
+            sums,
+            squares,
+            pending,
+            None if scale is None else fields.number(scale, "arms.retired", LARGEST, 0.0),
+        )
+
+    def check_rewards(self, name: Hashable, family: Family) -> None:
+        """Refuse to let it come back as an arm that can't have had its rewards."""
+        some = self.pulls + self.pending > 0.0
+        if some and self.scale is not None and family.support.high != self.scale:
+            raise ArmatureError(
+                f"the arm {name!r} was retired when its rewards were 0 or {self.scale:g}, and "
+                f"comes back with them: say scale={self.scale!r}, or give an arm with rewards in "
+                f"{family.support} another label."
+            )
 
 
 class Arms:
@@ -46,8 +96,7 @@ class Arms:
 
     def place(self, name: Any) -> int:
         """The number of an arm in the structure; `RETIRED` for one that was there once."""
-        whole = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
-        known = self.labelled or whole
+        known = self.labelled or is_whole(name)
         try:
             if known and name in self._places:
                 return self._places[name]
@@ -69,7 +118,7 @@ class Arms:
         if isinstance(exclude, (list, tuple)) and not exclude:
             return None
         kinds = (Sequence, set, frozenset, np.ndarray)
-        if isinstance(exclude, (str, bytes)) or not isinstance(exclude, kinds):
+        if not (isinstance(exclude, kinds) and is_several(exclude)):
             raise ArmatureError(f"exclude must be a list of arms; got {exclude!r}.")
         allowed = np.ones(len(self.names), dtype=np.bool_)
         for name in exclude:
@@ -114,6 +163,7 @@ class Arms:
         (name,) = checked_labels([label], 1)
         if name in self._places:
             raise ArmatureError(f"the label {name!r} is there already: labels must differ.")
+        check_told_apart([*self.names, *self.retired, name])
         return name
 
     def saved(self) -> dict[str, Any]:
@@ -124,17 +174,25 @@ class Arms:
             "retired": [[encoded(name), *record] for name, record in self.retired.items()],
         }
 
-    def restore(self, saved: dict[str, Any]) -> None:
+    def restore(self, saved: Any) -> None:
         """Go back to what was saved; the labels are there already."""
-        numbers = saved["numbers"]
-        names: list[Hashable] = self.names if numbers is None else [*map(int, numbers)]
-        if len(names) != len(self.names) or len(set(names)) != len(names):
-            raise ArmatureError("the saved bandit's arms are not those of its structure.")
-        self.names, self._places = names, {name: i for i, name in enumerate(names)}
-        self.created = int(saved["created"])
-        self.retired = {
-            decoded(name): Retired(*map(float, record)) for name, *record in saved["retired"]
-        }
+        numbers, created, retired = fields.table(saved, "arms", ("numbers", "created", "retired"))
+        self.created = fields.whole(created, "arms.created", least=len(self.names))
+        last = self.created - 1
+        if not self.labelled:
+            self.names = list(fields.wholes(numbers, "arms.numbers", len(self.names), last))
+        elif numbers is not None:
+            raise fields.wrong("arms.numbers", "null, as its arms have labels", numbers)
+        self._places = {name: i for i, name in enumerate(self.names)}
+        self.retired = {}
+        for name, *record in fields.rows(retired, "arms.retired", 5, 6):
+            label = fields.label(name, "arms.retired")
+            if not self.labelled:
+                fields.whole(label, "arms.retired", last)
+            self.retired[label] = Retired.restored(record)
+        every = {*self.names, *self.retired}
+        if len(every) != len(self.names) + len(retired):
+            raise fields.wrong("arms", "different from each other", saved)
 
     def _which(self) -> str:
         if not self.labelled and self.names == list(range(len(self.names))):
@@ -144,7 +202,7 @@ class Arms:
 
 def checked_labels(labels: Sequence[Hashable], n_arms: int) -> list[Hashable]:
     """One label for each arm, all different, as they will be after they were saved."""
-    if isinstance(labels, (set, frozenset)) or not isinstance(labels, Iterable):
+    if isinstance(labels, (set, frozenset)) or not (is_several(labels) or isinstance(labels, str)):
         raise ArmatureError(f"labels must be a list with one for each arm; got {labels!r}.")
     names = [plain_label(label) for label in labels]
     if len(names) != n_arms:
@@ -161,7 +219,31 @@ def checked_labels(labels: Sequence[Hashable], n_arms: int) -> list[Hashable]:
     if len(set(names)) != n_arms:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ArmatureError(f"the label {twice!r} is there twice: labels must differ.")
+    check_told_apart(names)
     return names
+
+
+def check_told_apart(names: Sequence[Hashable]) -> None:
+    """Refuse labels of several kinds, and those that look the same where they are printed.
+
+    In a table that is a file there is one column of them, and "1", 1 and "1.0" would be one arm.
+    """
+    kinds: dict[str, Hashable] = {}
+    for name in names:
+        number = isinstance(name, (int, float)) and not isinstance(name, bool)
+        kinds.setdefault("number" if number else type(name).__name__, name)
+    if len(kinds) > 1:
+        first, second, *_ = kinds.values()
+        raise ArmatureError(
+            f"the labels {first!r} and {second!r} are of different types: use only texts, or only "
+            "numbers."
+        )
+    printed = {str(name): name for name in names}
+    for name in names:
+        if printed[str(name)] != name:
+            raise ArmatureError(
+                f"two labels are printed as {str(name)!r}: they must look different."
+            )
 
 
 def plain_label(label: Any) -> Any:

@@ -15,6 +15,7 @@ from armature.bounds import lower_bound
 from armature.bounds.evidence import Evidence
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
+from armature.kernels.numbers import check_flag, is_whole
 from armature.live.arms import RETIRED, Arms, Retired
 from armature.live.changing import Setting, place_of_new, setting_of, with_arm, without_arm
 from armature.live.checkpoint import restore_parts, saved_parts
@@ -40,6 +41,7 @@ from armature.views import Picture, picture_of
 from armature.words import Card, Shown, best_first, row_of
 
 Arm = Any  # a number, or a label where there are labels
+MOST_ASKED = 1_000_000  # arms in one list
 
 
 class Bandit(Shown):
@@ -218,7 +220,8 @@ class Bandit(Shown):
         Parameters
         ----------
         n
-            How many; without it, one arm is given instead of a list.
+            How many, at most a million; without it, one arm is given instead of a list. If the
+            policy fails at one of them, none is asked for.
         exclude
             Arms that must not be chosen now, not all of them. What the policy chooses is taken if
             it is allowed, and may still be the best arm that is: its upper confidence bound reaches
@@ -228,12 +231,21 @@ class Bandit(Shown):
         ids
             Give a `Decision` with an id for each, for `tell_by_id` and `cancel_by_id`.
         """
+        check_flag(ids, "ids")
         allowed = self._setting.arms.allowed(exclude)
         if n is None:
             return self._ask(allowed, ids)
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-            raise ArmatureError(f"n must be a whole number of arms; got {n!r}.")
-        return [self._ask(allowed, ids) for _ in range(n)]
+        if not (is_whole(n) and 0 <= n <= MOST_ASKED):
+            raise ArmatureError(
+                f"n must be a whole number of arms, from 0 to {MOST_ASKED:,}; got {n!r}."
+            )
+        before = self._chooser.moment(), self._outstanding.moment()
+        try:
+            return [self._ask(allowed, ids) for _ in range(n)]
+        except BaseException:  # the caller never learns of the arms so far: no reward would come
+            self._chooser.return_to(before[0])
+            self._outstanding.return_to(before[1])
+            raise
 
     def asked(self, arm: Arm, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Arm:
         """Take note of a decision that was made before: to rebuild a bandit from a log.
@@ -243,6 +255,7 @@ class Bandit(Shown):
         `ask` would have returned by itself: the same, unless the log is of another version or
         machine.
         """
+        check_flag(ids, "ids")
         allowed, place = self._setting.arms.allowed(exclude), self._setting.arms.live_place(arm)
         chosen = self._chooser.next(self._seen(), allowed)
         self._outstanding.expect(place)
@@ -394,7 +407,7 @@ class Bandit(Shown):
         What was learned about the others stays: their rewards, and what is outstanding. What the
         policy keeps besides (SPk's learners, the phase of EndOfOptimism, ...) begins anew, as with
         a bandit that starts from this history. An arm that was retired comes back with the rewards
-        that it had then.
+        that it had then: not with another `scale`, which makes another arm of it.
 
         >>> from armature.policies import UCB
         >>> from armature.structures import Unimodal
@@ -423,6 +436,7 @@ class Bandit(Shown):
         checked_floor(self.floor, self.structure.n_arms + 1)
         back = arms.retired.get(name, Retired(0.0, 0.0, 0.0, 0.0))
         setting = with_arm(self._setting, self._goal, self._seed, name, at, facts)
+        back.check_rewards(name, setting.family.for_arm(at))
         self._change(setting, np.insert(self._outstanding.pending, at, back.pending))
         return name
 
@@ -525,6 +539,20 @@ class Bandit(Shown):
         code: they are imported only from the modules and packages that `allow` names. Or give the
         objects here, and what the text says of them is not looked at.
         """
+        try:
+            return cls._read(text, policy, structure, family, allow)
+        except RecursionError:
+            raise ArmatureError("the saved bandit has lists in lists, too deep to read.") from None
+
+    @classmethod
+    def _read(
+        cls,
+        text: str,
+        policy: Policy | None,
+        structure: Structure | None,
+        family: Family | None,
+        allow: Allowed,
+    ) -> Bandit:
         content = content_of(text)
         if policy is None:
             policy = build(POLICIES, "policy", content["policy"], allow)
@@ -532,6 +560,10 @@ class Bandit(Shown):
             structure = build(STRUCTURES, "structure", content["structure"], allow)
         if family is None:
             family = build(FAMILIES, "family", content["family"], allow)
+        check_kind(structure, Structure, "structure", "Unimodal(5)")
+        if len(content["pulls"]) != structure.n_arms:
+            told = f"for {len(content['pulls'])} arms, not for {structure.n_arms}"
+            raise ArmatureError(f"the saved bandit is {told}, as its structure.")
         bandit = cls(
             policy,
             structure,
@@ -543,6 +575,11 @@ class Bandit(Shown):
         )
         restore_parts(content, bandit._setting, bandit._chooser, bandit._outstanding)
         return bandit
+
+    def __reduce__(self) -> Any:
+        """For pickle and copy: what `to_json` says, with the objects in it as they are."""
+        objects = {"policy": self.policy, "structure": self.structure, "family": self.family}
+        return _again, (type(self), self.to_json(), objects)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file, which at any moment is the old one or the new one."""
@@ -564,3 +601,8 @@ class Bandit(Shown):
         except FileNotFoundError:
             raise ArmatureError(f"there is no file {str(path)!r}.") from None
         return cls.from_json(text, policy=policy, structure=structure, family=family, allow=allow)
+
+
+def _again(cls: type[Bandit], text: str, objects: dict[str, Any]) -> Bandit:
+    """A bandit that was pickled or copied."""
+    return cls.from_json(text, **objects)

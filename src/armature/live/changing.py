@@ -71,10 +71,7 @@ def with_arm(
 def without_arm(old: Setting, goal: Goal, seed: int, at: int, pending: float) -> Setting:
     """Without arm number `at`."""
     _check_told(old)
-    history = old.decisions.history
-    record = Retired(
-        float(history.pulls[at]), float(history.sums[at]), float(history.squares[at]), pending
-    )
+    record = Retired.of(at, old.decisions.history, old.family, pending)
     new = setting_of(
         old.decisions.policy,
         old.structure.without_arm(at),

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from armature.errors import ArmatureError
+from armature.families import Family
+from armature.families.limits import LARGEST
+from armature.kernels.numbers import MOST_COUNTED
 from armature.live.changing import Setting
 from armature.live.choosing import Chooser, checked_floor
 from armature.live.goal import Goal
 from armature.live.outstanding import Outstanding
-from armature.live.warm_start import Summary, write_summary
+from armature.live.warm_start import SLACK, Summary, write_summary
+from armature.storage import fields
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, describe
 from armature.storage.tagged_json import encoded
 
@@ -45,32 +48,32 @@ def restore_parts(
     content: dict[str, Any], setting: Setting, chooser: Chooser, outstanding: Outstanding
 ) -> None:
     """Go back to what was saved."""
-    try:
-        _restore(content, setting, chooser, outstanding)
-    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
-        if isinstance(error, ArmatureError):
-            raise
-        raise ArmatureError(f"the saved bandit does not fit its policy: {error}.") from None
-
-
-def _restore(
-    content: dict[str, Any], setting: Setting, chooser: Chooser, outstanding: Outstanding
-) -> None:
     decisions, arms, K = setting.decisions, setting.arms, setting.structure.n_arms
-    if len(content["pulls"]) != K:
-        raise ArmatureError(f"the file is for {len(content['pulls'])} arms, not for {K}.")
-    names = ("pulls", "sums", "squares")
-    columns = [np.array(content[name], dtype=np.float64) for name in names]
     arms.restore(content["arms"])
     outstanding.restore(content["pending"], content["decisions"])
-    retired = [np.array(record[::3]) for record in arms.retired.values()]
-    counts = np.concatenate([columns[0], outstanding.pending, *retired])
-    whole = ((counts >= 0.0) & (counts % 1.0 == 0.0)).all()
-    if not whole or not all(np.isfinite(column).all() for column in columns):
-        raise ArmatureError("the saved bandit's pulls and sums are not those of any rewards.")
-    write_summary(decisions, Summary(*columns))
-    decisions.history.clock[:] = content["clock"]
-    chooser.floor = checked_floor(content["floor"]["share"], K)
-    chooser.restore(content["floor"]["used"])
+    summary = _summary(content, decisions.family)
+    write_summary(decisions, summary)
+    rounds, explored = fields.wholes(content["clock"], "clock", 2)
+    told = summary.counts.sum() + sum(record.pulls for record in arms.retired.values())
+    if rounds != told:
+        raise fields.wrong("clock", f"at {told:.0f} rewards, as its arms have", rounds)
+    decisions.history.clock[:] = rounds, explored
+    share, used = fields.table(content["floor"], "floor", ("share", "used"))
+    chooser.floor = checked_floor(share, K)
+    chooser.restore(fields.whole(used, "floor.used"))
     decisions.restore_state(content["state"])
     decisions.restore_random(content["random"])
+
+
+def _summary(content: dict[str, Any], family: Family) -> Summary:
+    """The sums of the rewards, as some rewards of the family can have them."""
+    K = len(content["pulls"])
+    pulls = fields.counts(content["pulls"], "pulls", K)
+    most = LARGEST * MOST_COUNTED
+    sums = fields.numbers(content["sums"], "sums", K, most)
+    squares = fields.numbers(content["squares"], "squares", K, most * LARGEST, -1.0)
+    means = np.where(pulls > 0.0, sums / np.maximum(pulls, 1.0), family.some_mean)
+    beyond = np.abs(family.clipped(means) - means) > SLACK * np.maximum(1.0, np.abs(means))
+    if (beyond | ((pulls == 0.0) & (sums != 0.0))).any() or np.abs(means).max() > 2.0 * LARGEST:
+        raise fields.wrong("sums", f"those of rewards of {family}", content["sums"])
+    return Summary(pulls, sums, squares)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
+from armature.kernels.numbers import as_real
 from armature.kernels.streams import FLOORS, make_stream, next_unit
 from armature.policies import History
 from armature.rounds.runner import PolicyRunner
@@ -104,6 +105,16 @@ class Chooser:
         finally:
             decisions.return_to(moment)
 
+    def moment(self) -> Any:
+        """All that the next arm depends on but the rewards and the floor, to come back to."""
+        return self.decisions.moment(), self.stream.integer.copy()
+
+    def return_to(self, moment: Any) -> None:
+        """Go back to such a moment."""
+        decisions, random = moment
+        self.decisions.return_to(decisions)
+        self.stream.integer[:] = random
+
     def saved(self) -> dict[str, Any]:
         """The floor, and where its random numbers are."""
         return {"share": self.floor, "used": int(self.stream.integer[4])}
@@ -119,10 +130,13 @@ def untouched(history: History) -> History:
 
 
 def checked_floor(floor: Any, n_arms: int) -> float:
-    """A share for each of so many arms."""
-    real = isinstance(floor, (int, float, np.integer, np.floating)) and not isinstance(floor, bool)
-    if not (real and 0.0 <= floor <= 1.0 / n_arms):
+    """A share for each of so many arms; 1 / n in a short precision is 1 / n."""
+    most = 1.0 / n_arms
+    share = (
+        most if isinstance(floor, np.floating) and floor == type(floor)(most) else as_real(floor)
+    )
+    if not 0.0 <= share <= most:
         raise ArmatureError(
-            f"floor must be a share from 0 to {1.0 / n_arms:g}, for {n_arms} arms; got {floor!r}."
+            f"floor must be a share from 0 to {most:g}, for {n_arms} arms; got {floor!r}."
         )
-    return float(floor)
+    return share

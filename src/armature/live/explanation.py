@@ -216,7 +216,8 @@ def evidence_of(
     where it has one.
     """
     policy, history = decisions.policy, decisions.history
-    delta = delta or policy.drops_at or DELTA
+    if delta is None:
+        delta = policy.drops_at or DELTA
     found = evidence(
         decisions.structure, decisions.family, history.pulls, history.sums, delta, names
     )

@@ -27,7 +27,7 @@ class Goal:
     @classmethod
     def of(cls, word: str, family: Family) -> Goal:
         """The goal "max" or "min", for a family."""
-        if word not in ("max", "min"):
+        if not (isinstance(word, str) and word in ("max", "min")):
             raise ArmatureError(f'goal must be "max" or "min"; got {word!r}.')
         if word == "max":
             return cls(word, None)

@@ -13,6 +13,7 @@ from armature.kernels.arrays import Floats
 from armature.live.arms import RETIRED, Arms
 from armature.live.tickets import Tickets
 from armature.policies import History
+from armature.storage import fields
 
 
 class Outstanding:
@@ -60,6 +61,16 @@ class Outstanding:
             seen.pulls[place] += 1.0
             seen.sums[place] = seen.means[place] * seen.pulls[place]
             seen.clock[0] += 1
+
+    def moment(self) -> Any:
+        """What is outstanding, to come back to before another reward is there."""
+        return self.pending.copy(), self.tickets.next
+
+    def return_to(self, moment: Any) -> None:
+        """Go back to such a moment: what was asked for since is not to come."""
+        self.pending, next_id = moment
+        self.total, self._seen = int(self.pending.sum()), None
+        self.tickets.withdraw(next_id)
 
     def expect_no_more(self, arm: Hashable, place: int) -> None:
         """One reward less."""
@@ -116,11 +127,11 @@ class Outstanding:
         self.arms, self.pending, self.total = arms, pending, int(pending.sum())
         self._seen = None
 
-    def restore(self, pending: list[float], decisions: dict[str, Any]) -> None:
+    def restore(self, pending: Any, decisions: Any) -> None:
         """Go back to what was saved."""
-        self.pending[:] = pending
+        self.pending[:] = fields.counts(pending, "pending", self.pending.size)
         self.total, self._seen = int(self.pending.sum()), None
         self.tickets = Tickets.restored(decisions)
         for name in self.tickets.named:
             if self.unnamed(name, self.arms.place(name)) < 0.0:
-                raise ArmatureError("the saved bandit's decisions are not those of any bandit.")
+                raise fields.wrong("pending", f"at least the open decisions for {name!r}", pending)

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, short
 from armature.storage.registry import from_version_1, tuple_of
 
 FORMAT = "armature bandit"
@@ -39,6 +39,8 @@ def content_of(text: str) -> dict[str, Any]:
         )
     if content.get("checksum") != _checksum(content):
         raise ArmatureError("the saved bandit was changed or cut off: its checksum does not match.")
+    if not isinstance(content.get("pulls"), list):
+        raise ArmatureError("the saved bandit has no list of pulls.")
     if content["version"] == 1:
         content = _migrated(content)
     for key in KEYS:
@@ -57,7 +59,9 @@ def _migrated(content: dict[str, Any]) -> dict[str, Any]:
 
     It knew neither goals nor floors nor ids, and its arms stayed the same.
     """
-    labels, n_arms = content.get("labels"), len(content.get("pulls", ()))
+    labels, n_arms = content.get("labels"), len(content["pulls"])
+    if not (labels is None or isinstance(labels, list)):
+        raise ArmatureError(f"the saved bandit's labels must be a list; got {short(labels)}.")
     numbers = list(range(n_arms)) if labels is None else None
     return {
         **content,

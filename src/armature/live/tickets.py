@@ -6,10 +6,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from armature.errors import ArmatureError
-from armature.storage.tagged_json import decoded, encoded
+from armature.families.limits import LARGEST
+from armature.kernels.numbers import is_whole
+from armature.storage import fields
+from armature.storage.tagged_json import encoded
 
 REMEMBERED = 10_000  # settled decisions of which it is known how they ended
 
@@ -54,7 +55,7 @@ class Tickets:
 
     def checked(self, number: Any) -> int:
         """An id that was handed out."""
-        if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, np.integer)):
+        if not is_whole(number):
             raise ArmatureError(f"the id of a decision is a whole number; got {number!r}.")
         if not 0 <= number < self.next:
             raise ArmatureError(f"there is no decision {number}: {self.next} were handed out.")
@@ -68,15 +69,24 @@ class Tickets:
         """The reward of a settled decision; None if it was cancelled."""
         return self._ended[number]
 
+    def withdraw(self, first: int) -> None:
+        """Take back the decisions from this id on, of which nobody has heard."""
+        for number in range(first, self.next):
+            self._close(number)
+        self.next = first
+
     def settle(self, number: int, reward: float | None) -> None:
         """Close an open decision."""
+        self._close(number)
+        self._ended[number] = reward
+        if len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def _close(self, number: int) -> None:
         name = self.open.pop(number)
         self.named[name] -= 1
         if not self.named[name]:
             del self.named[name]
-        self._ended[number] = reward
-        if len(self._ended) > REMEMBERED:
-            self._ended.popitem(last=False)
 
     def saved(self) -> dict[str, Any]:
         """As plain data."""
@@ -87,14 +97,19 @@ class Tickets:
         }
 
     @classmethod
-    def restored(cls, saved: dict[str, Any]) -> Tickets:
+    def restored(cls, saved: Any) -> Tickets:
         """What was saved."""
         tickets = cls()
-        tickets.next = int(saved["next"])
-        tickets.open = {int(number): decoded(name) for number, name in saved["open"]}
+        handed, open_, ended = fields.table(saved, "decisions", ("next", "open", "ended"))
+        tickets.next = fields.whole(handed, "decisions.next")
+        for number, name in fields.rows(open_, "decisions.open", 2):
+            number = fields.whole(number, "decisions.open", tickets.next - 1)
+            tickets.open[number] = fields.label(name, "decisions.open")
+        for number, reward in fields.rows(ended, "decisions.ended", 2):
+            number = fields.whole(number, "decisions.ended", tickets.next - 1)
+            told = None if reward is None else fields.number(reward, "decisions.ended", LARGEST)
+            tickets._ended[number] = told
         tickets.named = Counter(tickets.open.values())
-        tickets._ended = OrderedDict((int(number), reward) for number, reward in saved["ended"])
-        numbers = [*tickets.open, *tickets._ended]
-        if len(set(numbers)) != len(numbers) or not all(0 <= n < tickets.next for n in numbers):
-            raise ArmatureError("the saved bandit's decisions are not those of any bandit.")
+        if len({*tickets.open, *tickets._ended}) != len(open_) + len(ended):
+            raise fields.wrong("decisions", "different from each other", saved)
         return tickets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +12,11 @@ from armature.errors import ArmatureError
 from armature.families import Family
 from armature.families.limits import check_mean
 from armature.kernels.arrays import Floats
+from armature.kernels.numbers import MOST_COUNTED, is_several
 from armature.live.arms import Arms
 from armature.live.goal import Goal
 from armature.live.rewards import Rewards
-from armature.rounds.runner import MOST, PolicyRunner
+from armature.rounds.runner import PolicyRunner
 
 SUMMARY = ("counts", "sums", "squares")
 SLACK = 1e-9  # of sums: rounding
@@ -76,7 +77,7 @@ def _rows(past: Any) -> list[tuple[Any, Any]]:
                     f"'arm' and 'reward'; this one has {', '.join(map(repr, columns))}."
                 )
         return list(zip(past["arm"].tolist(), past["reward"].tolist(), strict=True))
-    if isinstance(past, (str, bytes)) or not isinstance(past, Iterable):
+    if not is_several(past):
         raise ArmatureError(
             "history must be pairs of arm and reward, a data frame with these columns, or a "
             f"mapping with counts and sums for each arm; got {past!r}."
@@ -98,7 +99,7 @@ def _checked_summary(past: Mapping[str, Any], arms: Arms, family: Family) -> Sum
         if key not in past:
             raise ArmatureError(f"history needs {key!r}, a number for each arm.")
     counts, sums = (_vector(past[key], f"history[{key!r}]", arms) for key in SUMMARY[:2])
-    if not ((counts >= 0.0) & (counts % 1.0 == 0.0)).all() or counts.sum() > MOST:
+    if not ((counts >= 0.0) & (counts % 1.0 == 0.0)).all() or counts.sum() > MOST_COUNTED:
         raise ArmatureError("history['counts'] must be whole numbers, 0 or more.")
     told = counts > 0.0
     if (sums[~told] != 0.0).any():

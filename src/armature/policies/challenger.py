@@ -311,6 +311,9 @@ class Challenger(CompiledPolicy):
     reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
 
+    def could_be(self, state: ChallengerState) -> bool:
+        return bool(0 <= state.begun[0] <= state.start.size)
+
     def __post_init__(self) -> None:
         check_number(self, "patience")
         check_choice(self, "draw", DRAWS)

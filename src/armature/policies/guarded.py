@@ -17,6 +17,7 @@ from armature.families.kernels import divergence, inside, of_arm, upper, weighte
 from armature.families.learning import learning_address, no_evidence, total_learning_cost
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel, inlined, kernel
+from armature.kernels.numbers import MOST_COUNTED
 from armature.kernels.streams import Stream
 from armature.policies.baselines.imed import IMEDState
 from armature.policies.baselines.imed import choose as choose_by_imed
@@ -310,6 +311,11 @@ class Guarded(CompiledPolicy):
     @property
     def drops_at(self) -> float:  # type: ignore[override]
         return self.delta
+
+    def could_be(self, state: GuardedState) -> bool:
+        dropped, rest = state.verdict[DROPPED], [*state.verdict[DROPPED + 1 :], *state.shares]
+        sound = 0.0 <= dropped <= MOST_COUNTED and not np.isnan(rest).any()
+        return bool(sound) and self.inner.could_be(state.inner)
 
     def dropped(self, state: Any) -> Dropped | None:
         if state.verdict[DROPPED] == 0.0:

@@ -6,13 +6,11 @@ names and files.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from armature.errors import ArmatureError
+from armature.kernels.numbers import as_real, is_whole
 
 MOST = 1e9  # beyond it, an option is a slip
 LONGEST = 2**53  # rounds that are counted exactly
@@ -32,8 +30,9 @@ def check_number(
     value = getattr(policy, name)
     if optional and value is None:
         return
-    if _is_real(value) and (value > low if above else value >= low) and value <= high:
-        object.__setattr__(policy, name, float(value))
+    number = as_real(value)
+    if (number > low if above else number >= low) and number <= high:
+        object.__setattr__(policy, name, number)
         return
     least = f"above {low:g}" if above else f"at least {low:g}"
     raise ArmatureError(f"{name} must be {what}, {least} and at most {high:g}; got {value!r}.")
@@ -46,10 +45,9 @@ def check_whole(
     value = getattr(policy, name)
     if optional and value is None:
         return
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        if low <= value <= high:
-            object.__setattr__(policy, name, int(value))
-            return
+    if is_whole(value) and low <= value <= high:
+        object.__setattr__(policy, name, int(value))
+        return
     raise ArmatureError(
         f"{name} must be a whole number, at least {low} and at most {high}; got {value!r}."
     )
@@ -66,10 +64,3 @@ def check_choice(policy: Any, name: str, choices: Sequence[str]) -> None:
     if not (isinstance(value, str) and value in choices):
         raise ArmatureError(f"{name} must be {' or '.join(map(repr, choices))}; got {value!r}.")
     object.__setattr__(policy, name, str(value))
-
-
-def _is_real(value: Any) -> bool:
-    """Whether it is a number with an order: no bool, no complex number, no array of one."""
-    return isinstance(value, (numbers.Real, np.integer, np.floating)) and not isinstance(
-        value, bool
-    )

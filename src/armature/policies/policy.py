@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.families import Family
 from armature.families.limits import MOST_PAIRED
 from armature.kernels.kernel import Kernel
@@ -84,10 +84,12 @@ class Policy(abc.ABC):
 
     def supports(self, structure: Structure, family: Family) -> bool:
         """Whether it can be used with these."""
+        _check_problem(structure, family)
         return self._objection(structure, family) is None
 
     def check(self, structure: Structure, family: Family) -> None:
         """Refuse what it can't be used with."""
+        _check_problem(structure, family)
         objection = self._objection(structure, family)
         if objection is not None:
             raise ArmatureError(objection)
@@ -152,6 +154,11 @@ class Policy(abc.ABC):
         return None
 
 
+def _check_problem(structure: Structure, family: Family) -> None:
+    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    check_kind(family, Family, "family", "Gaussian()")
+
+
 Kernels = tuple[Kernel[..., int], Kernel[..., None] | None]  # `choose` and `update`
 
 
@@ -191,6 +198,14 @@ class CompiledPolicy(Policy):
             f"{structure.n_arms}. Challenger and IMED can do with Unconstrained, Unimodal, "
             "Categorised, Sparse and Linear structures of many arms."
         )
+
+    def could_be(self, state: Any) -> bool:
+        """Whether a state that was read from a file is one that the policy can be in.
+
+        Compiled code looks up arrays without a look at their sizes: say no to places that are not
+        there.
+        """
+        return True
 
     def kernels(self, structure: Structure, family: Family) -> Kernels:
         """`choose` and `update` as they are used with these: others, maybe, where arms are many."""

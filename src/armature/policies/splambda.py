@@ -173,6 +173,9 @@ class SPLambda(SaddlePointPolicy):
     saved: ClassVar = ("explored", "weights", "losses", "mixability")
     choose: ClassVar = choose
 
+    def could_be(self, state: SPLambdaState) -> bool:
+        return bool(np.isfinite(state.weights).all())
+
     def init(self, structure: Structure, family: Family) -> SPLambdaState:
         K, C = structure.n_arms, structure.n_cells_for(family)
         return SPLambdaState(

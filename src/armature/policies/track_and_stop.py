@@ -126,6 +126,9 @@ class TrackAndStop(CompiledPolicy):
     def __post_init__(self) -> None:
         check_number(self, "forced", high=1e3)
 
+    def could_be(self, state: TrackAndStopState) -> bool:
+        return bool(np.isfinite(state.allocation).all())
+
     def init(self, structure: Structure, family: Family) -> TrackAndStopState:
         K = structure.n_arms
         return TrackAndStopState(

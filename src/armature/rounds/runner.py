@@ -16,12 +16,14 @@ from armature.families.estimation import estimate_variance
 from armature.families.kernels import lowers, uppers
 from armature.kernels.addresses import is_compiling
 from armature.kernels.arrays import Floats
+from armature.kernels.numbers import MOST_COUNTED, is_whole
 from armature.kernels.packing import pack
 from armature.kernels.streams import DECISIONS, PROBABILITIES, key_of, make_stream
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
 from armature.rounds.addresses import CHOOSE, UPDATE, packed_address
 from armature.rounds.bookkeeping import count_reward
+from armature.storage import fields
 from armature.storage.tagged_json import decoded, encoded
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, make_model, with_estimate
@@ -35,7 +37,7 @@ def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
     )
 
 
-MOST = 2**53  # what is counted exactly
+LAST_BLOCK = 2**62  # of random numbers
 NONE = np.empty(0, dtype=np.intp)
 PYTHON_CHANCE = 2**62  # beyond every number of a repetition
 
@@ -80,8 +82,7 @@ class PolicyRunner(abc.ABC):
     def checked(self, arm: Any) -> int:
         """What the policy chose, if it is an arm."""
         n_arms = self.history.pulls.size
-        whole = isinstance(arm, (int, np.integer)) and not isinstance(arm, bool)
-        if not (whole and 0 <= arm < n_arms):
+        if not (is_whole(arm) and 0 <= arm < n_arms):
             raise no_such_arm(self.policy, arm, n_arms)
         return int(arm)
 
@@ -179,7 +180,7 @@ class CompiledRunner(PolicyRunner):
         self.model = make_model(structure, family, policy.oracles)
         self.stream = make_stream(seed, repetition, DECISIONS)
         self._kernel, self._updating = policy.kernels(structure, family)
-        self._saved = policy.saved
+        self._compiled, self._saved = policy, policy.saved
         self._reads_history = policy.reads_history
 
     def packed(self) -> Packed:
@@ -235,11 +236,18 @@ class CompiledRunner(PolicyRunner):
         return self.stream.integer.tobytes()
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        for name in self._saved:
-            getattr(self.state, name)[:] = decoded(state[name])
+        arrays = fields.table(state, "state", self._saved)
+        for name, array in zip(self._saved, arrays, strict=True):
+            kept = getattr(self.state, name)
+            kept[...] = fields.array_like(array, f"state.{name}", kept)
+        if not self._compiled.could_be(self.state):
+            raise fields.wrong("state", f"one that {self.policy.name} can be in", state)
 
-    def restore_random(self, random: list[int]) -> None:
-        self.stream.integer[:] = random
+    def restore_random(self, random: Any) -> None:
+        words = fields.wholes(random, "random", self.stream.integer.size, LAST_BLOCK)
+        if words[:-1] != self.random_state()[:-1]:
+            raise fields.wrong("random", "numbers of its seed", random)
+        self.stream.integer[:] = words
 
 
 def _as_lists(array: Any) -> Any:
@@ -314,22 +322,36 @@ class PythonRunner(PolicyRunner):
         }
 
     def restore_state(self, state: dict[str, Any]) -> None:
-        self.state = decoded(state)
+        found = decoded(state)
+        if type(found) is not type(self.state):
+            raise fields.wrong("state", f"a {type(self.state).__name__}", state)
+        self.state = found
 
-    def restore_random(self, random: dict[str, Any]) -> None:
+    def restore_random(self, random: Any) -> None:
+        now = self.random_state()
+        values = dict(zip(now, fields.table(random, "random", tuple(now)), strict=True))
+        words = {
+            name: np.array(
+                fields.wholes(values[name], f"random.{name}", size, 2**64 - 1), np.uint64
+            )
+            for name, size in (("counter", 4), ("key", 2), ("buffer", 4))
+        }
+        if words["key"].tolist() != now["key"]:
+            raise fields.wrong("random.key", "that of its seed", values["key"])
         generator: Any = self._generator
         generator.state = {
             "bit_generator": "Philox",
-            "state": {k: np.array(random[k], dtype=np.uint64) for k in ("counter", "key")},
-            "buffer": np.array(random["buffer"], dtype=np.uint64),
-            **{k: random[k] for k in ("buffer_pos", "has_uint32", "uinteger")},
+            "state": {"counter": words["counter"], "key": words["key"]},
+            "buffer": words["buffer"],
+            "buffer_pos": fields.whole(values["buffer_pos"], "random.buffer_pos", 4),
+            "has_uint32": fields.whole(values["has_uint32"], "random.has_uint32", 1),
+            "uinteger": fields.whole(values["uinteger"], "random.uinteger", 2**32 - 1),
         }
 
 
 def checked_count(value: int, name: str) -> int:
     """A number of rounds, repetitions or the like: a whole number, at least 1."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not (whole and 1 <= value <= MOST):
+    if not (is_whole(value) and 1 <= value <= MOST_COUNTED):
         raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
     return int(value)
 

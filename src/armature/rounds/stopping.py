@@ -45,6 +45,7 @@ from armature.families import Family
 from armature.families.learning import learning_address, no_evidence, total_learning_cost
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
+from armature.kernels.numbers import as_real
 from armature.policies.records import argmax
 from armature.structures import Structure
 from armature.structures.oracles.model import (
@@ -154,7 +155,7 @@ def allowance_at(
 
 def checked_threshold(threshold: str, family: Family) -> int:
     """The allowance of a threshold for a family; refused where there is none."""
-    if threshold not in THRESHOLDS:
+    if not (isinstance(threshold, str) and threshold in THRESHOLDS):
         raise ArmatureError(
             f"threshold must be {' or '.join(map(repr, THRESHOLDS))}; got {threshold!r}."
         )
@@ -170,7 +171,6 @@ def checked_threshold(threshold: str, family: Family) -> int:
 
 def checked_delta(delta: float) -> float:
     """A probability of error, or an error."""
-    real = isinstance(delta, (int, float, np.integer, np.floating)) and not isinstance(delta, bool)
-    if not (real and 1e-300 <= delta < 1.0):
+    if not 1e-300 <= as_real(delta) < 1.0:
         raise ArmatureError(f"delta must be a probability, between 0 and 1; got {delta!r}.")
     return float(delta)

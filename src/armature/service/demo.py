@@ -23,6 +23,7 @@ from fastapi import FastAPI
 from armature.client import Client, Decision, ServiceError
 from armature.errors import ArmatureError
 from armature.service.api.app import make_app
+from armature.service.api.serve import config_of
 from armature.service.db.database import open_database
 from armature.service.domain.limits import Limits
 from armature.service.domain.spec import parse_spec
@@ -211,10 +212,7 @@ def demo(port: int | None = None, look: bool = True) -> None:
     with tempfile.TemporaryDirectory(prefix="armature-demo-") as folder:
         engine = open_database(f"sqlite:///{folder}/demo.db")
         app = make_app(engine, open_without_keys=True)
-        config = uvicorn.Config(
-            app, host="127.0.0.1", port=found, access_log=False, log_level="warning"
-        )
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(config_of(app, "127.0.0.1", found))
         crowd = threading.Thread(target=_attend, args=(server, app, address, stopping, look))
         crowd.start()
         try:

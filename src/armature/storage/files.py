@@ -17,9 +17,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, short
 
 StrPath = str | os.PathLike[str]
 PREFIX, MARK = ".armature-", ".tmp"  # what the name of an unfinished file begins with and contains
@@ -41,7 +41,7 @@ def replacing(path: StrPath) -> Iterator[Path]:
     ...     target.read_text()
     '1,2\n'
     """
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(checked_path(path)))
     before = _status(target, path)
     beside = _make_beside(target, path)
     try:
@@ -54,6 +54,13 @@ def replacing(path: StrPath) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
         raise
     _flush_folder(target.parent)
+
+
+def checked_path(path: Any) -> Path:
+    """A path that can be the name of a file."""
+    if not isinstance(path, (str, os.PathLike)) or "\0" in str(path):
+        raise ArmatureError(f"a path is a string or a pathlib.Path; got {short(path)}.")
+    return Path(path)
 
 
 def write_bytes(path: StrPath, content: bytes) -> None:
@@ -70,7 +77,7 @@ def write_text(path: StrPath, text: str) -> None:
 def read_text(path: StrPath) -> str:
     """The text of a UTF-8 file, with or without a byte order mark; refused where it is none."""
     try:
-        return Path(path).read_bytes().decode("utf-8-sig")
+        return checked_path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ArmatureError(
             f"{os.fspath(path)!r} is not a text file in UTF-8 (byte {error.start})."

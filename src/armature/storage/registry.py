@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, short
 from armature.storage.spelling import unknown
 from armature.storage.tagged_json import decoded, encoded
 
@@ -101,7 +101,9 @@ def _class_behind(section: str, kind: str, reference: str, allow: Allowed) -> An
 
 def is_allowed(module: str, allow: Allowed) -> bool:
     """Whether a module is one of those, or part of one of those packages, that are allowed."""
-    names = [allow] if isinstance(allow, str) else list(allow)
+    names = [allow] if isinstance(allow, str) else allow
+    if not (isinstance(names, Sequence) and all(isinstance(name, str) for name in names)):
+        raise ArmatureError(f"allow must be a list of modules' names; got {short(allow)}.")
     return any(module == name or module.startswith(f"{name}.") for name in names)
 
 

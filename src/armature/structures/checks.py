@@ -11,8 +11,10 @@ import numpy.typing as npt
 from armature.errors import ArmatureError
 from armature.families.limits import check_size, checked_scale
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.numbers import is_several, is_whole
 
 T = TypeVar("T")
+MOST_ARMS = 10_000_000
 
 
 def checked_n_arms(n_arms: int) -> int:
@@ -20,19 +22,21 @@ def checked_n_arms(n_arms: int) -> int:
     number = checked_integer(n_arms, "n_arms")
     if number < 2:
         raise ArmatureError(f"n_arms = {number}: a bandit needs at least 2 arms.")
+    if number > MOST_ARMS:
+        raise ArmatureError(f"n_arms = {number}: a bandit can have at most {MOST_ARMS:,} arms.")
     return number
 
 
 def checked_integer(value: int, name: str) -> int:
     """A whole number, or an error."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if not is_whole(value):
         raise ArmatureError(f"{name} must be a whole number; got {value!r}.")
     return int(value)
 
 
 def checked_list(values: Iterable[T], name: str) -> list[T]:
     """The values as a list, or an error where there is but one thing."""
-    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+    if not is_several(values):
         raise ArmatureError(f"{name} must be a list; got {values!r}.")
     return list(values)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
 from armature.families.limits import check_mean
+from armature.kernels.numbers import check_flag
 from armature.structures import Structure
 from armature.words import Card, Shown, best_first, row_of
 
@@ -47,8 +48,7 @@ class Instance(Shown):
         family = Gaussian() if family is None else family
         check_kind(structure, Structure, "structure", "Unimodal(5)")
         check_kind(family, Family, "family", "Gaussian()")
-        if not isinstance(strict, (bool, np.bool_)):
-            raise ArmatureError(f"strict must be True or False; got {strict!r}.")
+        check_flag(strict, "strict")
         structure.checked_family(family)
         family.check_known()
         vector = family.checked(structure.checked_vector(means, "means"))

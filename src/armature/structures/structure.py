@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
 from armature.families.kernels import divide_by_variances, unit_gaussian
 from armature.kernels.arrays import Floats
@@ -135,6 +135,7 @@ class Structure(Declared, Shown):
     ) -> Floats:
         """For each arm what it costs that it beats `best`; at `best`, what the projection costs."""
         j = self.checked_arm(best, "best")
+        self.checked_family(family)
         if self.oracle_for(family).challenger_costs is None or overrides(
             self, "alt_min", "project"
         ):
@@ -188,11 +189,13 @@ class Structure(Declared, Shown):
         if overrides(self, "alt_min"):
             return tuple(Cell(j, k) for k in self._others(j))
         family = Gaussian() if family is None else family
+        self.checked_family(family)
         if means is None and self.cells_depend_on(family):
             raise ArmatureError(
                 f"the cells of {type(self).__name__} depend on the means: give means."
             )
-        mu = family.checked(np.full(self.n_arms, family.some_mean) if means is None else means)
+        known = np.full(self.n_arms, family.some_mean) if means is None else means
+        mu = family.checked(self.checked_vector(known, "means"))
         kernel, problem = self._problem(
             "cells", mu, np.ones(self.n_arms) if weights is None else weights, family
         )
@@ -205,6 +208,8 @@ class Structure(Declared, Shown):
         self, means: npt.ArrayLike, weights: npt.ArrayLike, cell: Cell, family: Family
     ) -> Fit:
         """The nearest mean vector in a cell."""
+        check_kind(cell, Cell, "cell", "one of cells(best)")
+        self.checked_family(family)
         if overrides(self, "alt_min"):
             return self.alt_min(means, weights, cell.best, cell.number, family)
         self.checked_cell(cell, family)

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.path import Path
 from matplotlib.ticker import FixedLocator
 
+from armature.views.looks import BLUE, in_lines, shortened
 from armature.views.picture import Arms, Picture
-from armature.views.plotting import BLUE, StrPath, checked_picture, literal, new_picture, save
 from armature.views.plotting import Picture as Drawn
+from armature.views.plotting import StrPath, checked_picture, new_picture, save
 
 INK, SOFT, OTHER = "#1c1b19", "#8a857b", "#b5480f"
+ARROW = Path(  # up, as on the page
+    [(0.0, -1.0), (0.0, 1.0), (-0.6, 0.3), (0.0, 1.0), (0.6, 0.3)],
+    [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.LINETO],
+)
 LABELS = 24  # arms, beyond which not every one is named
 
 
@@ -25,7 +31,7 @@ def plot_belief(shown: Picture, path: StrPath | None = None) -> Drawn:
     _draw_pulls(bottom, shown)
     every = max(1, -(-len(arms) // LABELS))
     places = list(range(0, len(arms), every))
-    names = [literal(arms.names[k]) for k in places]
+    names = [shortened(arms.names[k]) for k in places]
     slanted = max(map(len, names)) > 6
     bottom.xaxis.set_major_locator(FixedLocator(places))
     bottom.set_xticklabels(
@@ -54,11 +60,12 @@ def draw_arms(axis: Any, arms: Arms) -> None:
     if arms.alternative is not None and arms.rival is not None:
         axis.plot(
             x, arms.alternative, marker="_", markersize=11, linestyle="--" if line else "",
-            color=OTHER, label=f"nearest alternative:\n{literal(arms.names[arms.rival])} is best",
+            color=OTHER,
+            label="nearest alternative:\n" + in_lines(f"{arms.names[arms.rival]} is best", 24),
         )  # fmt: skip
     axis.plot(x, arms.fit, marker="_", markersize=11, linestyle=line, color=BLUE, label="fit")
     axis.plot(x[seen], arms.means[seen], "o", color=INK, markersize=6, label="mean, with interval")
-    axis.set_title(literal(f"best so far: {arms.names[arms.leader]}"))
+    axis.set_title(in_lines(f"best so far: {arms.names[arms.leader]}", 60))
 
 
 def _draw_pulls(axis: Any, shown: Picture) -> None:
@@ -66,12 +73,23 @@ def _draw_pulls(axis: Any, shown: Picture) -> None:
     axis.set_yscale("symlog", linthresh=1.0)
     axis.vlines(x, 0.0, arms.pulls, color="#d8d3c8", linewidth=4)
     axis.plot(x, arms.pulls, "o", color=INK, markersize=6, label="pulls so far")
-    if shown.target is not None:
-        asked = shown.target.pulls > 0.0
+    axis.set_ylabel("pulls")
+    top = 2.0 * max(10.0, float(arms.pulls.sum()))
+    axis.set_ylim(0.0, top)
+    if shown.target is None:
+        return
+    asked = np.nan_to_num(shown.target.pulls)
+    inside, above = (asked > 0.0) & (asked <= top), asked > top
+    rings = {"marker": "o", "markersize": 11, "fillstyle": "none"}
+    arrows = {"marker": ARROW, "markersize": 12, "fillstyle": "none", "clip_on": False}
+    if inside.any():
         axis.plot(
-            x[asked], shown.target.pulls[asked], "o", fillstyle="none", color=BLUE, markersize=11,
+            x[inside], asked[inside], linestyle="", color=BLUE, **rings,
             label="what the lower\nbound asks for",
         )  # fmt: skip
-    axis.set_ylabel("pulls")
-    most = max(10.0, float(arms.pulls.sum()))  # who asks for more leaves the picture
-    axis.set_ylim(0.0, 2.0 * most)
+    if above.any():
+        axis.plot(
+            x[above], np.full(int(above.sum()), 0.93), linestyle="", color=BLUE, **arrows,
+            transform=axis.get_xaxis_transform(),
+            label="the lower bound asks\nfor more than is shown",
+        )  # fmt: skip

@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 
 from armature.bounds import LowerBound
 from armature.errors import ArmatureError
-from armature.storage.files import write_bytes
+from armature.storage.files import checked_path, write_bytes
 from armature.structures.instance import Instance
 from armature.views.curves import (
     ASYMPTOTIC,
@@ -32,38 +32,17 @@ from armature.views.curves import (
     bound_bars,
     regret_curves,
 )
-from armature.views.terminal import visible
+from armature.views.looks import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    in_lines,
+    legend_beside,
+    shortened,
+    styles_of,
+)
 
-# Okabe and Ito's colours, which stay apart for colour-blind readers and in print.
-BLACK, ORANGE, BLUE, GREEN = "#000000", "#E69F00", "#0072B2", "#009E73"
-COLOURS = (BLUE, "#D55E00", GREEN, "#CC79A7", ORANGE, "#56B4E9", "#7F3C8D", "#8C6D31", "#666666")
-DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)))
-STYLES: dict[str, tuple[str, int]] = {  # a colour and one of DASHES
-    "SPk": (BLUE, 0),
-    "SPLambda": ("#56B4E9", 1),
-    "OSSB": ("#D55E00", 0),
-    "UCB": ("#666666", 0),
-    "StructuredUCB": (GREEN, 1),
-    "CATSE": ("#CC79A7", 3),
-    "EndOfOptimism": ("#CC79A7", 3),
-    "OSUB": ("#CC79A7", 3),
-    "IMEDUB": ("#8C6D31", 3),
-    "UnimodalThompson": ("#7F3C8D", 3),
-    "IDS": ("#56B4E9", 3),
-    "SOLID": ("#D55E00", 3),
-    "SparseUCB": ("#CC79A7", 3),
-    "LinUCB": (ORANGE, 2),
-    "KLUCB": ("#666666", 2),
-    "Challenger": ("#B2182B", 0),
-    "IMED": ("#8C6D31", 1),
-    "ThompsonSampling": ("#8C6D31", 2),
-    "ProjectedThompson": ("#7F3C8D", 0),
-    "MINTS": ("#7F3C8D", 2),
-    "TopTwo": ("#B2182B", 0),
-    "GameSampling": (BLUE, 0),
-    "TrackAndStop": (GREEN, 1),
-    "UniformSampling": ("#666666", 3),
-}
 LINES = {LOWER: (":", 1.6), WITHOUT: ("-.", 1.0)}  # dashes and width of a bound's line
 StrPath = str | os.PathLike[str]
 
@@ -161,15 +140,16 @@ def draw_problem(curves: RegretCurves) -> Picture:
     """The picture of one problem: its curves over ln t and over t."""
     picture = new_picture(11.0, 4.6)
     left, right = picture.subplots(1, 2, sharey=True)
-    draw_regret(left, curves)
-    draw_regret(right, curves)
+    styles = styles_of([curve.name for curve in curves.curves])
+    draw_regret(left, curves, styles)
+    draw_regret(right, curves, styles)
     _logarithmic(left, curves)
     right.locator_params(axis="x", nbins=5)
     left.set_ylabel("mean regret")
-    handles, labels = left.get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)
-    title = f"{literal(curves.title)}, {curves.repetitions} repetitions"
-    picture.suptitle(title, fontsize=11)
+    lines = left.get_lines()
+    legend_beside(picture, lines, [line.get_label() for line in lines])
+    title = f"{curves.title}, {curves.repetitions} repetitions"
+    picture.suptitle(in_lines(title, 110, most=3), fontsize=11)
     if curves.bounds:
         picture.supxlabel(ASYMPTOTIC, fontsize=8, color="#444444")
     return picture
@@ -194,30 +174,33 @@ def draw_problems(problems: Sequence[RegretCurves]) -> Picture:
     picture = new_picture(1.0 + 4.0 * columns, 3.3 * rows)
     places = list(picture.subplots(rows, columns, squeeze=False).flat)
     shown: dict[str, Any] = {}
+    styles = styles_of(*([curve.name for curve in problem.curves] for problem in problems))
     for n, curves in enumerate(problems):
         axis = places[n]
-        shown = draw_regret(axis, curves) | shown
+        shown = draw_regret(axis, curves, styles) | shown
         _logarithmic(axis, curves)
-        axis.set_title(literal(curves.title), fontsize=10)
+        axis.set_title(in_lines(curves.title, 45, most=3), fontsize=10)
         if n % columns == 0:
             axis.set_ylabel("mean regret")
     for axis in places[len(problems) :]:
         axis.axis("off")
-    _shared_legend(places[len(problems)], shown)
+    _shared_legend(places[len(problems)], shown, styles)
     if any(curves.bounds for curves in problems):
         picture.supxlabel(ASYMPTOTIC, fontsize=9, color="#444444")
     return picture
 
 
-def _shared_legend(place: Any, shown: Mapping[str, Any]) -> None:
+def _shared_legend(
+    place: Any, shown: Mapping[str, Any], styles: Mapping[str, dict[str, Any]]
+) -> None:
     """One legend for several problems; policies that are never in one may look the same."""
     groups: dict[str, list[str]] = {}
     for name in sorted(shown, key=lambda name: name in LINES):
-        look = name if name in LINES else str(style_of(name, 0))
+        look = name if name in LINES else str(styles[name])
         groups.setdefault(look, []).append(name)
     place.legend(
         [shown[names[0]] for names in groups.values()],
-        [",\n".join(map(literal, names)) for names in groups.values()],
+        [",\n".join(in_lines(name, most=3) for name in names) for names in groups.values()],
         loc="center left",
         frameon=False,
         fontsize=10,
@@ -230,17 +213,19 @@ def _logarithmic(axis: Any, curves: RegretCurves) -> None:
     axis.set_xlim(left=max(1, curves.n_arms // 2))
 
 
-def draw_regret(axis: Any, curves: RegretCurves) -> dict[str, Any]:
+def draw_regret(
+    axis: Any, curves: RegretCurves, styles: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
     """The curves of one problem; what leaves the picture at the top is named there.
 
     The lines of policies and bounds are returned by their names.
     """
     rounds = curves.rounds
     shown: dict[str, Any] = {}
-    for n, curve in enumerate(curves.curves):
-        style = style_of(curve.name, n)
+    for curve in curves.curves:
+        style = styles[curve.name]
         (shown[curve.name],) = axis.plot(
-            rounds, curve.mean, linewidth=1.8, label=literal(curve.name), **style
+            rounds, curve.mean, linewidth=1.8, label=curve.name, **style
         )
         axis.fill_between(rounds, curve.low, curve.high, alpha=0.18, lw=0, color=style["color"])
     for name, value in curves.bounds.items():
@@ -251,7 +236,8 @@ def draw_regret(axis: Any, curves: RegretCurves) -> dict[str, Any]:
         )  # fmt: skip
     for n, curve in enumerate(curves.leaving):
         axis.text(
-            0.02, 0.97 - 0.085 * n, f"{literal(curve.name)} leaves: {curve.final:,.0f} in the end",
+            0.02, 0.97 - 0.085 * n,
+            f"{shortened(curve.name)} leaves: {curve.final:,.0f} in the end",
             color=shown[curve.name].get_color(), fontsize=8, transform=axis.transAxes, va="top",
             bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.0},
         )  # fmt: skip
@@ -262,25 +248,9 @@ def draw_regret(axis: Any, curves: RegretCurves) -> dict[str, Any]:
     return shown
 
 
-def style_of(policy: str, position: int) -> dict[str, Any]:
-    """The colour and dashes of a policy: the same in every picture for those of the library."""
-    kind, options, _ = policy.partition("(")
-    colour, dash = STYLES.get(kind, (COLOURS[position % len(COLOURS)], position % len(DASHES)))
-    return {"color": colour, "linestyle": DASHES[(dash + bool(options)) % len(DASHES)]}
-
-
-def literal(text: str) -> str:
-    r"""A text that is drawn as it is: not as a formula, where there are two dollars in it.
-
-    >>> print(literal("$5 or $6"))
-    \$5 or \$6
-    """
-    return visible(text).replace("$", r"\$")
-
-
 def checked_picture(path: StrPath) -> Path:
     """The path of a picture that can be written."""
-    target = Path(path)
+    target = checked_path(path)
     if target.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ArmatureError(f"{target.name!r} must end in .png, .svg or .pdf.")
     if not target.parent.is_dir():

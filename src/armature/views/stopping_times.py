@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armature.kernels.arrays import Floats
+from armature.views.looks import BLACK, legend_beside, styles_of
 from armature.views.plotting import (
-    BLACK,
     Picture,
     StrPath,
     checked_picture,
-    literal,
     new_picture,
     save,
-    style_of,
 )
 
 
@@ -72,23 +70,27 @@ def plot_stopping(
 
 def draw_stopping(panels: Sequence[StoppingPanel]) -> Picture:
     """The picture of an identification."""
-    picture = new_picture(1.0 + 4.2 * len(panels), 3.8)
+    picture = new_picture(3.4 + 4.2 * len(panels), 3.8)
+    styles = styles_of(*([curve.policy for curve in panel.curves] for panel in panels))
+    shown: dict[str, Any] = {}
     axes = picture.subplots(1, len(panels), squeeze=False, sharey=True)[0]
     for axis, panel in zip(axes, panels, strict=True):
-        for n, curve in enumerate(panel.curves):
+        for curve in panel.curves:
             steps = np.concatenate([curve.rounds[:1], curve.rounds])
             share = np.concatenate([[0.0], curve.share]) if curve.rounds.size else curve.share
-            axis.step(
-                steps, share, where="post", label=literal(curve.policy), **style_of(curve.policy, n)
+            (line,) = axis.step(
+                steps, share, where="post", label=curve.policy, **styles[curve.policy]
             )
+            shown.setdefault(curve.policy, line)
         if panel.least:
-            axis.axvline(
-                panel.least, color=BLACK, linestyle=":", linewidth=1.2, label="T* ln(1 / delta)"
+            least = "T* ln(1 / delta)"
+            shown[least] = axis.axvline(
+                panel.least, color=BLACK, linestyle=":", linewidth=1.2, label=least
             )
         axis.set_xscale("log")
         axis.set_ylim(0.0, 1.02)
         axis.set_xlabel("round")
         axis.set_title(f"delta = {panel.delta:g}")
     axes[0].set_ylabel("share of the runs that have stopped")
-    axes[0].legend(fontsize="small")
+    legend_beside(picture, shown.values(), shown)
     return picture

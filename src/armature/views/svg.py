@@ -14,6 +14,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+LARGEST = 1e300  # of the ends of a scale
 WIDE = 1000.0  # units across of a stretched picture
 LONGEST = 16  # characters of a label under an axis
 MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
@@ -95,11 +96,25 @@ def pieces_of(lines: Iterable[tuple[float, float, float, float]]) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """From numbers to pixels down: `low` is at the bottom."""
+    """From numbers to pixels down: `low` is at the bottom.
+
+    Ends that are too near to each other to tell numbers between them apart are moved apart.
+
+    >>> Scale(1e30, 1e30, 100.0)(1e30)
+    50.0
+    """
 
     low: float
     high: float
     height: float
+
+    def __post_init__(self) -> None:
+        low, high = (max(-LARGEST, min(end, LARGEST)) for end in (self.low, self.high))
+        least = max(1e-9 * max(abs(low), abs(high)), 1.0 / LARGEST)
+        if not high - low >= least:
+            low, high = 0.5 * (low + high) - least, 0.5 * (low + high) + least
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
 
     def __call__(self, value: float) -> float:
         """Where a number is; what is outside is at the border."""
@@ -113,7 +128,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     >>> ticks(0.0, 1.0), ticks(-3.0, 17.0)
     ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 5.0, 10.0, 15.0])
     """
-    if not high > low:
+    if not (high - low) / about > 0.0:
         return [low]
     rough = (high - low) / about
     unit = 10.0 ** math.floor(math.log10(rough))

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from armature.views.plotting import checked_picture, literal, new_picture, save, style_of
+from armature.views.looks import legend_beside, styles_of
+from armature.views.plotting import checked_picture, new_picture, save
 
 MOST_PANELS = 12
 LOGARITHMIC = 20.0  # a range of values wider than this factor gets a logarithmic axis
@@ -94,21 +95,19 @@ def plot_sweep(table: pd.DataFrame, keys: Sequence[str], path: Path) -> None:
     figure = new_picture(2.4 + 4.2 * columns, 0.8 + 3.4 * rows)
     grid = figure.subplots(rows, columns, squeeze=False)
     places = list(grid.flat)
+    styles = styles_of(*([curve.policy for curve in panel.curves] for panel in picture.panels))
     names: dict[str, Any] = {}
     for axis, panel in zip(places, picture.panels, strict=False):
         for curve in panel.curves:
-            position = list(names).index(curve.policy) if curve.policy in names else len(names)
             bars = axis.errorbar(
                 curve.positions, curve.regret, [2.0 * e for e in curve.error], marker="o",
-                markersize=4.0, linewidth=1.6, capsize=2.5, **style_of(curve.policy, position),
+                markersize=4.0, linewidth=1.6, capsize=2.5, **styles[curve.policy],
             )  # fmt: skip
             names.setdefault(curve.policy, bars)
         _finish(axis, picture, panel.title)
     for axis in places[len(picture.panels) :]:
         axis.axis("off")
-    figure.legend(
-        names.values(), map(literal, names), loc="outside right center", frameon=False, fontsize=9
-    )
+    legend_beside(figure, names.values(), names)
     more = f" ({picture.left_out} more panels are in the table)" if picture.left_out else ""
     figure.suptitle(f"regret in the end against {picture.key}{more}", fontsize=11)
     save(figure, [target])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from armature.errors import ArmatureError
 from armature.families import Family
 from armature.families.estimation import ROUNDING
 from armature.kernels.arrays import Floats
+from armature.kernels.numbers import checked_several, is_several
 from armature.structures import Simplex, Sparse, Structure, Unconstrained
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
@@ -130,7 +131,7 @@ def read_table(log: Any, columns: Columns) -> Table | Totals:
         return read_summary(log)
     if hasattr(log, "columns"):
         return read_frame(log, columns)
-    if isinstance(log, Iterable) and not isinstance(log, bytes):
+    if is_several(log):
         return read_pairs(log)
     raise ArmatureError(
         "log must be the path of a CSV or Parquet file, a data frame, pairs of arm and reward, or "
@@ -204,7 +205,7 @@ def arrange(
     """The arms' names in order, and the place of each label among them."""
     n_arms = len(labels) if structure is None else structure.n_arms
     if arms is not None:
-        names = list(arms)
+        names = checked_several(arms, "arms", "['red', 'blue']")
         if structure is not None and len(names) != n_arms:
             raise ArmatureError(
                 f"arms has {len(names)} names, where the structure has {n_arms} arms."

@@ -12,7 +12,8 @@ from armature.assess.compare import LOGGED, Trial
 from armature.assess.report.charts import reach
 from armature.assess.report.pictures import picture_of_arms
 from armature.views.figure import draw_arms
-from armature.views.plotting import BLUE, Picture, checked_picture, literal, new_picture, save
+from armature.views.looks import BLUE, literal
+from armature.views.plotting import Picture, checked_picture, new_picture, save
 
 if TYPE_CHECKING:
     from armature.assess.assessment import Assessment

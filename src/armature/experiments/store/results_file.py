@@ -16,7 +16,7 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.rounds.record import MOST_TRACED
-from armature.storage.files import replacing
+from armature.storage.files import checked_path, replacing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,8 +64,8 @@ def read_file(
     """
     import pyarrow.parquet as pq
 
-    name = os.fspath(path)
-    if not Path(path).is_file():
+    name = str(checked_path(path))
+    if not Path(name).is_file():
         raise ArmatureError(f"there is no file {name!r}.")
     # A damaged file makes the reader fail in a dozen ways, so that every failure is taken for one.
     try:

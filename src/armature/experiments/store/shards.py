@@ -23,6 +23,7 @@ from armature.experiments.engines.blocks import Job, Range, Shard
 from armature.experiments.experiment import Experiment
 from armature.experiments.results import PolicyRuns, Summary
 from armature.experiments.run import Place, play_missing, sayer
+from armature.experiments.runs import room_for
 from armature.experiments.store.collecting import collect_in_processes
 from armature.experiments.store.keys import package_version, problem_key
 from armature.experiments.store.run_store import content_of, read_title, unpack
@@ -94,8 +95,8 @@ def _play_share(
 ) -> None:
     experiment, parts, R = place.experiment, place.parts, place.experiment.repetitions
     n_checkpoints = checkpoints_up_to(experiment.horizon).size
-    shape = (R, n_checkpoints, experiment.instance.n_arms)
-    runs = {policy.name: PolicyRuns.empty(*shape) for policy in place.policies}
+    K = experiment.instance.n_arms
+    runs = room_for(place.policies, R, lambda n: PolicyRuns.empty(n, n_checkpoints, K))
     done = {p.name: set(range(R)).difference(*_missing(place, p)) for p in place.policies}
     wanted = {p.name: [r for r in mine[parts.key(p)] if r < R] for p in place.policies}
     play_missing(experiment, place.policies, wanted, done, parts, runs, workers, console, quiet)

@@ -119,6 +119,9 @@ class SparseUCB(CompiledPolicy):
     saved: ClassVar = ("turn",)
     choose: ClassVar = choose
 
+    def could_be(self, state: SparseUCBState) -> bool:
+        return bool((state.turn >= -1).all())
+
     def __post_init__(self) -> None:
         check_number(self, "a", 1e-12, what="a positive number")
 

@@ -55,7 +55,7 @@ def make_app(
             backend.stopping.set()
             await watching
             await app.state.viewer.close()
-            await asyncio.to_thread(backend.writer.stop)
+            await asyncio.to_thread(backend.stop)
             engine.dispose()
 
     app = Service(

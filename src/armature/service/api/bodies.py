@@ -104,10 +104,16 @@ class Summary(BaseModel):
     created_at: float
 
 
-class Created(Summary):
-    """An experiment that was made."""
+class Specified(Summary):
+    """An experiment and what it is."""
 
     spec: dict[str, Any]
+
+
+class Created(Specified):
+    """An experiment that was made, and what may have been forgotten of it."""
+
+    hint: str | None
 
 
 class Experiments(BaseModel):
@@ -127,7 +133,7 @@ class Arm(BaseModel):
     high: float | None
 
 
-class Experiment(Created):
+class Experiment(Specified):
     """An experiment with its arms."""
 
     floor: float
@@ -160,7 +166,7 @@ class RewardResult(BaseModel):
     """What became of one of several rewards."""
 
     decision: str
-    status: Literal["applied", "duplicate", "late", "unknown", "conflict", "refused"]
+    status: Literal["applied", "duplicate", "late", "unknown", "conflict", "refused", "failed"]
     detail: str | None
 
 

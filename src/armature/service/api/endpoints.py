@@ -14,7 +14,6 @@ from armature.service.domain import reading
 from armature.service.domain.backend import Backend
 from armature.service.domain.commands import AddArm, Change, Labels, RetireArm
 from armature.service.domain.limits import Limits, checked_identifier
-from armature.service.domain.reading import Copy
 from armature.service.domain.rules import Cancel, Decide
 from armature.service.domain.spec import checked_label
 from armature.service.domain.work import Refused
@@ -121,9 +120,9 @@ async def list_experiments(request: Request) -> Answer:
 async def show_experiment(request: Request, name: Name) -> Answer:
     """An experiment with its arms: pulls, outstanding rewards, means with intervals."""
     backend = _backend(request)
-    copy: Copy = await backend.look(name)
+    copy = await backend.look(name)
     row = await backend.find(name)
-    return Answer(await asyncio.to_thread(reading.shown, row, copy))
+    return Answer(await backend.explain(reading.shown, copy, row))
 
 
 @router.patch(
@@ -147,7 +146,8 @@ async def change_experiment(request: Request, name: Name, body: bodies.Changes) 
 async def add_arm(request: Request, name: Name, body: bodies.NewArm) -> Answer:
     """Add an arm while the experiment runs."""
     backend = _backend(request)
-    await backend.run(name, AddArm(checked_label(body.label), body.options, backend.limits))
+    label = checked_label(body.label)
+    await backend.run(name, AddArm(label, body.options, backend.limits, backend.allow))
     return await show_experiment(request, name)
 
 
@@ -182,8 +182,8 @@ async def cancel(request: Request, id: Key) -> Answer:
 )
 async def explain(request: Request, name: Name) -> Answer:
     """What the bandit believes, and what it does next and why."""
-    copy: Copy = await _backend(request).look(name)
-    return Answer(await asyncio.to_thread(reading.explanation_of, copy))
+    backend = _backend(request)
+    return Answer(await backend.explain(reading.explanation_of, await backend.look(name)))
 
 
 @router.get(
@@ -194,8 +194,8 @@ async def explain(request: Request, name: Name) -> Answer:
 )
 async def bound(request: Request, name: Name) -> Answer:
     """The lower bound of regret at the means that fit best so far."""
-    copy: Copy = await _backend(request).look(name)
-    return Answer(await _backend(request).bound(copy))
+    backend = _backend(request)
+    return Answer(await backend.bound(await backend.look(name)))
 
 
 @router.get(
@@ -217,6 +217,11 @@ async def events(
     labels = await backend.run(name, Labels())  # later than the events: it has all their arms
     if await backend.id_of(name) != key:
         raise Refused(503, "the database was restored: try again.")
+    return await asyncio.to_thread(_events, found, labels, after)
+
+
+def _events(found: list[dict[str, Any]], labels: list[Any], after: int) -> Answer:
+    """The answer, which may be long, with labels for the numbers of arms."""
     for entry in found:
         entry["arm"] = None if entry["arm"] is None else labels[entry["arm"]]
     return Answer({"events": found, "next": found[-1]["seq"] if found else after})

@@ -129,22 +129,43 @@ def reason_of(error: Exception) -> str:
     return lines[0].rstrip(".")
 
 
-def lock(connection: Connection, experiments: Sequence[int]) -> list[Any]:
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection in a transaction that sees the same database from its first query on."""
+    with engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        yield connection
+
+
+def look_at(connection: Connection, experiment: int) -> Any:
+    """What `lock` gives for an experiment, without locking it; None if it is not there."""
+    query = _locking(connection.dialect.name, 1, "")
+    with _at_the_driver(connection, query) as cursor:
+        cursor.execute(query, [experiment])
+        return cursor.fetchone()
+
+
+def lock(connection: Connection, experiments: Sequence[int], wait: bool = True) -> list[Any]:
     """Lock experiments until the transaction ends: of each its id, status, last event, the clock.
+
+    Those that another process has locked are left out if they are not to be waited for.
 
     All processes lock them in the same order, so that none waits for one that waits for it. On
     SQLite the transaction has the only lock that there is. The clock is that of the moment when the
     lock was there.
     """
-    query = _locking(connection.dialect.name, len(experiments))
+    postgresql = connection.dialect.name == "postgresql"
+    ending = (" FOR UPDATE" if wait else " FOR UPDATE SKIP LOCKED") if postgresql else ""
+    query = _locking(connection.dialect.name, len(experiments), ending)
     with _at_the_driver(connection, query) as cursor:
         cursor.execute(query, sorted(experiments))
         return list(cursor.fetchall())
 
 
 @functools.cache
-def _locking(dialect: str, n: int) -> str:
-    mark, ending = ("%s", " FOR UPDATE") if dialect == "postgresql" else ("?", "")
+def _locking(dialect: str, n: int, ending: str) -> str:
+    mark = "%s" if dialect == "postgresql" else "?"
     marks = ", ".join([mark] * n)
     rows = f"SELECT id, status, last_seq FROM experiment WHERE id IN ({marks}) ORDER BY id{ending}"
     return f"SELECT id, status, last_seq, {_CLOCKS[dialect]} FROM ({rows}) AS locked"

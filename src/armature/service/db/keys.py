@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -20,6 +21,12 @@ from armature.service.domain.limits import checked_name
 SCOPES = ("decide", "reward", "read", "admin")  # admin may do everything
 FRESH = 2.0  # seconds for which the keys that were read count: a revoked one ends within them
 PREFIX = "arm_"
+CLOSED = (
+    "there are no keys any more: this server stays closed. Make one with `armature keys create`, "
+    "or start the server again on the loopback address, where it needs none."
+)
+
+log = logging.getLogger("armature.service")
 
 
 @dataclass(frozen=True)
@@ -41,8 +48,17 @@ def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def make_key(engine: Engine, name: str, scopes: Iterable[str], seconds: float | None = None) -> str:
-    """Store a new key, which may be used for so many seconds, and return it: this once."""
+def make_key(
+    engine: Engine,
+    name: str,
+    scopes: Iterable[str],
+    seconds: float | None = None,
+    show: Callable[[str], None] = lambda token: None,
+) -> str:
+    """Store a new key, which may be used for so many seconds, and return it: this once.
+
+    It is shown before it is stored: if that fails, there is no key that nobody has seen.
+    """
     wanted = set(scopes)
     if not wanted or not wanted <= set(SCOPES):
         raise ArmatureError(f"scopes are some of {', '.join(SCOPES)}.")
@@ -61,6 +77,7 @@ def make_key(engine: Engine, name: str, scopes: Iterable[str], seconds: float | 
         adding = insert(connection, api_key).on_conflict_do_nothing(index_elements=["name"])
         if connection.execute(adding.returning(api_key.c.name), row).scalar() is None:
             raise ArmatureError(f"there is a key {name!r} already: choose another name.")
+        show(token)
     return token
 
 
@@ -88,6 +105,7 @@ class Guard:
 
     def __init__(self, engine: Engine, open_without_keys: bool) -> None:
         self._engine, self._open = engine, open_without_keys
+        self._had_keys = False  # then it stays closed, also when the last one is revoked
         self._keys: dict[str, Key] = {}
         self._ahead = 0.0  # of the database's clock over the seconds that pass here
         self._read_at = -FRESH
@@ -99,19 +117,25 @@ class Guard:
 
     def refresh(self) -> None:
         """Read the keys."""
+        before = self._keys
         self._keys, now = read_keys(self._engine)
+        if before and not self._keys:
+            log.warning("%s", CLOSED)
+        self._had_keys = self._had_keys or bool(self._keys)
         self._ahead = now - passing()
         self._read_at = time.monotonic()
 
     @property
     def is_open(self) -> bool:
-        """Whether everybody may do everything: no key was ever made, and nobody else is near."""
-        return self._open and not self._keys
+        """Whether everybody may do everything: there was no key yet, and nobody else is near."""
+        return self._open and not self._had_keys
 
     def objection(self, token: str | None, scope: str) -> tuple[int, str] | None:
         """Why a token is not good for a scope: an HTTP code and a sentence; None if it is."""
         if self.is_open:
             return None
+        if not self._keys:
+            return 401, CLOSED
         if token is None:
             return 401, "a key is needed: send the header Authorization: Bearer <key>."
         key = self._keys.get(hash_of(token))

@@ -36,6 +36,14 @@ def migrate(engine: Engine) -> None:
             _upgrade(connection)
 
 
+def is_there(engine: Engine) -> bool:
+    """Whether there is a database of the service; looking makes none."""
+    if engine.dialect.name == "sqlite" and not Path(str(engine.url.database)).exists():
+        return False
+    with engine.connect() as connection:
+        return revision_of(connection) is not None
+
+
 def revision_of(connection: Connection) -> str | None:
     """Which schema the database has; None if it is empty."""
     if not sa.inspect(connection).has_table("alembic_version"):

@@ -6,26 +6,29 @@ import asyncio
 import json
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from armature.errors import ArmatureError
 from armature.service.api import metrics
 from armature.service.db.database import clock, insert, writing
 from armature.service.db.lookups import OVERDUE
 from armature.service.db.schema import Kind, Status, event, experiment
-from armature.service.domain import reading, replay
+from armature.service.domain import reading
 from armature.service.domain.limits import Limits, checked_name
+from armature.service.domain.pool import Pool
 from armature.service.domain.rules import UNKNOWN, Expire, Result, Reward
-from armature.service.domain.spec import parse_spec
+from armature.service.domain.spec import hint_about, parse_spec
 from armature.service.domain.work import Command, Named, Refused
-from armature.service.domain.writer import Writer, failed
+from armature.service.domain.writer import Writer
 from armature.storage.registry import Allowed
 
+T = TypeVar("T")
 TICK = 1.0  # seconds between two looks for windows that have closed
 
 log = logging.getLogger("armature.service")
@@ -36,16 +39,18 @@ class Backend:
 
     def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
         self.engine, self.allow, self.limits = engine, allow, limits or Limits()
-        self.writer = Writer(engine, allow, self.limits.waiting)
+        self.writer = Writer(engine, allow, self.limits)
+        self.looks = Pool(self.limits.looks, self.limits.looks_each, "look")
+        self.bounds = Pool(self.limits.looks, self.limits.looks_each, "bound")
         self._ids: dict[str, int] = {}  # which only a restore from a backup changes
         self.stopping = asyncio.Event()
-        self.bounding = asyncio.Lock()  # bounds are worked out one at a time
         self.duplicates: Counter[int] = Counter()  # rewards that came again, by experiment
-        self._loading: dict[int, asyncio.Task[None]] = {}
+        self._expiring: dict[int, asyncio.Task[None]] = {}
 
     async def create(self, name: str, table: Any) -> tuple[bool, dict[str, Any]]:
         """Make an experiment; whether it is new, and what it is."""
-        return await asyncio.to_thread(self._create, checked_name(name), table)
+        name = checked_name(name)
+        return await self.looks.run(("new", name), self._create, name, table)
 
     def _create(self, name: str, table: Any) -> tuple[bool, dict[str, Any]]:
         spec = parse_spec(table, self.allow, self.limits)
@@ -56,8 +61,8 @@ class Backend:
             row = {"name": name, "spec": text, "seed": spec.seed, "status": Status.running.value}
             row |= {"last_seq": 1, "decisions": 0, "rewards": 0, "created_at": now}
             adding = insert(connection, experiment).on_conflict_do_nothing(index_elements=["name"])
-            made = connection.execute(adding.returning(experiment.c.id), row).scalar()
-            is_new = made is not None
+            key = connection.execute(adding.returning(experiment.c.id), row).scalar()
+            is_new = key is not None
             found = reading.find(connection, name)
             if is_new:
                 first = {"experiment_id": found.id, "seq": 1, "kind": Kind.created.value}
@@ -65,12 +70,12 @@ class Backend:
                 connection.execute(sa.insert(event), {**first, "at": now, "detail": detail})
         if found.spec != text and not spec.is_that_of(found.spec, self.allow):
             raise Refused(409, f"there is an experiment {name!r} already, with another spec.")
-        return is_new, {**reading.summary(found), "spec": json.loads(found.spec)}
+        made = {"spec": json.loads(found.spec), "hint": hint_about(table)}
+        return is_new, {**reading.summary(found), **made}
 
     async def run(self, name: str, command: Command) -> Any:
         """What comes of a command on an experiment, once it is on the disk."""
         key = await self.id_of(name)
-        await self.prepare(key)
         try:
             return await self.writer.run(key, Named(name, command))
         except Refused as refused:
@@ -88,7 +93,6 @@ class Backend:
         key = experiment_of(decision_id)
         if key is None:
             raise Refused(404, "there is no such decision.")
-        await self.prepare(key)
         return await self.writer.run(key, command)
 
     async def reward(self, items: Sequence[tuple[str, float]]) -> list[Result]:
@@ -102,6 +106,8 @@ class Backend:
         await asyncio.gather(*(self._reward(k, items, p, results) for k, p in places.items()))
         for result in results:
             metrics.REWARDS.labels(result.status).inc()
+        if items and all(result.status == "failed" for result in results):
+            raise Refused(results[0].code, results[0].detail or "")
         return results
 
     async def _reward(
@@ -112,12 +118,12 @@ class Backend:
         results: list[Result],
     ) -> None:
         try:
-            await self.prepare(key)
             found = await self.writer.run(key, Reward([items[place] for place in places]))
         except Refused as refused:
-            if refused.code == 404:
-                return
-            raise
+            if refused.code != 404:  # the rewards of other experiments are none the worse for it
+                for place in places:
+                    results[place] = Result(refused.code, "failed", refused.detail)
+            return
         for place, result in zip(places, found, strict=True):
             results[place] = result
             self.duplicates[key] += result.status == "duplicate"
@@ -152,60 +158,64 @@ class Backend:
             return reading.events_after(connection, key, after, limit)
 
     async def bound(self, copy: reading.Copy) -> dict[str, Any]:
-        """The lower bound at the means so far: one at a time, for it may take long."""
-        async with self.bounding:
-            return await asyncio.to_thread(reading.bound_of, copy)
+        """The lower bound at the means so far."""
+        return await worked_out(self.bounds, copy.key, reading.bound_of, copy)
 
-    async def prepare(self, key: int) -> None:
-        """Load an experiment before it is first written to, so that the writer need not wait.
-
-        What the writer finds missing it loads itself; this one also loads the kernels.
-        """
-        if key in self.writer.loaded:
-            return
-        task = self._loading.get(key)
-        if task is None:
-            task = self._loading[key] = asyncio.create_task(asyncio.to_thread(self._load, key))
-            task.add_done_callback(lambda _: self._loading.pop(key, None))
-        try:
-            await asyncio.shield(task)
-        except (SQLAlchemyError, Refused):
-            raise
-        except Exception as error:
-            raise failed(error) from error
-
-    def _load(self, key: int) -> None:
-        with self.engine.connect() as connection:
-            loaded = replay.load(connection, key, self.allow)
-        if loaded is not None:
-            loaded.engine.bandit.warm_up()
-            self.writer.loaded.setdefault(key, loaded)  # the writer may have been quicker
+    async def explain(self, work: Callable[..., T], copy: reading.Copy, *rest: Any) -> T:
+        """What is worked out of a copy, in a thread for that."""
+        return await worked_out(self.looks, copy.key, work, copy, *rest)
 
     async def watch_windows(self) -> None:
-        """Close windows as they pass, until the server stops."""
+        """Close windows as they pass, until the server stops; no experiment waits for another."""
         while not self.stopping.is_set():
-            closed = []
             try:
-                keys = await asyncio.to_thread(self._overdue)
-                closed = await asyncio.gather(*(self._expire(key) for key in keys))
+                for key in await asyncio.to_thread(self._overdue):
+                    if key not in self._expiring:
+                        self._expiring[key] = asyncio.create_task(self._expire(key))
             except SQLAlchemyError as error:  # a database that is away comes back
                 log.warning("windows could not be closed: %s", error)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.stopping.wait(), 0.0 if any(closed) else TICK)
+                await asyncio.wait_for(self.stopping.wait(), TICK)
+        await asyncio.gather(*self._expiring.values(), return_exceptions=True)
 
-    async def _expire(self, key: int) -> int:
-        """Close windows of an experiment; how many. What fails is tried again later."""
+    async def _expire(self, key: int) -> None:
+        """Close windows of an experiment, some at a time. What fails is tried again later."""
         try:
-            await self.prepare(key)
-            return int(await self.writer.run(key, Expire()))
+            while await self.writer.run(key, Expire()) and not self.stopping.is_set():
+                pass
         except (Refused, SQLAlchemyError) as error:
             log.warning("windows of experiment %s could not be closed: %s", key, error)
-            return 0
+        finally:
+            del self._expiring[key]
+
+    def stop(self) -> None:
+        """Finish what waits, and end all threads."""
+        self.writer.stop()
+        self.looks.close()
+        self.bounds.close()
 
     def _overdue(self) -> list[int]:
         """Experiments with windows that have passed."""
         with self.engine.connect() as connection:
             return list(connection.execute(OVERDUE, {"now": clock(connection)}).scalars())
+
+
+async def worked_out(pool: Pool, key: int, work: Callable[..., T], *arguments: Any) -> T:
+    """What the work gives; where it fails, a refusal that is about this experiment alone."""
+    try:
+        return await pool.run(key, work, *arguments)
+    except Refused:
+        raise
+    except ArmatureError as error:
+        raise Refused(409, f"that can't be worked out of the rewards so far: {error}") from error
+    except Exception as error:
+        log.error("experiment %s can't be explained", key, exc_info=error)
+        numbers = isinstance(error, (ArithmeticError, ValueError))
+        raise Refused(
+            409 if numbers else 500,
+            f"that can't be worked out of the rewards so far ({type(error).__name__}); decisions "
+            "and rewards go on.",
+        ) from error
 
 
 def experiment_of(decision_id: str) -> int | None:

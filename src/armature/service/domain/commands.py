@@ -7,8 +7,10 @@ from typing import Any
 
 from armature.errors import ArmatureError
 from armature.service.db.schema import Kind, Status
+from armature.service.domain.engine import Engine, engine_of
 from armature.service.domain.limits import Limits, check_arms
 from armature.service.domain.work import Refused, Wanted, Work
+from armature.storage.registry import Allowed
 
 
 class _Change:
@@ -47,16 +49,35 @@ class AddArm(_Change):
     label: Any
     options: dict[str, Any]
     limits: Limits
+    allow: Allowed = ()
 
     def run(self, work: Work) -> None:
         if "label" in self.options:
             raise Refused(422, "the label is no option: it stands beside them.")
         try:
             check_arms(len(work.engine.labels) + 1, self.limits)
-            number = work.engine.add_arm(self.label, self.options)
+            self._try_out(work)
         except (ArmatureError, TypeError, ValueError, OverflowError) as error:
             raise Refused(422, f"the arm can't be added: {error}") from None
+        number = work.engine.add_arm(self.label, self.options)
         work.append(Kind.arm_added, arm=number, detail={"label": self.label, **self.options})
+
+    def _try_out(self, work: Work) -> None:
+        """Add it to a copy first, so that what is refused changes nothing."""
+        trial = engine_of(work.engine.as_text(), self.allow)
+        check_default(trial, trial.add_arm(self.label, self.options), work.spec.default)
+
+
+def check_default(engine: Engine, arm: int, default: float | None) -> None:
+    """Refuse an arm that can't have the reward that comes when a window closes."""
+    if default is not None:
+        try:
+            engine.check_reward(arm, default)
+        except ArmatureError as error:
+            raise ArmatureError(
+                f"rewards.default is {default:g}, which must be a reward that every arm can have; "
+                f"but {error}"
+            ) from None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,11 @@ class Limits:
     batch: int = 1_000  # decisions or rewards in one request
     body: int = 1_000_000  # bytes
     events: int = 10_000  # in one answer
-    waiting: int = 10_000  # requests that wait for the writer, in one process
+    waiting: int = 10_000  # requests that wait, in one process
+    waiting_each: int = 1_000  # those of them that are about one experiment
+    threads: int = 8  # experiments that decide at the same time
+    looks: int = 4  # experiments that are explained at the same time, and so for bounds
+    looks_each: int = 50  # requests that wait for the explanation of one experiment
 
 
 def checked_name(name: Any) -> str:

@@ -39,6 +39,7 @@ _SUMMARY = (
 class Copy:
     """An experiment as it was at one moment."""
 
+    key: int  # its id
     text: str
     allow: Allowed
 
@@ -57,7 +58,7 @@ class Look:
         return Wanted()
 
     def run(self, work: Work) -> Copy:
-        return Copy(work.engine.as_text(), self.allow)
+        return Copy(work.experiment_id, work.engine.as_text(), self.allow)
 
 
 def list_experiments(connection: Connection) -> list[dict[str, Any]]:
@@ -84,7 +85,7 @@ def summary(row: Any) -> dict[str, Any]:
     }
 
 
-def shown(row: Any, copy: Copy) -> dict[str, Any]:
+def shown(copy: Copy, row: Any) -> dict[str, Any]:
     """An experiment with its arms in their order, and intervals for their means."""
     engine = copy.engine()
     bandit = engine.bandit

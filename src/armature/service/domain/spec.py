@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -167,6 +168,31 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
     )
 
 
+HINT = (
+    "the arms are called by numbers, and a reward is 0 or 1: so it looks for the number that is "
+    "taken most often, for prices that which sells most and not that which earns most. For the "
+    'latter, say what a yes is worth, {"kind": "bernoulli", "scale": [...]} with a number for each '
+    "arm, and send that, or 0, as the reward."
+)
+
+
+def hint_about(table: Any) -> str | None:
+    """What may have been forgotten in a spec that is valid; None if nothing."""
+    labels, family = table.get("labels"), table.get("family")
+    if isinstance(family, dict):
+        forgotten = family.get("kind") == "bernoulli" and "scale" not in family
+    else:
+        forgotten = family == "bernoulli"
+    return HINT if forgotten and labels and all(map(_is_number, labels)) else None
+
+
+def _is_number(label: Any) -> bool:
+    try:
+        return math.isfinite(float(label))
+    except ValueError:
+        return False
+
+
 def default_policy(structure: Structure, family: Family) -> Policy:
     """Challenger with a guard, where there is a structure that may be wrong and evidence of it."""
     guarded = Guarded()
@@ -195,7 +221,9 @@ def _structure(table: dict[str, Any], labels: tuple[Any, ...] | None, allow: All
 
 def _check_names(value: Any, allow: Allowed, limits: Limits) -> None:
     """Refuse what is neither built in nor allowed, wherever it is named, and too many arms."""
-    if isinstance(value, list):
+    if isinstance(value, str):
+        _check_text(value)
+    elif isinstance(value, list):
         for item in value:
             _check_names(item, allow, limits)
     elif isinstance(value, dict):
@@ -206,8 +234,15 @@ def _check_names(value: Any, allow: Allowed, limits: Limits) -> None:
         for key in ("structure", "family", "policy"):
             if isinstance(value.get(key), str):
                 _check_kind(value[key], allow)
-        for item in value.values():
+        for key, item in value.items():
+            _check_text(key)
             _check_names(item, allow, limits)
+
+
+def _check_text(text: str) -> None:
+    """Refuse half of a character, which JSON can say and nobody can show."""
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise ArmatureError(f"the text {text!a} has half of a character (a lone surrogate).")
 
 
 def _check_kind(kind: Any, allow: Allowed) -> None:

@@ -7,15 +7,19 @@ experiments have run. A command that is refused raises `Refused` before it has c
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from armature.errors import ArmatureError
 from armature.service.db.schema import Kind, State, Status
 from armature.service.domain.engine import Engine, event_of
 from armature.service.domain.spec import Spec
+
+log = logging.getLogger("armature.service")
 
 Row = tuple[Any, ...]  # of a table, in the order of its columns
 
@@ -103,7 +107,7 @@ class Work:
     expired: list[Decision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.first_seq = self.engine.seq
+        self.first_seq, self.first_event = self.engine.seq, self.engine.last
         self.counts: Counter[Kind] = Counter()
         self.learned = 0  # rewards that the bandit has counted
         self.new_events: list[Row] = []
@@ -184,13 +188,23 @@ class Work:
 
     def expire(self, decision: Decision) -> None:
         """A window has closed: the default reward, or as if there had been no pull."""
-        default = self.spec.default
+        default = self._default_of(decision)
         if default is None:
             self.engine.cancel(decision.arm)
         else:
             self.tell(decision.arm, default)
         self.append(Kind.expired, decision.id, decision.arm, default)
         self.close(decision, State.expired)
+
+    def _default_of(self, decision: Decision) -> float | None:
+        """The default reward; None also for an arm that can't have it, so that others go on."""
+        try:
+            if self.spec.default is not None:
+                self.engine.check_reward(decision.arm, self.spec.default)
+        except ArmatureError as error:
+            log.warning("decision %s ends without a reward: %s", decision.id, error)
+            return None
+        return self.spec.default
 
     def is_overdue(self, decision: Decision) -> bool:
         """Whether an open decision's window has closed."""

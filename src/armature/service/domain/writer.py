@@ -1,12 +1,17 @@
-"""The one way to write: requests wait in line, and one transaction is run for all that wait.
+"""The one way to write: an experiment takes turns, and one transaction writes all that are ready.
 
-In it: lock the experiments' rows, apply what other processes have added to the logs, run the
-commands on the bandits in memory, append events, commit; only then are the requests answered. After
-any error the bandits that took part are dropped, to be rebuilt from the log: whatever became of the
-transaction, the log says it.
+A turn reads what its requests need as of the last commit, applies what other processes have added
+to the log, and runs the requests on the bandit in memory: that may take long, so nothing is locked
+meanwhile. Then one thread writes, for the whole process: it locks the rows of all experiments whose
+turns are ready, sees that no log has grown since, appends events, and commits; only then are the
+requests answered. They share the transaction, because a durable commit costs the same for one event
+and for a thousand.
 
-One thread writes for the whole process. It takes all experiments' requests into one transaction,
-because a durable commit costs the same for one event and for a thousand.
+Where another process was quicker, the turn is forgotten and taken again with the row locked from
+the start; so are the next few turns of that experiment.
+
+After any error the bandits that took part are dropped, to be rebuilt from the log: whatever became
+of the transaction, the log says it.
 """
 
 from __future__ import annotations
@@ -18,8 +23,6 @@ import queue
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -27,16 +30,20 @@ from sqlalchemy.engine import Connection, Engine
 
 from armature.errors import ArmatureError
 from armature.service.api import metrics
-from armature.service.db.database import add_rows, lock, reason_of, run_many
+from armature.service.db.database import add_rows, lock, look_at, reading, run_many
 from armature.service.db.lookups import look_up
 from armature.service.db.schema import Kind, assignment, decision, event, reward
 from armature.service.domain import replay
+from armature.service.domain.limits import Limits
 from armature.service.domain.replay import Loaded
+from armature.service.domain.transactions import Failure, Session
+from armature.service.domain.turns import MOST, Job, Lines, Turn
 from armature.service.domain.work import Command, Refused, Row, Work
 from armature.storage.registry import Allowed
 
-MOST = 256  # requests in one transaction
+SLICE = 0.05  # seconds after which a turn leaves the rest of its requests to the next one
 TRIES = 2  # of a transaction that fails before its commit
+SHARED = 20  # turns with the row locked from the start, after one in which others had written
 
 log = logging.getLogger("armature.service")
 
@@ -50,180 +57,218 @@ _ASSIGN = (
 )
 
 
-@dataclass(eq=False)
-class Job:
-    """A command that waits, and what came of it."""
-
-    experiment_id: int
-    command: Command
-    future: asyncio.Future[Any]
-    answer: Any = None
-    error: Exception | None = None
-
-
 class Writer:
-    """Runs commands on experiments, from a thread of its own."""
+    """Runs commands on experiments, from threads of its own."""
 
-    def __init__(self, engine: Engine, allow: Allowed = (), most_waiting: int = 10_000) -> None:
-        self._engine, self._allow, self._most_waiting = engine, allow, most_waiting
-        self._waiting: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
-        self._connection: Connection | None = None
+    def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
+        self._engine, self._allow = engine, allow
+        self._lines = Lines(limits or Limits(), self._take)
+        self._ready: queue.SimpleQueue[Turn | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write_turns, name="writer", daemon=True)
+        self._shared: dict[int, int] = {}  # turns for which a row is still locked from the start
+        self._warm: set[int] = set()  # experiments whose kernels are loaded
         self.loaded: dict[int, Loaded] = {}
 
     def start(self) -> None:
-        """Begin to take requests."""
+        """Begin to write."""
         self._thread.start()
 
     def stop(self) -> None:
         """Finish what waits, and end."""
-        self._waiting.put(None)
+        self._lines.stop()
+        self._ready.put(None)
         self._thread.join()
 
     @property
     def waiting(self) -> int:
         """How many requests wait."""
-        return self._waiting.qsize()
+        return self._lines.waiting
 
     async def run(self, experiment_id: int, command: Command) -> Any:
         """What comes of a command, once it is on the disk."""
-        if self.waiting >= self._most_waiting:
-            raise Refused(503, "too many requests are waiting: try again in a while.")
         job = Job(experiment_id, command, asyncio.get_running_loop().create_future())
-        self._waiting.put(job)
+        self._lines.add(job)
         return await job.future
 
-    def _work(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            jobs: list[Job] = [first]
-            stopping = False
-            while len(jobs) < MOST and not stopping:
-                try:
-                    job = self._waiting.get_nowait()
-                except queue.Empty:
-                    break
-                if job is None:
-                    stopping = True
-                else:
-                    jobs.append(job)
-            self._serve(jobs)
-            _answer(jobs)
-            if stopping:
-                break
-        self._disconnect()
+    # A turn, in a thread of the pool.
 
-    def _serve(self, jobs: Sequence[Job]) -> None:
-        """Run a transaction for the jobs, and leave an answer or an error with each."""
-        start = time.perf_counter()
-        for attempt in range(1, TRIES + 1):
-            committing = False
-            try:
-                connection = self._connected()
-                transaction = connection.begin()
-                works = self._run(connection, jobs)
-                committing = True
-                transaction.commit()
-            except Exception as error:  # of the database; those of commands are caught in _run
-                self._disconnect()
-                self._drop(jobs)
-                metrics.FAILURES.labels("commit" if committing else "before").inc()
-                log.warning("a transaction failed, %s: %s", self._when(committing), error)
-                if committing or attempt == TRIES or not isinstance(error, sa.exc.DBAPIError):
-                    _fail(jobs, Refused(503, f"{_reason(error)} {_ADVICE[committing]}"))
-                    return
+    def _take(self, turn: Turn) -> None:
+        """Run its requests; what they change is left to the thread that writes."""
+        try:
+            if turn.locked or turn.experiment_id in self._shared:
+                self._serve(turn, time.monotonic() + SLICE)
             else:
-                _count(works, len(jobs), time.perf_counter() - start)
-                return
+                self._compute(turn)
+                if turn.work is not None and turn.work.new_events:
+                    self._ready.put(turn)
+                    return
+        except Exception as error:  # nothing is known of it, and the line must go on
+            self._give_up(turn, error)
+        self._end(turn)
 
-    def _connected(self) -> Connection:
-        """The writer's own connection, which stays open from one transaction to the next."""
-        if self._connection is None:
-            self._connection = self._engine.connect().execution_options(writing=True)
-        return self._connection
+    def _end(self, turn: Turn) -> None:
+        if turn.jobs:
+            _answer(turn.jobs)
+        self._lines.end(turn)
 
-    def _disconnect(self) -> None:
-        """Close it, with whatever is not committed."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):  # it may be broken, which is why
-                connection.invalidate()
-            with suppress(Exception):
-                connection.close()
+    def _compute(self, turn: Turn) -> None:
+        """Run the requests on the bandit in memory, with nothing locked."""
+        key = turn.experiment_id
+        try:
+            with reading(self._engine) as connection:
+                turn.work = self._found(connection, turn, look_at(connection, key))
+        except sa.exc.SQLAlchemyError as error:
+            failure = Failure(error)
+            failure.note()
+            _fail(turn.jobs, failure.refusal())
+            return
+        if turn.work is None:
+            return
+        try:
+            if key not in self._warm:
+                turn.work.engine.bandit.warm_up()
+                self._warm.add(key)
+            self._run(turn, turn.work, time.monotonic() + SLICE)
+        except Exception as error:
+            self._give_up(turn, error)
 
-    @staticmethod
-    def _when(committing: bool) -> str:
-        return "its outcome unknown" if committing else "nothing was changed"
-
-    def _drop(self, jobs: Sequence[Job]) -> None:
-        """Forget bandits that may be ahead of the log."""
-        for key in {job.experiment_id for job in jobs}:
-            self.loaded.pop(key, None)
-
-    def _run(self, connection: Connection, jobs: Sequence[Job]) -> list[Work]:
-        """Everything between the begin of a transaction and its commit."""
-        for job in jobs:
-            job.error = Refused(404, "there is no such experiment.")
-        works = self._lock(connection, jobs)
-        served = [job for job in jobs if job.experiment_id in works]
-        look_up(connection, works, [(job.experiment_id, job.command.wanted()) for job in served])
-        for job in served:
-            if job.experiment_id not in works:
-                continue
-            try:
-                job.answer, job.error = job.command.run(works[job.experiment_id]), None
-            except Refused as refused:
-                job.error = refused
-            except Exception as error:
-                del works[job.experiment_id]
-                self._give_up(job.experiment_id, jobs, error)
-        changed = [work for work in works.values() if work.new_events]
-        _write(connection, changed)
-        return changed
-
-    def _lock(self, connection: Connection, jobs: Sequence[Job]) -> dict[int, Work]:
-        """Lock the experiments, and bring their bandits up to date with the logs."""
-        keys = sorted({job.experiment_id for job in jobs})
-        works = {}
-        for key, status, last_seq, now in lock(connection, keys):
-            try:
-                loaded = self._up_to_date(connection, key, last_seq)
-                works[key] = Work(key, status, now, loaded.spec, loaded.engine, loaded.name)
-            except sa.exc.SQLAlchemyError:
-                raise
-            except Exception as error:
-                self._give_up(key, jobs, error)
-        return works
+    def _found(self, connection: Connection, turn: Turn, row: Any) -> Work | None:
+        """The experiment and all that the requests need; None, with errors, where that fails."""
+        key = turn.experiment_id
+        if row is None:
+            _fail(turn.jobs, Refused(404, "there is no such experiment."))
+            return None
+        _, status, last_seq, now = row
+        try:
+            loaded = self._up_to_date(connection, key, last_seq)
+        except sa.exc.SQLAlchemyError:
+            raise
+        except Exception as error:
+            self._give_up(turn, error)
+            return None
+        work = Work(key, status, now, loaded.spec, loaded.engine, loaded.name)
+        look_up(connection, {key: work}, [(key, job.command.wanted()) for job in turn.jobs])
+        return work
 
     def _up_to_date(self, connection: Connection, key: int, last_seq: int) -> Loaded:
-        loaded = replay.up_to_date(connection, key, self.loaded.get(key), self._allow)
-        self.loaded[key] = loaded
+        before = self.loaded.get(key)
+        seq = None if before is None else before.engine.seq
+        loaded = self.loaded[key] = replay.up_to_date(connection, key, before, self._allow)
+        if before is not None and loaded.engine.seq != seq:
+            self._shared[key] = SHARED
         if loaded.engine.seq != last_seq:
             raise ArmatureError(
                 f"experiment {key} has {last_seq} events, and its log ends at {loaded.engine.seq}."
             )
         return loaded
 
-    def _give_up(self, key: int, jobs: Sequence[Job], error: Exception) -> None:
+    def _run(self, turn: Turn, work: Work, until: float) -> None:
+        """Run the requests in their order, at least one; the others as long as there is time."""
+        for place, job in enumerate(turn.jobs):
+            if place and time.monotonic() > until:
+                self._lines.put_back(turn, turn.jobs[place:])
+                return
+            try:
+                job.answer, job.error = job.command.run(work), None
+            except Refused as refused:
+                job.answer, job.error = None, refused
+
+    def _serve(self, turn: Turn, until: float = float("inf")) -> None:
+        """Take a turn in one transaction, with the row locked from the start."""
+        key, start, session = turn.experiment_id, time.perf_counter(), Session(self._engine)
+
+        def body(connection: Connection) -> None:
+            rows = lock(connection, [key])
+            turn.work = self._found(connection, turn, rows[0] if rows else None)
+            if turn.work is None:
+                return
+            try:
+                self._run(turn, turn.work, until)
+            except Exception as error:
+                self._give_up(turn, error)
+            else:
+                _write(connection, [turn.work])
+
+        for attempt in range(1, TRIES + 1):
+            self._shared[key] = self._shared.get(key, SHARED) - 1
+            failure = session.transact(body)
+            if failure is None:
+                break
+            self.loaded.pop(key, None)
+            if attempt == TRIES or not failure.may_go_again:
+                _fail(turn.jobs, failure.refusal())
+                return
+        session.close()
+        if self._shared[key] <= 0:
+            del self._shared[key]
+        if turn.work is not None and turn.work.new_events:
+            _count([turn.work], len(turn.jobs), time.perf_counter() - start)
+
+    # Writing, in a thread of its own.
+
+    def _write_turns(self) -> None:
+        session = Session(self._engine)
+        while (first := self._ready.get()) is not None:
+            turns = [first]
+            while sum(len(turn.jobs) for turn in turns) < MOST and not self._ready.empty():
+                more = self._ready.get()
+                if more is None:
+                    self._ready.put(None)
+                    break
+                turns.append(more)
+            self._write_all(session, turns)
+        session.close()
+
+    def _write_all(self, session: Session, turns: Sequence[Turn]) -> None:
+        """One transaction for the turns; those that were overtaken are taken again."""
+        start = time.perf_counter()
+        works = {turn.experiment_id: turn.work for turn in turns if turn.work is not None}
+        current: list[Work] = []
+
+        def body(connection: Connection) -> None:
+            rows = lock(connection, list(works), wait=False)
+            seqs = {key: last_seq for key, _, last_seq, _ in rows}
+            for key, work in works.items():
+                found = replay.event_at(connection, key, work.first_seq)
+                if seqs.get(key) == work.first_seq and found == work.first_event:
+                    current.append(work)
+            _write(connection, current)
+
+        failure = session.transact(body)
+        if failure is None:
+            _count(current, sum(len(turn.jobs) for turn in turns), time.perf_counter() - start)
+        for turn in turns:
+            if failure is None and turn.work in current:
+                self._end(turn)
+            else:
+                self._take_back(turn, failure)
+
+    def _take_back(self, turn: Turn, failure: Failure | None) -> None:
+        """A turn was not written: its bandit is ahead of the log, and is forgotten."""
+        self.loaded.pop(turn.experiment_id, None)
+        turn.work = None
+        if failure is None:
+            turn.locked = True
+        else:
+            turn.attempt += 1
+            if turn.attempt > TRIES or not failure.may_go_again:
+                _fail(turn.jobs, failure.refusal())
+                self._end(turn)
+                return
+        self._lines.again(turn)
+
+    def _give_up(self, turn: Turn, error: Exception) -> None:
         """A policy, a structure or the log failed: nothing of this experiment is written."""
-        log.error("experiment %s failed", key, exc_info=error)
-        self.loaded.pop(key, None)
-        _fail([job for job in jobs if job.experiment_id == key], failed(error))
-
-
-_ADVICE = {
-    True: "Whether it was done is not known: repeat the request with the same request_id.",
-    False: "Nothing was changed: try again.",
-}
+        log.error("experiment %s failed", turn.experiment_id, exc_info=error)
+        self.loaded.pop(turn.experiment_id, None)
+        turn.work = None
+        _fail(turn.jobs, failed(error))
 
 
 def failed(error: Exception) -> Refused:
     """What is answered where an experiment itself can't go on."""
     why = str(error) if isinstance(error, ArmatureError) else type(error).__name__
     return Refused(500, f"the experiment failed ({why.rstrip('.')}); nothing was changed.")
-
-
-def _reason(error: Exception) -> str:
-    return f"the database failed ({reason_of(error)})."
 
 
 def _write(connection: Connection, works: Sequence[Work]) -> None:

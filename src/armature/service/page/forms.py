@@ -14,8 +14,10 @@ KNOWLEDGE = {
     "concave": "diminishing returns along the arms",
     "categorised": "one category is better than all others",
 }
+SALE = "sale"  # Bernoulli's family, with the arms' names as what a yes is worth
 REWARDS: dict[str, tuple[str, Any]] = {
     "bernoulli": ("yes or no, as 1 or 0", {"kind": "bernoulli"}),
+    SALE: ("the arm's number, its price, or 0", {"kind": "bernoulli"}),
     "gaussian": ("any number, whose spread is not known", {"kind": "gaussian", "sigma": None}),
     "bounded": ("a number from 0 to 1", {"kind": "bounded", "low": 0.0, "high": 1.0}),
     "poisson": ("a count", {"kind": "poisson"}),
@@ -38,9 +40,12 @@ def spec_of(fields: dict[str, str]) -> Any:
     structure: dict[str, Any] = {"kind": kind}
     if kind == "categorised":
         structure["categories"] = categories
+    family = dict(REWARDS[fields["family"]][1])
+    if fields["family"] == SALE:
+        family["scale"] = _prices(labels)
     return {
         "structure": structure,
-        "family": REWARDS[fields["family"]][1],
+        "family": family,
         "labels": labels,
         "rewards": _rewards(fields),
     }
@@ -57,6 +62,13 @@ def _arms(text: str, with_categories: bool) -> tuple[list[str], list[str]]:
         raise ArmatureError("write each arm with its category, as in: red shoe | shoes.")
     labels = [label.strip() for label, _, _ in pairs]
     return labels, [category.strip() for _, _, category in pairs]
+
+
+def _prices(labels: list[str]) -> list[float]:
+    try:
+        return [float(label) for label in labels]
+    except ValueError:
+        raise ArmatureError("where a reward is the arm's number, arms are numbers.") from None
 
 
 def _rewards(fields: dict[str, str]) -> dict[str, float | None]:

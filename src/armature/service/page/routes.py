@@ -23,8 +23,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from armature import __version__
 from armature.errors import ArmatureError
+from armature.service.db.keys import CLOSED
 from armature.service.db.schema import Status
 from armature.service.domain.commands import Change
+from armature.service.domain.spec import hint_about
 from armature.service.domain.work import Refused
 from armature.service.page.browsing import (
     COOKIE,
@@ -46,6 +48,7 @@ pages = APIRouter(include_in_schema=False)
 _AGAIN = (
     '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0"><title>…</title>'
 )
+LONGEST_KEY = 500  # characters: what a browser keeps in a cookie
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 
 
@@ -75,19 +78,25 @@ def _viewer(request: Request) -> Viewer:
 
 async def _page(request: Request, name: str, code: int = 200, **content: Any) -> HTMLResponse:
     """A page from a template, with what all of them show."""
-    text = _templates().get_template(name).render(
-        version=__version__,
-        css=_fingerprint("page.css"),
-        js=_fingerprint("page.js"),
-        may_change=await _may_change(request),
-        has_key=COOKIE in request.cookies,
-        **content,
-    )  # fmt: skip
-    body, headers = text.encode(), dict(HEADERS)
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        body = gzip.compress(body, 5, mtime=0)
-        headers |= {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-    return HTMLResponse(body, code, headers)
+    content["may_change"] = await _may_change(request)
+    content["has_key"] = COOKIE in request.cookies
+    small = "gzip" in request.headers.get("accept-encoding", "")
+    body = await asyncio.to_thread(_rendered, name, content, small)
+    headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"} if small else {}
+    return HTMLResponse(body, code, {**HEADERS, **headers})
+
+
+def _rendered(name: str, content: dict[str, Any], small: bool) -> bytes:
+    """A page as it is sent."""
+    text = (
+        _templates()
+        .get_template(name)
+        .render(
+            version=__version__, css=_fingerprint("page.css"), js=_fingerprint("page.js"), **content
+        )
+    )
+    body = text.encode("utf-8", "replace")  # what was sent is shown, half a character too
+    return gzip.compress(body, 5, mtime=0) if small else body
 
 
 async def _may_change(request: Request) -> bool:
@@ -102,9 +111,15 @@ async def list_page(request: Request) -> Response:
     """The experiments."""
     await admit_viewer(request, "read")
     found = await asyncio.to_thread(request.app.state.backend.experiments)
-    views = await _viewer(request).glance([row["name"] for row in found])
-    notice = request.app.state.notice
-    return await _page(request, "list.html", experiments=found, views=views, notice=notice)
+    views, troubles = await _viewer(request).glance([row["name"] for row in found])
+    return await _page(
+        request,
+        "list.html",
+        experiments=found,
+        views=views,
+        troubles=troubles,
+        notice=request.app.state.notice,
+    )
 
 
 @pages.get("/experiments/{name}")
@@ -144,7 +159,11 @@ async def create(request: Request) -> Response:
     await admit_viewer(request, "admin")
     name = fields.get("name", "").strip()
     try:
-        await request.app.state.backend.create(name, spec_of(fields))
+        spec = spec_of(fields)
+        hint = hint_about(spec) if isinstance(spec, dict) and not fields.get("hinted") else None
+        if hint is not None:
+            return await _form(request, fields, None, hint=hint)
+        await request.app.state.backend.create(name, spec)
     except ArmatureError as error:
         return await _form(request, fields, str(error), 422)
     except Refused as refused:
@@ -153,7 +172,11 @@ async def create(request: Request) -> Response:
 
 
 async def _form(
-    request: Request, fields: dict[str, str], problem: str | None, code: int = 200
+    request: Request,
+    fields: dict[str, str],
+    problem: str | None,
+    code: int = 200,
+    hint: str | None = None,
 ) -> Response:
     return await _page(
         request,
@@ -161,6 +184,7 @@ async def _form(
         code,
         fields=fields,
         problem=problem,
+        hint=hint,
         knowledge=KNOWLEDGE,
         rewards={kind: words for kind, (words, _) in REWARDS.items()},
         units=[unit for unit in UNITS if unit],
@@ -179,6 +203,8 @@ async def login(request: Request) -> Response:
     fields = await form_of(request)
     key, back = fields.get("key", "").strip(), _local(fields.get("back", "/"))
     objection = await objection_to(request, key or None, "read")
+    if not (key.isascii() and key.isprintable() and len(key) <= LONGEST_KEY):
+        objection = 422, "this is no key: one has letters, digits, - and _."
     if objection is not None:
         code, problem = objection
         return await _page(request, "login.html", code, problem=problem, back=back)
@@ -237,5 +263,6 @@ def add_pages(app: FastAPI) -> None:
             return HTMLResponse(_AGAIN, 401, HEADERS)
         if error.code == 401:
             back = request.url.path if request.method == "GET" else "/"
-            return await _page(request, "login.html", 401, problem=None, back=back)
+            problem = error.detail if error.detail == CLOSED else None
+            return await _page(request, "login.html", 401, problem=problem, back=back)
         return await _page(request, "refused.html", error.code, problem=error.detail)

@@ -25,8 +25,9 @@ from armature.live.explanation import Explanation
 from armature.live.verdict import Verdict
 from armature.service.db.schema import Kind
 from armature.service.domain import reading
-from armature.service.domain.backend import Backend
+from armature.service.domain.backend import Backend, worked_out
 from armature.service.domain.engine import Engine
+from armature.service.domain.work import Refused
 from armature.service.page.timeline import Timeline
 from armature.structures.instance import Instance
 from armature.views import Picture, picture_of
@@ -114,21 +115,27 @@ class Viewer:
                 kept.looked_at = time.monotonic()
             return kept.view
 
-    async def glance(self, names: Sequence[str]) -> dict[str, View]:
-        """The first few of the experiments, as far as they are there in a moment."""
+    async def glance(self, names: Sequence[str]) -> tuple[dict[str, View], dict[str, str]]:
+        """The first few of the experiments, as far as they are there in a moment; and troubles."""
         tasks = {name: asyncio.create_task(self.view(name)) for name in names[:FEW]}
         self._glances |= set(tasks.values())
         for task in tasks.values():
             task.add_done_callback(self._seen)
         if tasks:
             await asyncio.wait(tasks.values(), timeout=GLANCE)
-        done = {name: task for name, task in tasks.items() if task.done()}
-        return {name: t.result() for name, t in done.items() if t.exception() is None}
+        views, troubles = {}, {}
+        for name, task in tasks.items():
+            error = task.exception() if task.done() else None
+            if error is not None:
+                troubles[name] = getattr(error, "detail", None) or "It can't be shown now."
+            elif task.done():
+                views[name] = task.result()
+        return views, troubles
 
     def _seen(self, task: asyncio.Task[View]) -> None:
         self._glances.discard(task)
         if not task.cancelled():
-            task.exception()  # which is shown to who opens the experiment itself
+            task.exception()  # which the list or the experiment's own page shows
 
     def forget(self, key: int) -> None:
         """Look again at once: the experiment was changed from the page."""
@@ -144,11 +151,12 @@ class Viewer:
     async def _look(self, name: str, key: int, kept: _Kept) -> View:
         copy = await self._backend.look(name)
         row = await self._backend.find(name)
-        engine, belief = await asyncio.to_thread(_read, copy)
-        await self._see_to_bound(engine, belief, kept)
+        engine, belief = await self._backend.explain(_read, copy)
+        await self._see_to_bound(key, engine, belief, kept)
         counted = await self._count(key, kept)
         duplicates = self._backend.duplicates[key] if counted else None
-        return await asyncio.to_thread(view_of, row, engine, belief, kept, duplicates)
+        looks = self._backend.looks
+        return await worked_out(looks, key, view_of, row, engine, belief, kept, duplicates)
 
     async def _count(self, key: int, kept: _Kept) -> bool:
         """Bring the timeline up to date; whether that is done in a moment."""
@@ -163,19 +171,25 @@ class Viewer:
         with self._backend.engine.connect() as connection:
             kept.timeline.catch_up(connection, key)
 
-    async def _see_to_bound(self, engine: Engine, belief: Explanation, kept: _Kept) -> None:
+    async def _see_to_bound(
+        self, key: int, engine: Engine, belief: Explanation, kept: _Kept
+    ) -> None:
         rounds = int(belief.pulls.sum())
         old = kept.bound
         busy = kept.bounding is not None and not kept.bounding.done()
         due = rounds > GROWTH * old.rounds or belief.leader != old.leader
         if due and not busy and self.with_bounds:
-            kept.bounding = asyncio.create_task(self._work_out(engine, belief, kept))
+            kept.bounding = asyncio.create_task(self._work_out(key, engine, belief, kept))
         if kept.bounding is not None and old.value is None and old.verdict is None:
             await asyncio.wait([kept.bounding], timeout=PATIENCE)
 
-    async def _work_out(self, engine: Engine, belief: Explanation, kept: _Kept) -> None:
-        async with self._backend.bounding:
-            kept.bound = await asyncio.to_thread(_bound_of, engine, belief)
+    async def _work_out(self, key: int, engine: Engine, belief: Explanation, kept: _Kept) -> None:
+        try:
+            bounds = self._backend.bounds
+            kept.bound = await worked_out(bounds, key, _bound_of, engine, belief)
+        except Refused as refused:
+            rounds = int(belief.pulls.sum())
+            kept.bound = _Bound(rounds, belief.leader, words=f"There is no bound: {refused.detail}")
 
 
 def _read(copy: reading.Copy) -> tuple[Engine, Explanation]:
