@@ -114,9 +114,9 @@ def play(
         if estimates:
             variance = estimate_variance(history.pulls, history.means, history.squares)
             if len(reals) > 0:
-                tell_variance(words, reals, variance)
+                set_variance(words, reals, variance)
             if len(stop_reals) > 0:
-                tell_variance(stop_words, stop_reals, variance)
+                set_variance(stop_words, stop_reals, variance)
         if update_address != 0:
             update = updater_at(update_address)
             update(words, shown, reward)
@@ -139,7 +139,7 @@ def next_checkpoint(record: Record) -> int:
     return int(record.checkpoints[at]) if at < record.checkpoints.size else NEVER
 
 
-def tell_variance(words: Any, reals: Any, variance: float) -> None:
+def set_variance(words: Any, reals: Any, variance: float) -> None:
     """Let the model that is packed into words know an estimate; `reals` are the same memory."""
     words[0] = with_estimate.py_func(words[0], variance)
 
@@ -149,13 +149,13 @@ PARAMETER, PROXY = (FamilyRecord._fields.index(name) for name in ("parameter", "
 
 
 @before_compiling
-def _teach_tell_variance() -> None:
+def _teach_set_variance() -> None:
     from numba.extending import overload
 
-    @overload(tell_variance)
-    def _tell_variance(words: Any, reals: Any, variance: Any) -> Any:
-        def tell(words: Any, reals: Any, variance: Any) -> Any:
+    @overload(set_variance)
+    def _set_variance(words: Any, reals: Any, variance: Any) -> Any:
+        def set_both(words: Any, reals: Any, variance: Any) -> Any:
             reals[PARAMETER] = variance
             reals[PROXY] = variance
 
-        return tell
+        return set_both

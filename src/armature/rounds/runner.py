@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,11 @@ class Packed(NamedTuple):
 class PolicyRunner(abc.ABC):
     """A policy with its state and what it has seen, for a live bandit and for the loop."""
 
+    state: Any
+    random: Any  # where its random numbers come from
+    _choose: Callable[..., Any]
+    _update: Callable[..., None] | None
+
     def __init__(self, policy: Policy, structure: Structure, family: Family) -> None:
         self.policy, self.structure, self.family = policy, structure, family
         self.history = make_history(structure.n_arms)
@@ -74,7 +80,7 @@ class PolicyRunner(abc.ABC):
         unseen = self.unseen(history)
         if unseen.size:
             return int(unseen[0])
-        arm = self.checked(self._choose(history))
+        arm = self.checked(self._choose(self.state, self.known(), history, self.random))
         if history is not self.history:
             self.history.clock[1] = history.clock[1]
         return arm
@@ -89,7 +95,8 @@ class PolicyRunner(abc.ABC):
     def take_in(self, arm: int, reward: float) -> None:
         """Count a reward, and let the policy learn from it."""
         count_reward.py_func(self.history, self._domain, arm, reward)
-        self._update(arm, reward)
+        if self._update is not None:
+            self._update(self.state, self.known(), self.history, arm, reward)
 
     def estimated_variance(self) -> float:
         """What is estimated where the family's variance is not known."""
@@ -121,10 +128,8 @@ class PolicyRunner(abc.ABC):
         """The policy for the loop, which goes on with this state and this history."""
 
     @abc.abstractmethod
-    def _choose(self, history: History) -> int: ...
-
-    @abc.abstractmethod
-    def _update(self, arm: int, reward: float) -> None: ...
+    def known(self) -> Any:
+        """What it is told of the problem, with what rewards say of a variance that is not known."""
 
     @property
     def learns_by_itself(self) -> bool:
@@ -178,62 +183,54 @@ class CompiledRunner(PolicyRunner):
         super().__init__(policy, structure, family)
         self.state = policy.init(structure, family)
         self.model = make_model(structure, family, policy.oracles)
-        self.stream = make_stream(seed, repetition, DECISIONS)
-        self._kernel, self._updating = policy.kernels(structure, family)
+        self.random = make_stream(seed, repetition, DECISIONS)
+        self._choose, self._update = policy.kernels(structure, family)
         self._compiled, self._saved = policy, policy.saved
         self._reads_history = policy.reads_history
 
     def packed(self) -> Packed:
-        told = self._informed_model(), self.state, self.history, self.stream
+        told = self.known(), self.state, self.history, self.random
         self._packed = told  # the words point to it
         words = pack(*told)
         reals = words.view(np.float64) if is_compiling() else words
         return Packed(
-            packed_address(CHOOSE, self._kernel, told),
-            packed_address(UPDATE, self._updating, told),
+            packed_address(CHOOSE, self._choose, told),
+            packed_address(UPDATE, self._update, told),
             words,
             reals if self.model.family.estimated else reals[:0],
         )
 
-    def _choose(self, history: History) -> int:
-        return self._kernel(self.state, self._informed_model(), history, self.stream)
-
-    def _update(self, arm: int, reward: float) -> None:
-        if self._updating is not None:
-            self._updating(self.state, self._informed_model(), self.history, arm, reward)
-
-    def _informed_model(self) -> Model:
-        """The model, with what the rewards so far say of a variance that is not known."""
+    def known(self) -> Model:
         if not self.model.family.estimated:
             return self.model
         return with_estimate.py_func(self.model, self.estimated_variance())
 
     @property
     def learns_by_itself(self) -> bool:
-        return self._updating is not None and not self._reads_history
+        return self._update is not None and not self._reads_history
 
     def moment(self) -> Any:
         arrays = [getattr(self.state, name).copy() for name in self._saved]
-        return arrays, self.stream.integer.copy(), self.history.clock.copy()
+        return arrays, self.random.integer.copy(), self.history.clock.copy()
 
     def return_to(self, moment: Any) -> None:
         arrays, random, clock = moment
         for name, array in zip(self._saved, arrays, strict=True):
             getattr(self.state, name)[...] = array
-        self.stream.integer[:] = random
+        self.random.integer[:] = random
         self.history.clock[:] = clock
 
     def take_chance(self, number: int) -> None:
-        self.stream.integer[2:] = number, PROBABILITIES, 0
+        self.random.integer[2:] = number, PROBABILITIES, 0
 
     def saved_state(self) -> dict[str, Any]:
         return {name: _as_lists(getattr(self.state, name)) for name in self._saved}
 
     def random_state(self) -> list[int]:
-        return [int(word) for word in self.stream.integer]
+        return [int(word) for word in self.random.integer]
 
     def random_mark(self) -> bytes:
-        return self.stream.integer.tobytes()
+        return self.random.integer.tobytes()
 
     def restore_state(self, state: dict[str, Any]) -> None:
         arrays = fields.table(state, "state", self._saved)
@@ -244,10 +241,10 @@ class CompiledRunner(PolicyRunner):
             raise fields.wrong("state", f"one that {self.policy.name} can be in", state)
 
     def restore_random(self, random: Any) -> None:
-        words = fields.wholes(random, "random", self.stream.integer.size, LAST_BLOCK)
+        words = fields.wholes(random, "random", self.random.integer.size, LAST_BLOCK)
         if words[:-1] != self.random_state()[:-1]:
             raise fields.wrong("random", "numbers of its seed", random)
-        self.stream.integer[:] = words
+        self.random.integer[:] = words
 
 
 def _as_lists(array: Any) -> Any:
@@ -267,28 +264,23 @@ class PythonRunner(PolicyRunner):
         repetition: int,
     ) -> None:
         super().__init__(policy, structure, family)
-        self._policy = policy
+        self._policy, self._seed = policy, seed
         self.state = policy.init(structure, family)
-        self._seed = seed
         self._generator = np.random.Philox(key=[seed, repetition])
-        self._rng = np.random.Generator(self._generator)
+        self.random = np.random.Generator(self._generator)
+        self._choose, self._update = policy.choose, policy.update
 
     def packed(self) -> Packed:
-        return Packed(
-            lambda words: self.checked(self._choose(self.history)),
-            lambda words, arm, reward: self._update(arm, reward),
-            [],
-            [],
-        )
+        def choose(words: Any) -> int:
+            chosen = self._choose(self.state, self.known(), self.history, self.random)
+            return self.checked(chosen)
 
-    def _choose(self, history: History) -> int:
-        return self._policy.choose(self.state, self._problem(), history, self._rng)
+        def update(words: Any, arm: int, reward: float) -> None:
+            self._policy.update(self.state, self.known(), self.history, arm, reward)
 
-    def _update(self, arm: int, reward: float) -> None:
-        self._policy.update(self.state, self._problem(), self.history, arm, reward)
+        return Packed(choose, update, [], [])
 
-    def _problem(self) -> Problem:
-        """The problem, with what the rewards so far say of a variance that is not known."""
+    def known(self) -> Problem:
         return Problem(self.structure, self.informed_family())
 
     @property
