@@ -33,7 +33,7 @@ from claims import ROOT, fill_in, table
 import armature as am
 from armature.kernels.arrays import Floats
 from armature.policies.records import History
-from armature.rounds.play import Run
+from armature.rounds.run import Run, make_run
 from armature.storage.registry import POLICIES
 
 ARMS = (10, 1000, 100_000)
@@ -140,7 +140,7 @@ class Found(NamedTuple):
 
 def begun(policy: am.CompiledPolicy, instance: am.Instance) -> Run:
     """A run after its first rounds."""
-    run = Run(policy, instance, 0, 0, np.array([1 << 60]))
+    run = make_run(policy, instance, 0, 0, np.array([1 << 60]))
     flat = instance.structure.directions  # where some arms tell all others, these come first
     each = policy.starts_with_each_arm or flat is None
     run.advance(instance.n_arms if flat is None or each else flat.shape[1])

@@ -39,7 +39,7 @@ from armature.experiments.engines.cluster import places_of, play_on_ray
 from armature.experiments.engines.ray_engine import cluster
 from armature.experiments.experiment import Experiment
 from armature.experiments.run import run_experiment
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 
 MEANS = [0.1 * k for k in range(1, 11)]
 INSTANCE = am.Instance(am.Unconstrained(10), MEANS, am.Bernoulli())

@@ -9,7 +9,8 @@ import numpy as np
 import armature as am
 from armature.assess.weights import mean_interval, weigh
 from armature.kernels.arrays import Floats, Ints
-from armature.rounds.replay import QUEUES, REJECTION, SHADOW, make_feed, play_feed
+from armature.rounds.logged import QUEUES, REJECTION, SHADOW, make_log
+from armature.rounds.run import play_log
 
 MEANS = np.array([0.3, 0.5, 0.45, 0.2])
 SHOWN = np.array([0.4, 0.3, 0.2, 0.1])  # the probabilities of the log
@@ -53,10 +54,10 @@ def weighted(policy: str, rows: int, logs: int, seed: int = 0, delta: float = 0.
     starts = np.zeros(MEANS.size + 1, dtype=np.int64)
     for i in range(logs):
         arms, shown, rewards = draw_log(rows, rng)
-        feed = make_feed(SHADOW, rewards, arms, starts, NONE, family, rows)
-        play_feed(POLICIES[policy], structure, family, feed, seed, i)
-        truth = float(MEANS[feed.choices].mean())
-        found = weigh((feed.choices == arms).astype(float), shown, rewards, delta, 0)
+        log = make_log(SHADOW, rewards, arms, starts, NONE)
+        choices = play_log(POLICIES[policy], structure, family, log, rows, seed, i).choices
+        truth = float(MEANS[choices].mean())
+        found = weigh((choices == arms).astype(float), shown, rewards, delta, 0)
         ends = ((found.ips_low, found.ips_high), (found.snips_low, found.snips_high))
         errors[:, i] = found.ips - truth, found.snips - truth
         covered += [low <= truth <= high for low, high in ends]
@@ -82,13 +83,13 @@ def rejected(
     for i in range(logs):
         arms, shown, rewards = draw_log(rows, rng)
         accepted = (rng.random(rows) * shown <= SHOWN.min()).astype(np.int64)
-        feed = make_feed(REJECTION, rewards, arms, starts, accepted, family, rounds)
-        play_feed(POLICIES[policy], structure, family, feed, seed, i)
-        if int(feed.place[1]) < rounds:
+        log = make_log(REJECTION, rewards, arms, starts, accepted)
+        played = play_log(POLICIES[policy], structure, family, log, rounds, seed, i)
+        if played.gains.size < rounds:
             raise RuntimeError("the log is too short for this comparison")
-        values[i] = feed.gains.mean()
-        low, high = mean_interval(feed.gains, delta, 0)
-        covered += low <= float(MEANS[feed.choices].mean()) <= high
+        values[i] = played.gains.mean()
+        low, high = mean_interval(played.gains, delta, 0)
+        covered += low <= float(MEANS[played.choices].mean()) <= high
     fresh = fresh_values(policy, rounds, logs, seed + 1)
     gap = values.mean() - fresh.mean()
     error = np.sqrt(values.var(ddof=1) / logs + fresh.var(ddof=1) / logs)
@@ -126,13 +127,11 @@ def queued(policy: str, rows: int, rounds: int, logs: int, seed: int = 0) -> Lik
         rewards = (rng.random(rows) < MEANS[arms]).astype(np.float64)
         order = np.argsort(arms, kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(arms, minlength=MEANS.size))])
-        feed = make_feed(
-            QUEUES, rewards[order], NONE, starts.astype(np.int64), NONE, family, rounds
-        )
-        play_feed(POLICIES[policy], structure, family, feed, seed, i)
-        if int(feed.place[1]) < rounds:
+        log = make_log(QUEUES, rewards[order], NONE, starts.astype(np.int64), NONE)
+        played = play_log(POLICIES[policy], structure, family, log, rounds, seed, i)
+        if played.gains.size < rounds:
             raise RuntimeError("the log is too short for this comparison")
-        values[i] = MEANS[feed.choices].mean()
+        values[i] = MEANS[played.choices].mean()
     fresh = fresh_values(policy, rounds, logs, seed + 1)
     found = ks_2samp(values, fresh)
     return Likeness(policy, logs, float(values.mean()), float(fresh.mean()),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from armature import Challenger, Results
-from armature.rounds.simulated import make_run
+from armature.rounds.run import make_run
 from armature.views.markdown import markdown_table
 from studies.challenger.search import stuck_runs
 

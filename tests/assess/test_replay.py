@@ -15,50 +15,64 @@ from test_logs import rows
 import armature as am
 from armature.assess.log.log import read_log
 from armature.assess.weights import mean_interval, weigh
-from armature.rounds import replay
+from armature.rounds.logged import QUEUES, REJECTION, SHADOW, LoggedRewards, make_log
+from armature.rounds.run import play_log
 from studies.assessment import replays as study
 
 STRUCTURE, FAMILY = am.Unimodal(3), am.Gaussian(1.0)
-POLICIES = [am.UCB(), am.Challenger(), am.ThompsonSampling(), am.SPk()]
 
 
-def feed_of(frame: pd.DataFrame, kind: int, family: am.Family, longest: int) -> replay.Feed:
+class Careful(am.PythonPolicy):
+    """In plain Python: the arm with the best mean, less what was learned of it by itself."""
+
+    def choose(self, state: Any, problem: Any, history: Any, rng: Any) -> int:
+        width = float(problem.family.sub_gaussian_variance)
+        own = [state.get(str(k), 0.0) for k in range(3)]
+        return int(np.argmax(history.means - own + width * rng.random(3)))
+
+    def update(self, state: Any, problem: Any, history: Any, arm: int, reward: float) -> None:
+        state[str(arm)] = 0.5 * state.get(str(arm), 0.0) + 0.01 * reward
+
+
+POLICIES = [am.UCB(), am.Challenger(), am.ThompsonSampling(), am.SPk(), Careful()]
+
+
+def log_of(frame: pd.DataFrame, kind: int) -> LoggedRewards:
     log = read_log(frame, STRUCTURE)
     assert log.rewards is not None
     assert log.places is not None
     order = np.argsort(log.places, kind="stable")
     starts = np.concatenate([[0], np.cumsum(log.counts)]).astype(np.int64)
-    rewards = log.rewards[order] if kind == replay.QUEUES else log.rewards
+    rewards = log.rewards[order] if kind == QUEUES else log.rewards
     accepted = np.random.default_rng(1).integers(0, 2, len(frame))
-    return replay.make_feed(kind, rewards, log.places, starts, accepted, family, longest)
+    return make_log(kind, rewards, log.places, starts, accepted)
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-@pytest.mark.parametrize("kind", [replay.QUEUES, replay.REJECTION, replay.SHADOW])
+@pytest.mark.parametrize("kind", [QUEUES, REJECTION, SHADOW])
 def test_the_compiled_loop_against_ask_and_tell(kind: int, policy: am.Policy) -> None:
     """The same choices and rewards as a bandit's that is asked and told row by row."""
     frame = rows(400, seed=2)
     for family in (FAMILY, am.Gaussian(None)):
-        feed = feed_of(frame, kind, family, 150)
-        replay.play_feed(policy, STRUCTURE, family, feed, 5, 0)
-        n = int(feed.place[1])
+        log = log_of(frame, kind)
+        played = play_log(policy, STRUCTURE, family, log, 150, 5, 0)
         queues = {k: list(frame.reward[frame.arm == k]) for k in range(3)}
         bandit = am.Bandit(policy, STRUCTURE, family, seed=5)
         row, choices, gains = 0, [], []
         while len(choices) < 150:
-            if kind != replay.QUEUES and row >= len(frame):
+            if kind != QUEUES and row >= len(frame):
                 break
             arm = bandit.ask()
-            if kind == replay.QUEUES:
+            if kind == QUEUES:
                 if not queues[arm]:
                     break
                 shown, reward = arm, queues[arm].pop(0)
-            elif kind == replay.SHADOW:
+            elif kind == SHADOW:
                 shown, reward = int(frame.arm[row]), float(frame.reward[row])
                 row += 1
                 bandit.cancel(arm)
             else:
-                while row < len(frame) and (frame.arm[row] != arm or not feed.accepted[row]):
+                while row < len(frame) and (frame.arm[row] != arm or not log.accepted[row]):
                     row += 1
                 if row >= len(frame):
                     break
@@ -67,8 +81,8 @@ def test_the_compiled_loop_against_ask_and_tell(kind: int, policy: am.Policy) ->
             bandit.tell(shown, reward)
             choices.append(arm)
             gains.append(reward)
-        assert feed.choices[:n].tolist() == choices
-        assert feed.gains[:n].tolist() == gains
+        assert played.choices.tolist() == choices
+        assert played.gains.tolist() == gains
 
 
 def test_a_policy_in_plain_python() -> None:

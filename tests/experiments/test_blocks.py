@@ -23,7 +23,7 @@ from armature.experiments.engines.blocks import (
     seconds_for,
 )
 from armature.experiments.engines.measure import seconds_of_repetition
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 
 
 def test_a_block_is_as_large_as_time_and_memory_allow() -> None:

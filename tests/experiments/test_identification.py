@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,6 +65,25 @@ def test_it_stops_at_the_first_round_in_which_it_is_sure(
     assert found.arms(policy)[0, 0] == arm
     assert found.pulls(policy)[0, 0].tolist() == pulls.tolist()
     assert found.runs[policy.name].statistics[0, 0] == pytest.approx(statistic, rel=1e-9)
+
+
+class InTurns(am.PythonPolicy):
+    """`UniformSampling` in plain Python."""
+
+    def choose(self, state: dict, problem: Any, history: Any, rng: np.random.Generator) -> int:
+        return int(np.argmin(history.pulls))
+
+
+@pytest.mark.parametrize("family", [am.Gaussian(), am.Gaussian(1.0, known=False), am.Bernoulli()])
+def test_a_policy_in_plain_python_stops_when_its_compiled_twin_does(family: am.Family) -> None:
+    instance = am.Instance(am.Unimodal(4), [0.0, 0.6, 0.95, 0.4], family)
+    twins = am.identify(instance, [InTurns(), am.UniformSampling()], [0.3, 0.1], 3, seed=4)
+    for name in ("rounds", "arms", "pulls"):
+        one, other = (getattr(twins, name)(p) for p in ("InTurns", "UniformSampling"))
+        assert np.array_equal(one, other)
+    statistics = [twins.runs[p].statistics for p in ("InTurns", "UniformSampling")]
+    assert np.array_equal(*statistics)
+    assert (statistics[0] > 0.0).all()
 
 
 def test_it_stops_by_the_theory_too() -> None:

@@ -10,14 +10,14 @@ import armature as am
 from armature.families.kernels import divergence
 from armature.families.learning import learning_address, total_learning_cost
 from armature.policies.records import History, make_history
-from armature.rounds.rewards import Rewards, make_rewards, next_reward
+from armature.rounds.rewards import SimulatedRewards, make_rewards, next_reward
 from armature.structures.oracles.model import Model, make_model, projection
 
 
 @am.kernel
 def highest_evidence(
-    model: Model, costs: int, share: float, history: History, rewards: Rewards, fitted: np.ndarray,
-    rounds: int, greedy: bool,
+    model: Model, costs: int, share: float, history: History, rewards: SimulatedRewards,
+    fitted: np.ndarray, rounds: int, greedy: bool,
 ) -> float:  # fmt: skip
     """The highest log-evidence in so many rounds, with that share of the learning costs.
 

@@ -61,14 +61,15 @@ def make_state() -> State:
 
 def test_what_is_packed_is_the_same() -> None:
     state, model = make_state(), Model(2.0, np.array([0.25]))
-    both = numba.typeof((model, state)) if is_compiling() else None
-    packed = packed_choose(weigh, both)
+    kinds = numba.typeof((model, state, 3.0, 4.0)) if is_compiling() else None
+    packed = packed_choose(weigh, kinds)
     for other in (state, state._replace(off=True), state._replace(level=-0.0, count=1 << 40)):
         expected = weigh.py_func(other, model, 3.0, 4.0)
-        assert packed(pack(model, other), 3.0, 4.0) == expected
+        assert packed(pack(model, other, 3.0, 4.0)) == expected
         assert weigh(other, model, 3.0, 4.0) == expected
-    here = packed(pack(model, state), 3.0, 4.0)
-    assert packed(pack(model, state._replace(count=8)), 3.0, 4.0) != here
-    assert packed(pack(model._replace(factor=3.0), state), 3.0, 4.0) != here
-    packed_update(add, both)(pack(model, state), 1.0, 2, 0.5)
+    here = packed(pack(model, state, 3.0, 4.0))
+    assert packed(pack(model, state._replace(count=8), 3.0, 4.0)) != here
+    assert packed(pack(model._replace(factor=3.0), state, 3.0, 4.0)) != here
+    assert packed(pack(model, state, 2.0, 4.0)) == here - 1.0
+    packed_update(add, kinds)(pack(model, state, 1.0, 4.0), 2, 0.5)
     assert state.column.tolist() == [1.0, 5.0, 11.0]

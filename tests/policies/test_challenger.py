@@ -17,7 +17,7 @@ from armature.kernels.streams import DECISIONS, make_stream, next_units
 from armature.policies.challenger import least_cost
 from armature.policies.records import make_history
 from armature.policies.start import spanning_arms
-from armature.rounds.runner import make_decisions
+from armature.rounds.runner import make_runner
 from armature.structures.oracles.model import make_model
 from armature.testing import random_problem, supported_families
 
@@ -115,7 +115,7 @@ def test_draws_have_their_weights(name: str) -> None:
     costs = one_by_one(structure, mu, N, j, am.Gaussian())
     weights = erfc(np.sqrt(np.maximum(costs - costs[j], 0.0))) / 2
     weights[j] = 1.0
-    decisions = make_decisions(am.Challenger(draw="tail", patience=50.0), structure, LOUD, seed=3)
+    decisions = make_runner(am.Challenger(draw="tail", patience=50.0), structure, LOUD, seed=3)
     for arm, (mean, pulls) in enumerate(zip(SEEN, PULLS, strict=True)):
         for _ in range(pulls):
             decisions.take_in(arm, mean)

@@ -84,9 +84,9 @@ def test_memory_does_not_grow_with_the_horizon(policy: am.Policy) -> None:
     for horizon in (10**6, 10**7):
         checkpoints = simulation.checkpoints_up_to(horizon)[:150]
         run = simulation.make_run(policy, UNIMODAL, 0, 0, checkpoints)
-        sizes.add(nbytes((run._trial, run._packed)))
+        sizes.add(nbytes((run._trial, run.runner._packed)))
         run.advance(2000)
-        sizes.add(nbytes((run._trial, run._packed)))
+        sizes.add(nbytes((run._trial, run.runner._packed)))
     assert len(sizes) == 1
     assert simulation.checkpoints_up_to(10**7).size <= 200
 

@@ -32,7 +32,9 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.numbers import checked_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
-from armature.rounds.replay import QUEUES, REJECTION, SHADOW, Feed, make_feed, play_feed
+from armature.rounds.logged import QUEUES, REJECTION, SHADOW, make_log
+from armature.rounds.record import Record
+from armature.rounds.run import play_log
 from armature.rounds.runner import checked_count, checked_policy
 from armature.rounds.stopping import checked_delta
 from armature.structures import Structure
@@ -148,7 +150,7 @@ def _in_queues(
     queues = _Queues(log, seed)
     played = {}
     for policy in policies:
-        own = queues.play(policy, structure, family, longest, 0, "own")
+        first = queues.play(policy, structure, family, longest, 0, "own")
         others = [
             queues.play(policy, structure, family, longest, r, "shuffled")
             for r in range(1, repetitions)
@@ -157,24 +159,25 @@ def _in_queues(
             queues.play(policy, structure, family, longest, r, "drawn")
             for r in range(1, repetitions + 1)
         ]
-        played[policy.name] = (own, [own, *others], again)
-    common = min(_rounds(feed) for own, *_ in played.values() for feed in [own])
+        played[policy.name] = first, [first, *others], again
+    common = min(own.gains.size for (own, _), *_ in played.values())
     rows = []
-    for name, (own, orders, again) in played.items():
-        values = [_mean(feed, common) for feed in again]
+    for name, (first, orders, again) in played.items():
+        own, out = first
+        values = [_mean(record, common) for record, _ in again]
         low, high = np.quantile(values, [0.5 * delta, 1.0 - 0.5 * delta])
-        n, out = _rounds(own), int(own.place[3])
+        n = own.gains.size
         rows.append(
             Replayed(
                 policy=name,
                 rounds=n,
-                reward=float(own.gains[:n].sum()),
-                value=float(np.mean([_mean(feed, common) for feed in orders])),
+                reward=float(own.gains.sum()),
+                value=float(np.mean([_mean(record, common) for record, _ in orders])),
                 low=float(low),
                 high=float(high),
                 compared=common,
                 exhausted=None if out < 0 else log.arms[out],
-                shares=np.bincount(own.choices[:n], minlength=len(log.arms)) / max(n, 1),
+                shares=np.bincount(own.choices, minlength=len(log.arms)) / max(n, 1),
                 weighted=None,
             )
         )
@@ -200,12 +203,15 @@ class _Queues:
         longest: int,
         repetition: int,
         order: str,
-    ) -> Feed:
-        """A run on the log's own order, on another, or on rewards that are drawn anew."""
+    ) -> tuple[Record, int]:
+        """A run on the log's own order, on another, or on rewards that are drawn anew.
+
+        With the arm that ran out; -1: none did.
+        """
         rewards = self._rewards if order == "own" else self._mixed(repetition, order == "drawn")
-        feed = make_feed(QUEUES, rewards, NO_ROWS, self._starts, NO_ROWS, family, longest)
-        play_feed(policy, structure, family, feed, self._seed, repetition)
-        return feed
+        log = make_log(QUEUES, rewards, NO_ROWS, self._starts, NO_ROWS)
+        record = play_log(policy, structure, family, log, longest, self._seed, repetition)
+        return record, int(log.place[1])
 
     def _mixed(self, repetition: int, anew: bool) -> Floats:
         rng = generator(self._seed, 2 * repetition + anew)
@@ -217,13 +223,9 @@ class _Queues:
         return mixed
 
 
-def _rounds(feed: Feed) -> int:
-    return int(feed.place[1])
-
-
-def _mean(feed: Feed, rounds: int) -> float:
-    n = min(_rounds(feed), rounds)
-    return float(feed.gains[:n].mean()) if n else 0.0
+def _mean(record: Record, rounds: int) -> float:
+    gains = record.gains[:rounds]
+    return float(gains.mean()) if gains.size else 0.0
 
 
 # With probabilities.
@@ -285,22 +287,22 @@ def _by_rejection(
     rng = generator(seed, THINNING)
     accepted = (rng.random(log.rounds) * shown <= float(shown.min())).astype(np.int64)
     starts = np.zeros(len(log.arms) + 1, dtype=np.int64)
-    feed = make_feed(REJECTION, log.rewards, log.places, starts, accepted, family, longest)
-    play_feed(policy, structure, family, feed, seed, 0)
-    n = _rounds(feed)
+    rows = make_log(REJECTION, log.rewards, log.places, starts, accepted)
+    record = play_log(policy, structure, family, rows, longest, seed, 0)
+    n = record.gains.size
     if not n:
         raise ArmatureError(f"{log.name} has no row that shows what {policy.name} chooses first.")
-    low, high = mean_interval(feed.gains[:n], delta, seed)
+    low, high = mean_interval(record.gains, delta, seed)
     return Replayed(
         policy=policy.name,
         rounds=n,
-        reward=float(feed.gains[:n].sum()),
-        value=_mean(feed, n),
+        reward=float(record.gains.sum()),
+        value=_mean(record, n),
         low=low,
         high=high,
         compared=n,
         exhausted=None,
-        shares=np.bincount(feed.choices[:n], minlength=len(log.arms)) / n,
+        shares=np.bincount(record.choices, minlength=len(log.arms)) / n,
         weighted=None,
     )
 
@@ -319,10 +321,10 @@ def _by_weights(
     assert log.rewards is not None
     assert log.places is not None
     starts = np.zeros(len(log.arms) + 1, dtype=np.int64)
-    feed = make_feed(SHADOW, log.rewards, log.places, starts, NO_ROWS, family, longest)
-    play_feed(policy, structure, family, feed, seed, 0)
-    n = _rounds(feed)
-    matches = (feed.choices[:n] == log.places[:n]).astype(np.float64)
+    rows = make_log(SHADOW, log.rewards, log.places, starts, NO_ROWS)
+    record = play_log(policy, structure, family, rows, longest, seed, 0)
+    n = record.choices.size
+    matches = (record.choices == log.places[:n]).astype(np.float64)
     found = weigh(matches, shown[:n], log.rewards[:n], delta, seed)
     return Replayed(
         policy=policy.name,
@@ -333,6 +335,6 @@ def _by_weights(
         high=found.ips_high,
         compared=n,
         exhausted=None,
-        shares=np.bincount(feed.choices[:n], minlength=len(log.arms)) / n,
+        shares=np.bincount(record.choices, minlength=len(log.arms)) / n,
         weighted=found,
     )

@@ -20,8 +20,9 @@ from armature.experiments.simulation import (
 from armature.kernels.numbers import is_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
+from armature.rounds.outcome import Outcome, make_outcome, write_outcome
+from armature.rounds.run import make_sampling_run
 from armature.rounds.runner import checked_count
-from armature.rounds.sampling import Outcome, make_outcome, make_run, write_outcome
 from armature.rounds.stopping import Threshold, checked_delta, checked_threshold
 from armature.structures.instance import Instance
 
@@ -144,7 +145,7 @@ class Sampling:
     ) -> None:
         """Play a whole repetition, in chunks, and take it over to `runs`."""
         outcome = make_outcome(self.deltas, self.instance.n_arms, self.allowance)
-        run = make_run(policy, self.instance, self.seed, repetition, outcome)
+        run = make_sampling_run(policy, self.instance, self.seed, repetition, outcome)
         left, chunk, spent = self.max_rounds, 16, 0.0
         while left > 0 and outcome.done[0] < len(self.deltas):
             if stop.is_set():
@@ -168,7 +169,7 @@ def compile_rules(
     """Play a few rounds of each, so that all is compiled before there are threads."""
     for policy in policies:
         outcome = make_outcome(deltas, instance.n_arms, allowance)
-        make_run(policy, instance, 0, 0, outcome).advance(instance.n_arms + 1)
+        make_sampling_run(policy, instance, 0, 0, outcome).advance(instance.n_arms + 1)
 
 
 def run_tasks(

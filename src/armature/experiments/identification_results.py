@@ -23,7 +23,7 @@ from armature.experiments.runs import (
 from armature.experiments.store.results_file import read_file
 from armature.kernels.arrays import Floats, Ints
 from armature.policies import Policy
-from armature.rounds.sampling import Outcome
+from armature.rounds.outcome import Outcome
 from armature.storage.registry import Allowed
 from armature.structures.instance import Instance
 from armature.words import Card, Shown, row_of

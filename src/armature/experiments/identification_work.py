@@ -12,7 +12,7 @@ from armature.experiments.identification_results import SamplingRuns, settings
 from armature.experiments.store.keys import run_key
 from armature.experiments.store.part_arrays import recorded
 from armature.policies import Policy
-from armature.rounds.sampling import Outcome
+from armature.rounds.outcome import Outcome
 from armature.rounds.stopping import Threshold, checked_threshold
 from armature.structures.instance import Instance
 

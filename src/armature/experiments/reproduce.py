@@ -24,7 +24,7 @@ from armature.experiments.simulation import (
     compile_policies,
 )
 from armature.experiments.store.folder import claim_folder
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 from armature.storage.files import write_text
 from armature.structures.oracles.model import make_model
 from armature.views.markdown import markdown_table

@@ -23,7 +23,7 @@ from armature.experiments.store.results_file import n_traced, read_file
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.numbers import as_real
 from armature.policies import Policy
-from armature.rounds.play import Record, checkpoints_of_pulls
+from armature.rounds.record import Record, checkpoints_of_pulls
 from armature.storage.registry import Allowed, from_version_1
 from armature.structures.instance import Instance
 from armature.words import Card, Shown, row_of

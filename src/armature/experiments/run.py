@@ -31,7 +31,7 @@ from armature.experiments.store.part_arrays import Runs, bytes_of_one
 from armature.experiments.store.run_store import Parts, PartsFolder
 from armature.kernels.arrays import Ints
 from armature.policies import Policy
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, describe
 from armature.views.terminal import visible
 

@@ -15,9 +15,9 @@ from armature.kernels.arrays import Ints
 from armature.kernels.numbers import is_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
-from armature.rounds.play import Record
+from armature.rounds.record import Record, checkpoints_up_to
+from armature.rounds.run import make_run
 from armature.rounds.runner import checked_count, checked_policy
-from armature.rounds.simulated import checkpoints_up_to, make_run
 from armature.structures.instance import Instance
 
 ENGINES = ("threads", "ray")

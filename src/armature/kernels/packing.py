@@ -1,9 +1,10 @@
-"""A policy's state and model as plain words, so that what carries them need not know their types.
+"""Records as plain words, so that what carries them need not know their types.
 
 The loop that plays a policy would have to be compiled for every policy, as each has a state record
-of its own; and records are passed field by field, of which a model has many. So both are carried as
-an array of 64-bit words (where arrays are, and numbers), and the policy's kernels are wrapped: they
-first make the records again from the words, or what they need of them.
+of its own; and records are passed field by field, of which a model has many. So the model, the
+state, the history and the random numbers are carried as one array of 64-bit words (where arrays
+are, and numbers), and the policy's kernels are wrapped: they first make the records again from the
+words, or what they need of them.
 
 Without compilation the "words" are the records themselves.
 """
@@ -23,12 +24,12 @@ from armature.kernels.kernel import Kernel, kernel
 R = TypeVar("R")
 
 
-def pack(model: Any, state: Any) -> Any:
-    """The words of both, which must outlive them."""
+def pack(*records: Any) -> Any:
+    """The words of some records, which must outlive them."""
     if not is_compiling():
-        return [model, state]
+        return list(records)
     words: list[int] = []
-    _append((model, state), words)
+    _append(records, words)
     return np.array(words, dtype=np.int64)
 
 
@@ -46,27 +47,39 @@ def _append(value: Any, words: list[int]) -> None:
 
 
 @functools.cache
-def packed_choose(choose: Kernel[..., int], both: Any) -> Kernel[..., int]:
-    """(words, history, stream) -> arm, for a `choose` with models and states of two types."""
-    unpack = make_unpacker(both)
+def packed_choose(choose: Kernel[..., int], kinds: Any) -> Kernel[..., int]:
+    """words -> arm, for a `choose` with records of these types: model, state, history, stream."""
+    unpack = make_unpacker(kinds)
 
-    def packed(words: Ints, history: Any, stream: Any) -> int:
-        model, state = unpack(words)
+    def packed(words: Ints) -> int:
+        model, state, history, stream = unpack(words)
         return choose(state, model, history, stream)
 
     return _standing_for(choose, packed)
 
 
 @functools.cache
-def packed_update(update: Kernel[..., None], both: Any) -> Kernel[..., None]:
-    """(words, history, arm, reward), for an `update` with models and states of two types."""
-    unpack = make_unpacker(both)
+def packed_update(update: Kernel[..., None], kinds: Any) -> Kernel[..., None]:
+    """(words, arm, reward), for an `update` with records of the same types."""
+    unpack = make_unpacker(kinds)
 
-    def packed(words: Ints, history: Any, arm: int, reward: float) -> None:
-        model, state = unpack(words)
+    def packed(words: Ints, arm: int, reward: float) -> None:
+        model, state, history, _ = unpack(words)
         update(state, model, history, arm, reward)
 
     return _standing_for(update, packed)
+
+
+@functools.cache
+def packed_stop(is_enough: Kernel[..., bool], kinds: Any) -> Kernel[..., bool]:
+    """words -> bool, for a stopping rule with records of these types: model, rule, history."""
+    unpack = make_unpacker(kinds)
+
+    def packed(words: Ints) -> bool:
+        model, rule, history = unpack(words)
+        return is_enough(rule, model, history)
+
+    return _standing_for(is_enough, packed)
 
 
 def _standing_for(original: Kernel[..., R], packed: Callable[..., R]) -> Kernel[..., R]:
@@ -76,8 +89,8 @@ def _standing_for(original: Kernel[..., R], packed: Callable[..., R]) -> Kernel[
 
 
 @functools.cache
-def make_unpacker(both: Any) -> Any:
-    """A Numba intrinsic that makes a model and a state from words."""
+def make_unpacker(kinds: Any) -> Any:
+    """A Numba intrinsic that makes records of these types, a tuple, from words."""
     if not is_compiling():
         return tuple
     from numba.extending import intrinsic
@@ -85,9 +98,9 @@ def make_unpacker(both: Any) -> Any:
     def unpack(typing_context: Any, words: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             next_word = _reader(context, builder, words, arguments[0])
-            return _build(context, builder, both, next_word)
+            return _build(context, builder, kinds, next_word)
 
-        return both(words), generate
+        return kinds(words), generate
 
     return intrinsic(unpack)
 

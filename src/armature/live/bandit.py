@@ -19,7 +19,7 @@ from armature.kernels.numbers import check_flag, is_whole
 from armature.live.arms import RETIRED, Arms, Retired
 from armature.live.changing import Setting, place_of_new, setting_of, with_arm, without_arm
 from armature.live.checkpoint import restore_parts, saved_parts
-from armature.live.choosing import Chooser, Open, checked_floor
+from armature.live.choosing import Chooser, checked_floor
 from armature.live.explanation import Explanation, evidence_of, explain, verdict_of
 from armature.live.goal import Goal
 from armature.live.outstanding import Outstanding
@@ -30,7 +30,7 @@ from armature.live.tickets import Decision
 from armature.live.verdict import Verdict
 from armature.live.warm_start import take_in_past
 from armature.policies import CompiledPolicy, History, Policy
-from armature.rounds.runner import checked_count, checked_policy, make_decisions
+from armature.rounds.runner import checked_count, checked_policy, make_runner
 from armature.rounds.stopping import Threshold
 from armature.storage.files import read_text, write_text
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, build
@@ -192,13 +192,13 @@ class Bandit(Shown):
         The bandit itself stays as it is.
         """
         structure = self._goal.structure(self.structure)
-        decisions = make_decisions(self.policy, structure, self.family, self._seed)
+        decisions = make_runner(self.policy, structure, self.family, self._seed)
         if isinstance(self.policy, CompiledPolicy):
             for _ in range(structure.n_arms + 1):  # each arm once, and then a choice
                 arm = decisions.next(decisions.history)
                 decisions.take_in(arm, self.family.some_mean)
             chooser = Chooser(decisions, self.floor, self._seed)
-            chooser.next(decisions.history, np.arange(structure.n_arms) > 0)  # one is excluded
+            chooser.choose(decisions.history, np.arange(structure.n_arms) > 0)  # one is excluded
 
     # Asking.
 
@@ -233,19 +233,30 @@ class Bandit(Shown):
         """
         check_flag(ids, "ids")
         allowed = self._setting.arms.allowed(exclude)
-        if n is None:
-            return self._ask(allowed, ids)
-        if not (is_whole(n) and 0 <= n <= MOST_ASKED):
+        if not (n is None or (is_whole(n) and 0 <= n <= MOST_ASKED)):
             raise ArmatureError(
                 f"n must be a whole number of arms, from 0 to {MOST_ASKED:,}; got {n!r}."
             )
-        before = self._chooser.moment(), self._outstanding.moment()
+        chooser, outstanding, names = self._chooser, self._outstanding, self._setting.arms.names
+        before = None if n is None else (chooser.moment(), outstanding.moment())
+        asked: list[Any] = []
         try:
-            return [self._ask(allowed, ids) for _ in range(n)]
+            for _ in range(1 if n is None else n):
+                if ids:
+                    arm, probability = chooser.choose_with_probability(self._seen(), allowed)
+                else:
+                    arm = chooser.choose(self._seen(), allowed)
+                outstanding.expect(arm)
+                name = names[arm]
+                asked.append(
+                    Decision(outstanding.tickets.issue(name), name, probability) if ids else name
+                )
         except BaseException:  # the caller never learns of the arms so far: no reward would come
-            self._chooser.return_to(before[0])
-            self._outstanding.return_to(before[1])
+            if before is not None:
+                chooser.return_to(before[0])
+                outstanding.return_to(before[1])
             raise
+        return asked[0] if n is None else asked
 
     def asked(self, arm: Arm, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Arm:
         """Take note of a decision that was made before: to rebuild a bandit from a log.
@@ -257,7 +268,7 @@ class Bandit(Shown):
         """
         check_flag(ids, "ids")
         allowed, place = self._setting.arms.allowed(exclude), self._setting.arms.live_place(arm)
-        chosen = self._chooser.next(self._seen(), allowed)
+        chosen = self._chooser.choose(self._seen(), allowed)
         self._outstanding.expect(place)
         names = self._setting.arms.names
         if ids:
@@ -270,7 +281,7 @@ class Bandit(Shown):
         That is None where the policy draws its decisions, for it would have to be estimated
         (`probabilities`).
         """
-        arm, probability = self._chooser.next_with_probability(
+        arm, probability = self._chooser.choose_with_probability(
             self._seen(), self._setting.arms.allowed(exclude)
         )
         self._outstanding.expect(arm)
@@ -280,20 +291,9 @@ class Bandit(Shown):
         """Count a pull that somebody else has decided on as pending; the policy is not asked."""
         self._outstanding.expect(self._setting.arms.live_place(arm))
 
-    def _ask(self, allowed: Open, ids: bool) -> Any:
-        history = self._seen()
-        if not ids:
-            arm = self._chooser.next(history, allowed)
-            self._outstanding.expect(arm)
-            return self._setting.arms.names[arm]
-        arm, probability = self._chooser.next_with_probability(history, allowed)
-        self._outstanding.expect(arm)
-        name = self._setting.arms.names[arm]
-        return Decision(self._outstanding.tickets.issue(name), name, probability)
-
     def _seen(self) -> History:
         """What the policy decides on: the rewards, and what is outstanding at its arm's mean."""
-        return self._outstanding.seen(self._decisions.history, self.family)
+        return self._outstanding.with_pending(self._decisions.history, self.family)
 
     def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
         """With which probability `ask(exclude=exclude)` would choose each arm now.

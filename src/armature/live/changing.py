@@ -13,7 +13,7 @@ from armature.live.arms import Arms, Retired
 from armature.live.goal import Goal
 from armature.live.warm_start import Summary, write_summary
 from armature.policies import Policy
-from armature.rounds.runner import Decisions, make_decisions
+from armature.rounds.runner import PolicyRunner, make_runner
 from armature.structures import Structure
 
 
@@ -23,14 +23,14 @@ class Setting(NamedTuple):
     structure: Structure  # of what is told
     family: Family
     arms: Arms
-    decisions: Decisions
+    decisions: PolicyRunner
 
 
 def setting_of(
     policy: Policy, structure: Structure, family: Family, arms: Arms, goal: Goal, seed: int
 ) -> Setting:
     """The policy at its start."""
-    decisions = make_decisions(policy, goal.structure(structure), family, seed)
+    decisions = make_runner(policy, goal.structure(structure), family, seed)
     return Setting(structure, family, arms, decisions)
 
 
@@ -86,7 +86,7 @@ def without_arm(old: Setting, goal: Goal, seed: int, at: int, pending: float) ->
 
 
 def _go_on(
-    old: Decisions, new: Decisions, stay: Sequence[int | None], back: Retired | None
+    old: PolicyRunner, new: PolicyRunner, stay: Sequence[int | None], back: Retired | None
 ) -> None:
     """Tell a policy at its start what was learned: as a history, with the clock going on."""
     columns = []

@@ -13,7 +13,7 @@ from armature.kernels.arrays import Floats
 from armature.kernels.numbers import as_real
 from armature.kernels.streams import FLOORS, make_stream, next_unit
 from armature.policies import History
-from armature.rounds.runner import Decisions
+from armature.rounds.runner import PolicyRunner
 
 Open = npt.NDArray[np.bool_] | None  # which arms may be chosen; None: all
 
@@ -41,36 +41,21 @@ class Chooser:
     could choose by: the arm with the fewest pulls is next, until there is a reward.
     """
 
-    def __init__(self, decisions: Decisions, floor: float, seed: int) -> None:
+    def __init__(self, decisions: PolicyRunner, floor: float, seed: int) -> None:
         self.decisions = decisions
         self.floor = floor
         self.stream = make_stream(seed, 0, FLOORS)
 
-    def next(self, history: History, allowed: Open) -> int:
-        """The arm to pull."""
-        if self.floor > 0.0:
+    def choose(self, history: History, allowed: Open, floor: float | None = None) -> int:
+        """The arm to pull; with another floor, if one is given."""
+        floor = self.floor if floor is None else floor
+        decisions = self.decisions
+        if floor > 0.0:
             n = history.pulls.size if allowed is None else int(allowed.sum())
-            share = float(next_unit(self.stream)) / self.floor
+            share = float(next_unit(self.stream)) / floor
             if share < n:
                 arm = int(share)
                 return arm if allowed is None else int(np.flatnonzero(allowed)[arm])
-        return self.chosen(history, allowed)
-
-    def next_with_probability(self, history: History, allowed: Open) -> tuple[int, float | None]:
-        """The arm to pull, and its probability; None where the policy leaves it to chance."""
-        if self.floor == 0.0:
-            before = self.decisions.random_mark()
-            arm = self.chosen(history, allowed)
-            return arm, 1.0 if self.decisions.random_mark() == before else None
-        likely, by_chance = self.draw_free(history, allowed)
-        arm = self.next(history, allowed)
-        n = history.pulls.size if allowed is None else int(allowed.sum())
-        rest = 1.0 - n * self.floor if arm == likely else 0.0
-        return arm, None if by_chance else self.floor + rest
-
-    def chosen(self, history: History, allowed: Open) -> int:
-        """The same without a floor."""
-        decisions = self.decisions
         if decisions.history.clock[0] == 0 and history is not decisions.history:
             pulls = history.pulls if allowed is None else np.where(allowed, history.pulls, math.inf)
             if pulls.min() > 0.0:
@@ -87,6 +72,28 @@ class Chooser:
             return arm
         return int(np.argmax(high))
 
+    def choose_with_probability(self, history: History, allowed: Open) -> tuple[int, float | None]:
+        """The arm to pull, and its probability; None where the policy leaves it to chance."""
+        if self.floor == 0.0:
+            before = self.decisions.random_mark()
+            arm = self.choose(history, allowed)
+            return arm, 1.0 if self.decisions.random_mark() == before else None
+        likely, by_chance = self.peek(history, allowed)
+        arm = self.choose(history, allowed)
+        n = history.pulls.size if allowed is None else int(allowed.sum())
+        rest = 1.0 - n * self.floor if arm == likely else 0.0
+        return arm, None if by_chance else self.floor + rest
+
+    def peek(self, history: History, allowed: Open) -> tuple[int, bool]:
+        """What the policy would choose now, and whether that is left to chance; nothing changes."""
+        decisions = self.decisions
+        moment, before = decisions.moment(), decisions.random_mark()
+        try:
+            arm = self.choose(untouched(history), allowed, floor=0.0)
+            return arm, decisions.random_mark() != before
+        finally:
+            decisions.return_to(moment)
+
     def _bounds(self, history: History, allowed: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
         """Of each arm's mean; -inf for what is excluded, (-inf, inf) where nothing is known."""
         low, high = self.decisions.bounds(history)
@@ -94,16 +101,6 @@ class Chooser:
         low = np.where(seen, low, -math.inf)
         high = np.where(allowed, np.where(seen, high, math.inf), -math.inf)
         return low, high
-
-    def draw_free(self, history: History, allowed: Open) -> tuple[int, bool]:
-        """What the policy would choose now, and whether that is left to chance; nothing changes."""
-        decisions = self.decisions
-        moment, before = decisions.moment(), decisions.random_mark()
-        try:
-            arm = self.chosen(untouched(history), allowed)
-            return arm, decisions.random_mark() != before
-        finally:
-            decisions.return_to(moment)
 
     def moment(self) -> Any:
         """All that the next arm depends on but the rewards and the floor, to come back to."""

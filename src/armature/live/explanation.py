@@ -19,7 +19,7 @@ from armature.live.goal import Goal
 from armature.live.verdict import DELTA as DELTA_OF_VERDICT
 from armature.live.verdict import Verdict, verdict
 from armature.policies import Belief, Policy
-from armature.rounds.runner import Decisions
+from armature.rounds.runner import PolicyRunner
 from armature.rounds.stopping import Threshold, checked_threshold
 from armature.structures import Structure, Unconstrained
 from armature.structures.oracles.leader import leader_of
@@ -127,7 +127,7 @@ class Explanation(Shown):
         )
 
 
-def explain(decisions: Decisions, arms: Arms, goal: Goal, floor: float) -> Explanation:
+def explain(decisions: PolicyRunner, arms: Arms, goal: Goal, floor: float) -> Explanation:
     """The explanation of a policy at work, in the units of what is told."""
     history, policy, names = decisions.history, decisions.policy, tuple(arms.names)
     family, estimated = decisions.informed_family(), decisions.family.as_told.estimated
@@ -182,7 +182,7 @@ class Seen(NamedTuple):
     means: Floats
 
 
-def _seen_by(decisions: Decisions) -> Seen:
+def _seen_by(decisions: PolicyRunner) -> Seen:
     """What a policy has seen; without the structure, if it has dropped that."""
     history, structure = decisions.history, decisions.structure
     if decisions.policy.dropped(getattr(decisions, "state", None)) is not None:
@@ -201,7 +201,7 @@ def judged(
 
 
 def verdict_of(
-    decisions: Decisions, names: Sequence[Hashable], delta: float, threshold: Threshold
+    decisions: PolicyRunner, names: Sequence[Hashable], delta: float, threshold: Threshold
 ) -> Verdict:
     """Which arm is best, by what a policy has seen."""
     checked_threshold(threshold, decisions.family)
@@ -209,7 +209,7 @@ def verdict_of(
 
 
 def evidence_of(
-    decisions: Decisions, names: Sequence[Hashable], delta: float | None = None
+    decisions: PolicyRunner, names: Sequence[Hashable], delta: float | None = None
 ) -> Evidence:
     """The evidence against the structure in what a policy has seen.
 

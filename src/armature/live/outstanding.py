@@ -24,22 +24,22 @@ class Outstanding:
         self.pending: Floats = np.zeros(len(arms.names))
         self.total = 0
         self.tickets = Tickets()
-        self._seen: tuple[History, int, History] | None = None  # of what, after how many rewards
+        self._kept: tuple[History, int, History] | None = None  # of what, after how many rewards
 
-    def seen(self, history: History, family: Family) -> History:
+    def with_pending(self, history: History, family: Family) -> History:
         """The history as if every outstanding reward had come, at its arm's mean so far.
 
         It is kept: asking again and again, only what was asked since is added (`expect`).
         """
         if not self.total:
             return history
-        if self._seen is not None:
-            of, rewards, seen = self._seen
+        if self._kept is not None:
+            of, rewards, seen = self._kept
             if of is history and rewards == history.clock[0]:
                 seen.clock[1] = history.clock[1]
                 return seen
         seen = self._all_seen(history, family)
-        self._seen = (history, int(history.clock[0]), seen)
+        self._kept = (history, int(history.clock[0]), seen)
         return seen
 
     def _all_seen(self, history: History, family: Family) -> History:
@@ -56,8 +56,8 @@ class Outstanding:
         """One reward more."""
         self.pending[place] += 1.0
         self.total += 1
-        if self._seen is not None:
-            seen = self._seen[2]
+        if self._kept is not None:
+            seen = self._kept[2]
             seen.pulls[place] += 1.0
             seen.sums[place] = seen.means[place] * seen.pulls[place]
             seen.clock[0] += 1
@@ -69,7 +69,7 @@ class Outstanding:
     def return_to(self, moment: Any) -> None:
         """Go back to such a moment: what was asked for since is not to come."""
         self.pending, next_id = moment
-        self.total, self._seen = int(self.pending.sum()), None
+        self.total, self._kept = int(self.pending.sum()), None
         self.tickets.withdraw(next_id)
 
     def expect_no_more(self, arm: Hashable, place: int) -> None:
@@ -80,7 +80,7 @@ class Outstanding:
         else:
             self.pending[place] -= 1.0
             self.total -= 1
-            self._seen = None
+            self._kept = None
 
     def unnamed(self, arm: Hashable, place: int) -> float:
         """How many rewards of an arm are to come that have no id."""
@@ -125,12 +125,12 @@ class Outstanding:
     def change(self, arms: Arms, pending: Floats) -> None:
         """Other arms than before."""
         self.arms, self.pending, self.total = arms, pending, int(pending.sum())
-        self._seen = None
+        self._kept = None
 
     def restore(self, pending: Any, decisions: Any) -> None:
         """Go back to what was saved."""
         self.pending[:] = fields.counts(pending, "pending", self.pending.size)
-        self.total, self._seen = int(self.pending.sum()), None
+        self.total, self._kept = int(self.pending.sum()), None
         self.tickets = Tickets.restored(decisions)
         for name in self.tickets.named:
             if self.unnamed(name, self.arms.place(name)) < 0.0:

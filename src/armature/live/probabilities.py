@@ -32,7 +32,7 @@ def probabilities(chooser: Chooser, history: History, allowed: Open, draws: int)
     K = history.pulls.size
     open_arms = np.ones(K) if allowed is None else allowed.astype(np.float64)
     left = 1.0 - chooser.floor * open_arms.sum()
-    arm, by_chance = chooser.draw_free(history, allowed)
+    arm, by_chance = chooser.peek(history, allowed)
     if not by_chance:
         return Probabilities(chooser.floor * open_arms + left * (np.arange(K) == arm), np.zeros(K))
     counts = np.zeros(K)
@@ -42,7 +42,7 @@ def probabilities(chooser: Chooser, history: History, allowed: Open, draws: int)
         for number in range(draws):
             decisions.return_to(moment)
             decisions.take_chance(number)
-            counts[chooser.chosen(untouched(history), allowed)] += 1.0
+            counts[chooser.choose(untouched(history), allowed, floor=0.0)] += 1.0
     finally:
         decisions.return_to(moment)
     q = (counts + 0.5) / (draws + 1.0)

@@ -16,7 +16,7 @@ from armature.kernels.numbers import MOST_COUNTED, is_several
 from armature.live.arms import Arms
 from armature.live.goal import Goal
 from armature.live.rewards import Rewards
-from armature.rounds.runner import Decisions
+from armature.rounds.runner import PolicyRunner
 
 SUMMARY = ("counts", "sums", "squares")
 SLACK = 1e-9  # of sums: rounding
@@ -30,7 +30,9 @@ class Summary(NamedTuple):
     squares: Floats
 
 
-def take_in_past(decisions: Decisions, arms: Arms, goal: Goal, family: Family, past: Any) -> None:
+def take_in_past(
+    decisions: PolicyRunner, arms: Arms, goal: Goal, family: Family, past: Any
+) -> None:
     """Count the rewards of the past; everything is checked before anything is counted.
 
     `past` is a table of rewards (pairs of arm and reward, or a data frame with these columns), or a
@@ -52,7 +54,7 @@ def take_in_past(decisions: Decisions, arms: Arms, goal: Goal, family: Family, p
         decisions.take_in(place, goal.value(reward))
 
 
-def write_summary(decisions: Decisions, summary: Summary) -> None:
+def write_summary(decisions: PolicyRunner, summary: Summary) -> None:
     """Let a policy at its start know of rewards that are summed up."""
     history = decisions.history
     history.pulls[:] = summary.counts

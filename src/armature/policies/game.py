@@ -118,7 +118,7 @@ def write_intervals(
 
 
 @inlined
-def telling(family: FamilyRecord, x: float, y: float) -> float:
+def clipped_divergence(family: FamilyRecord, x: float, y: float) -> float:
     """d(x, y), but for a y that is nearer to the end of the domain than a thousandth of x's way.
 
     There it counts as if it were as far as that: d is infinite at the end, and an oracle's answer

@@ -16,7 +16,7 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
 from armature.policies.belief import Belief
-from armature.policies.game import GameOptions, Room, make_room, telling, write_intervals
+from armature.policies.game import GameOptions, Room, clipped_divergence, make_room, write_intervals
 from armature.policies.options import check_choice
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, least_pulled
@@ -49,10 +49,10 @@ def write_gains(state: GameSamplingState, model: Model, history: History, n: flo
         write_intervals(state.options, model.family, history, n, room)
     for k in range(history.pulls.size):
         own = of_arm(model.family, k)
-        gain = telling(own, room.projected[k], room.lam[k])
+        gain = clipped_divergence(own, room.projected[k], room.lam[k])
         if state.optimistic:
-            gain = max(gain, telling(own, room.low[k], room.lam[k]))
-            gain = max(gain, telling(own, room.high[k], room.lam[k]))
+            gain = max(gain, clipped_divergence(own, room.low[k], room.lam[k]))
+            gain = max(gain, clipped_divergence(own, room.high[k], room.lam[k]))
         room.gains[k] = -gain
 
 

@@ -18,10 +18,10 @@ from armature.kernels.streams import Stream
 from armature.policies.game import (
     GameOptions,
     Room,
+    clipped_divergence,
     exploit_or_candidate,
     make_room,
     price,
-    telling,
     write_intervals,
 )
 from armature.policies.options import check_choice
@@ -60,12 +60,12 @@ def optimistic_gain(
     `top` is the upper end of the candidate, `own` whether this is the candidate.
     """
     gain = max(
-        telling(family, low, lam) / price(own, epsilon, top, low),
-        telling(family, high, lam) / price(own, epsilon, top, high),
+        clipped_divergence(family, low, lam) / price(own, epsilon, top, low),
+        clipped_divergence(family, high, lam) / price(own, epsilon, top, high),
     )
     kink = top - epsilon
     if not own and low < kink < high:
-        gain = max(gain, telling(family, kink, lam) / epsilon)
+        gain = max(gain, clipped_divergence(family, kink, lam) / epsilon)
     return gain
 
 

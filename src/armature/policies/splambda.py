@@ -17,10 +17,10 @@ from armature.kernels.streams import Stream
 from armature.policies.game import (
     GameOptions,
     Room,
+    clipped_divergence,
     exploit_or_candidate,
     make_room,
     price,
-    telling,
     write_intervals,
 )
 from armature.policies.records import History
@@ -64,7 +64,7 @@ def expected(family: FamilyRecord, q: Floats, leaders: Floats, k: int, xi: float
     total = 0.0
     for c in range(q.size):
         if q[c] > 0.0:
-            total += q[c] * telling(of_arm(family, k), xi, leaders[c, k])
+            total += q[c] * clipped_divergence(of_arm(family, k), xi, leaders[c, k])
     return total
 
 
@@ -112,7 +112,7 @@ def choose(state: SPLambdaState, model: Model, history: History, stream: Stream)
     pulled = best_response(model.family, room, j, epsilon, q, state.leaders)
     least = math.inf
     for c in range(awake):
-        loss[c] = telling(
+        loss[c] = clipped_divergence(
             of_arm(model.family, pulled), history.means[pulled], state.leaders[c, pulled]
         )
         least = min(least, loss[c])

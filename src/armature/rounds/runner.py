@@ -5,7 +5,8 @@ from __future__ import annotations
 import abc
 import copy
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +15,15 @@ from armature.errors import ArmatureError, check_kind
 from armature.families import Family, FamilyRecord
 from armature.families.estimation import estimate_variance
 from armature.families.kernels import lowers, uppers
+from armature.kernels.addresses import is_compiling
 from armature.kernels.arrays import Floats
 from armature.kernels.numbers import MOST_COUNTED, is_whole
+from armature.kernels.packing import pack
 from armature.kernels.streams import DECISIONS, PROBABILITIES, key_of, make_stream
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
+from armature.rounds.addresses import CHOOSE, UPDATE, packed_address
+from armature.rounds.bookkeeping import count_reward
 from armature.storage import fields
 from armature.storage.tagged_json import decoded, encoded
 from armature.structures import Structure
@@ -38,14 +43,27 @@ NONE = np.empty(0, dtype=np.intp)
 PYTHON_CHANCE = 2**62  # beyond every number of a repetition
 
 
-class Decisions(abc.ABC):
-    """What the online bandit and the simulation of a policy in plain Python have in common."""
+class Packed(NamedTuple):
+    """A policy as the loop takes it: where its kernels are, and the words they unpack."""
+
+    choose: Any
+    update: Any
+    words: Any
+    reals: Any  # the same memory, where the model is told an estimate of the variance; else empty
+
+
+class PolicyRunner(abc.ABC):
+    """A policy with its state and what it has seen, for a live bandit and for the loop."""
+
+    state: Any
+    random: Any  # where its random numbers come from
+    _choose: Callable[..., Any]
+    _update: Callable[..., None] | None
 
     def __init__(self, policy: Policy, structure: Structure, family: Family) -> None:
         self.policy, self.structure, self.family = policy, structure, family
         self.history = make_history(structure.n_arms)
-        ends = [family.for_arm(k).domain for k in range(structure.n_arms)]
-        self._ends = [(end.low, end.high) for end in ends]
+        self._domain = family.record_for(structure.n_arms)
         self._starting = policy.starts_with_each_arm
         self._record: FamilyRecord | None = None
 
@@ -62,25 +80,23 @@ class Decisions(abc.ABC):
         unseen = self.unseen(history)
         if unseen.size:
             return int(unseen[0])
-        arm = self._choose(history)
-        n_arms = history.pulls.size
-        if not (is_whole(arm) and 0 <= arm < n_arms):
-            raise no_such_arm(self.policy, arm, n_arms)
+        arm = self.checked(self._choose(self.state, self.known(), history, self.random))
         if history is not self.history:
             self.history.clock[1] = history.clock[1]
+        return arm
+
+    def checked(self, arm: Any) -> int:
+        """What the policy chose, if it is an arm."""
+        n_arms = self.history.pulls.size
+        if not (is_whole(arm) and 0 <= arm < n_arms):
+            raise no_such_arm(self.policy, arm, n_arms)
         return int(arm)
 
     def take_in(self, arm: int, reward: float) -> None:
-        """Count a reward, with the same arithmetic as the kernel `play`."""
-        history = self.history
-        before = history.means[arm] if history.pulls[arm] > 0.0 else reward
-        history.pulls[arm] += 1.0
-        history.sums[arm] += reward
-        low, high = self._ends[arm]
-        history.means[arm] = min(max(history.sums[arm] / history.pulls[arm], low), high)
-        history.squares[arm] += (reward - before) * (reward - history.means[arm])
-        history.clock[0] += 1
-        self._update(arm, reward)
+        """Count a reward, and let the policy learn from it."""
+        count_reward.py_func(self.history, self._domain, arm, reward)
+        if self._update is not None:
+            self._update(self.state, self.known(), self.history, arm, reward)
 
     def estimated_variance(self) -> float:
         """What is estimated where the family's variance is not known."""
@@ -108,10 +124,12 @@ class Decisions(abc.ABC):
         return low, high
 
     @abc.abstractmethod
-    def _choose(self, history: History) -> int: ...
+    def packed(self) -> Packed:
+        """The policy for the loop, which goes on with this state and this history."""
 
     @abc.abstractmethod
-    def _update(self, arm: int, reward: float) -> None: ...
+    def known(self) -> Any:
+        """What it is told of the problem, with what rewards say of a variance that is not known."""
 
     @property
     def learns_by_itself(self) -> bool:
@@ -151,7 +169,7 @@ class Decisions(abc.ABC):
         """Go on with the random numbers where they were."""
 
 
-class CompiledDecisions(Decisions):
+class CompiledRunner(PolicyRunner):
     """Of a policy made of kernels."""
 
     def __init__(
@@ -165,50 +183,54 @@ class CompiledDecisions(Decisions):
         super().__init__(policy, structure, family)
         self.state = policy.init(structure, family)
         self.model = make_model(structure, family, policy.oracles)
-        self.stream = make_stream(seed, repetition, DECISIONS)
-        self._kernel, self._updating = policy.kernels(structure, family)
+        self.random = make_stream(seed, repetition, DECISIONS)
+        self._choose, self._update = policy.kernels(structure, family)
         self._compiled, self._saved = policy, policy.saved
         self._reads_history = policy.reads_history
 
-    def _choose(self, history: History) -> int:
-        return self._kernel(self.state, self._informed_model(), history, self.stream)
+    def packed(self) -> Packed:
+        told = self.known(), self.state, self.history, self.random
+        self._packed = told  # the words point to it
+        words = pack(*told)
+        reals = words.view(np.float64) if is_compiling() else words
+        return Packed(
+            packed_address(CHOOSE, self._choose, told),
+            packed_address(UPDATE, self._update, told),
+            words,
+            reals if self.model.family.estimated else reals[:0],
+        )
 
-    def _update(self, arm: int, reward: float) -> None:
-        if self._updating is not None:
-            self._updating(self.state, self._informed_model(), self.history, arm, reward)
-
-    def _informed_model(self) -> Model:
-        """The model, with what the rewards so far say of a variance that is not known."""
+    def known(self) -> Model:
         if not self.model.family.estimated:
             return self.model
         return with_estimate.py_func(self.model, self.estimated_variance())
 
     @property
     def learns_by_itself(self) -> bool:
-        return self._updating is not None and not self._reads_history
+        return self._update is not None and not self._reads_history
 
     def moment(self) -> Any:
         arrays = [getattr(self.state, name).copy() for name in self._saved]
-        return arrays, self.stream.integer.copy(), self.history.clock.copy()
+        return arrays, self.random.integer.copy(), self.history.clock.copy()
 
     def return_to(self, moment: Any) -> None:
         arrays, random, clock = moment
         for name, array in zip(self._saved, arrays, strict=True):
             getattr(self.state, name)[...] = array
-        self.stream.integer[:] = random
+        self.random.integer[:] = random
         self.history.clock[:] = clock
 
     def take_chance(self, number: int) -> None:
-        self.stream.integer[2:] = number, PROBABILITIES, 0
+        self.random.integer[2:] = number, PROBABILITIES, 0
 
     def saved_state(self) -> dict[str, Any]:
         return {name: _as_lists(getattr(self.state, name)) for name in self._saved}
 
     def random_state(self) -> list[int]:
-        return [int(word) for word in self.stream.integer]
+        return [int(word) for word in self.random.integer]
 
     def random_mark(self) -> bytes:
-        return self.stream.integer.tobytes()
+        return self.random.integer.tobytes()
 
     def restore_state(self, state: dict[str, Any]) -> None:
         arrays = fields.table(state, "state", self._saved)
@@ -219,10 +241,10 @@ class CompiledDecisions(Decisions):
             raise fields.wrong("state", f"one that {self.policy.name} can be in", state)
 
     def restore_random(self, random: Any) -> None:
-        words = fields.wholes(random, "random", self.stream.integer.size, LAST_BLOCK)
+        words = fields.wholes(random, "random", self.random.integer.size, LAST_BLOCK)
         if words[:-1] != self.random_state()[:-1]:
             raise fields.wrong("random", "numbers of its seed", random)
-        self.stream.integer[:] = words
+        self.random.integer[:] = words
 
 
 def _as_lists(array: Any) -> Any:
@@ -230,7 +252,7 @@ def _as_lists(array: Any) -> Any:
     return lists if np.isfinite(array).all() else encoded(lists)
 
 
-class PythonDecisions(Decisions):
+class PythonRunner(PolicyRunner):
     """Of a policy in plain Python."""
 
     def __init__(
@@ -242,20 +264,23 @@ class PythonDecisions(Decisions):
         repetition: int,
     ) -> None:
         super().__init__(policy, structure, family)
-        self._policy = policy
+        self._policy, self._seed = policy, seed
         self.state = policy.init(structure, family)
-        self._seed = seed
         self._generator = np.random.Philox(key=[seed, repetition])
-        self._rng = np.random.Generator(self._generator)
+        self.random = np.random.Generator(self._generator)
+        self._choose, self._update = policy.choose, policy.update
 
-    def _choose(self, history: History) -> int:
-        return self._policy.choose(self.state, self._problem(), history, self._rng)
+    def packed(self) -> Packed:
+        def choose(words: Any) -> int:
+            chosen = self._choose(self.state, self.known(), self.history, self.random)
+            return self.checked(chosen)
 
-    def _update(self, arm: int, reward: float) -> None:
-        self._policy.update(self.state, self._problem(), self.history, arm, reward)
+        def update(words: Any, arm: int, reward: float) -> None:
+            self._policy.update(self.state, self.known(), self.history, arm, reward)
 
-    def _problem(self) -> Problem:
-        """The problem, with what the rewards so far say of a variance that is not known."""
+        return Packed(choose, update, [], [])
+
+    def known(self) -> Problem:
         return Problem(self.structure, self.informed_family())
 
     @property
@@ -329,9 +354,9 @@ def checked_policy(policy: Policy, horizon: int | None) -> Policy:
     return policy.with_horizon(horizon)
 
 
-def make_decisions(
+def make_runner(
     policy: Policy, structure: Structure, family: Family, seed: int, repetition: int = 0
-) -> Decisions:
+) -> PolicyRunner:
     """A policy at the start of its work; refused where it can't be used."""
     key_of(seed)
     check_kind(structure, Structure, "structure", "Unimodal(5)")
@@ -340,7 +365,7 @@ def make_decisions(
     policy.check(structure, family)
     family = family.as_told
     if isinstance(policy, CompiledPolicy):
-        return CompiledDecisions(policy, structure, family, seed, repetition)
+        return CompiledRunner(policy, structure, family, seed, repetition)
     if isinstance(policy, PythonPolicy):
-        return PythonDecisions(policy, structure, family, seed, repetition)
+        return PythonRunner(policy, structure, family, seed, repetition)
     raise ArmatureError(f"{policy.name} must be a CompiledPolicy or a PythonPolicy.")

@@ -6,7 +6,7 @@ import time
 
 from armature.kernels.arrays import Ints
 from armature.policies import Policy
-from armature.rounds.simulated import make_run
+from armature.rounds.run import make_run
 from armature.structures.instance import Instance
 
 ENOUGH = 0.03  # seconds after which enough was seen

@@ -23,7 +23,7 @@ from armature.experiments.store.keys import code_of, package_code, package_versi
 from armature.experiments.store.part_arrays import recorded
 from armature.experiments.store.run_store import pack, read_part
 from armature.kernels.compiling.once import once_on_this_machine
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 from armature.storage.files import write_bytes
 
 _READY: set[str] = set()  # what this process has compiled or loaded

@@ -20,7 +20,7 @@ import numpy as np
 from armature.experiments.engines.blocks import LARGEST, MOST_BYTES, Job, Range
 from armature.experiments.results import PolicyRuns
 from armature.kernels.arrays import Floats
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 
 Arrays = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armature.errors import ArmatureError
-from armature.rounds.play import MOST_TRACED
+from armature.rounds.record import MOST_TRACED
 from armature.storage.files import checked_path, replacing
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from armature.experiments.store.keys import package_version, problem_key
 from armature.experiments.store.run_store import content_of, read_title, unpack
 from armature.experiments.sweep import PARTS, claim_all, run_all, say_point
 from armature.policies import Policy
-from armature.rounds.simulated import checkpoints_up_to
+from armature.rounds.record import checkpoints_up_to
 from armature.storage.files import write_bytes
 from armature.views.terminal import visible
 
