@@ -90,6 +90,8 @@ def test_made_watched_paused_and_stopped(tab: Tab) -> None:
     tab.page.get_by_label("Arms, one in a line").fill("4.99\n5.99\n6.99")
     tab.page.get_by_label("What is known about them").select_option("unimodal")
     tab.page.get_by_role("button", name="Start it").click()
+    assert "Before it starts" in tab.page.get_by_role("alert").inner_text()  # prices have a scale
+    tab.page.get_by_role("button", name="Start it").click()
     assert tab.page.get_by_role("heading", level=1).inner_text().startswith("<script>")
     assert "no rewards yet" in (tab.page.locator("svg.arms").get_attribute("aria-label") or "")
     with Client(tab.url) as client:
