@@ -184,7 +184,8 @@ class CompiledRunner(PolicyRunner):
         self.state = policy.init(structure, family)
         self.model = make_model(structure, family, policy.oracles)
         self.random = make_stream(seed, repetition, DECISIONS)
-        self._choose, self._update = policy.kernels(structure, family)
+        self._kernels = policy.kernels(structure, family)
+        self._choose, self._update = self._kernels
         self._compiled, self._saved = policy, policy.saved
         self._reads_history = policy.reads_history
 
@@ -193,9 +194,10 @@ class CompiledRunner(PolicyRunner):
         self._packed = told  # the words point to it
         words = pack(*told)
         reals = words.view(np.float64) if is_compiling() else words
+        choose, update = self._kernels
         return Packed(
-            packed_address(CHOOSE, self._choose, told),
-            packed_address(UPDATE, self._update, told),
+            packed_address(CHOOSE, choose, told),
+            packed_address(UPDATE, update, told),
             words,
             reals if self.model.family.estimated else reals[:0],
         )
@@ -230,7 +232,7 @@ class CompiledRunner(PolicyRunner):
         return [int(word) for word in self.random.integer]
 
     def random_mark(self) -> bytes:
-        return self.random.integer.tobytes()
+        return bytes(self.random.integer)
 
     def restore_state(self, state: dict[str, Any]) -> None:
         arrays = fields.table(state, "state", self._saved)
