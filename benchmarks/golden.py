@@ -224,8 +224,8 @@ def logged() -> Iterator[tuple[str, Numbers]]:
             run = found[policy.name]
             numbers = [v for v in vars(run).values() if isinstance(v, (int, float))]
             yield f"{policy.name} by {method}", bits(numbers)
-    found = am.assess(log, structure, am.Gaussian(), arms=arms)
-    yield "an assessment", bits(found.arms.means, found.arms.low, found.arms.high)
+    assessment = am.assess(log, structure, am.Gaussian(), arms=arms)
+    yield "an assessment", bits(assessment.arms.means, assessment.arms.low)
 
 
 SECTIONS: dict[str, Callable[[], Iterator[tuple[str, Numbers]]]] = {
