@@ -151,10 +151,10 @@ def measure(policy: am.CompiledPolicy, instance: am.Instance, seconds: float) ->
     """All three."""
     K = instance.n_arms
     run, late = begun(policy, instance), begun(policy, instance)
-    kept = numbers(run._packed) / K
+    kept = numbers((run.runner.state, run.runner.model, run.history)) / K
     run.advance(2)
     early = time_rounds(run.advance, max(ROUNDS * K, 10_000) - K, seconds)
-    fill(late._arguments[4], instance)
+    fill(late.history, instance)
     late.advance(2)
     return Found(early, time_rounds(late.advance, 200_000, seconds), kept)
 

@@ -52,7 +52,7 @@ FOR_AUTHORS = {
     "checked_vector", "derived_side", "entries", "entry", "oracle_for", "own_side", "table",
     "violation", "with_arm", "without_arm", "without_runs", "clipped", "estimate", "record_for",
     "from_frame", "n_cells_for", "dropped", "explain", "examples", "init", "pieces", "to_frame",
-    "about", "mirrored", "for_arm", "check_arms", "kernels", "could_be", "choose", "choose_of_many",
+    "about", "mirrored", "for_arm", "check_arms", "could_be", "choose",
     "searches", "update", "learning_cost",
 }  # fmt: skip
 

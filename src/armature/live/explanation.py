@@ -15,6 +15,7 @@ from armature.bounds.evidence import DELTA, Evidence, doubt_of, evidence
 from armature.families import Family
 from armature.kernels.arrays import Floats
 from armature.live.arms import Arms
+from armature.live.choosing import untouched
 from armature.live.goal import Goal
 from armature.live.verdict import DELTA as DELTA_OF_VERDICT
 from armature.live.verdict import Verdict, verdict
@@ -129,12 +130,9 @@ class Explanation(Shown):
 
 def explain(decisions: PolicyRunner, arms: Arms, goal: Goal, floor: float) -> Explanation:
     """The explanation of a policy at work, in the units of what is told."""
-    history, policy, names = decisions.history, decisions.policy, tuple(arms.names)
+    policy, names = decisions.policy, tuple(arms.names)
     family, estimated = decisions.informed_family(), decisions.family.as_told.estimated
-    belief, alternative = _belief(
-        decisions.structure, family, history.pulls, history.means, int(history.clock[0])
-    )
-    belief = belief._replace(state=getattr(decisions, "state", None))
+    belief, alternative = _belief(decisions, family)
     reason = _reason(policy, belief, floor)
     low, high = goal.interval(belief.low, belief.high)
     return Explanation(
@@ -185,7 +183,7 @@ class Seen(NamedTuple):
 def _seen_by(decisions: PolicyRunner) -> Seen:
     """What a policy has seen; without the structure, if it has dropped that."""
     history, structure = decisions.history, decisions.structure
-    if decisions.policy.dropped(getattr(decisions, "state", None)) is not None:
+    if decisions.policy.dropped(decisions.state) is not None:
         structure = Unconstrained(structure.n_arms)
     return Seen(structure, decisions.informed_family(), history.pulls.copy(), history.means.copy())
 
@@ -222,7 +220,7 @@ def evidence_of(
     found = evidence(
         decisions.structure, decisions.family, history.pulls, history.sums, delta, names
     )
-    dropped = policy.dropped(getattr(decisions, "state", None))
+    dropped = policy.dropped(decisions.state)
     if dropped is None:
         return found
     misfit = dropped.log_e + dropped.learning
@@ -237,9 +235,10 @@ def evidence_of(
     )
 
 
-def _belief(
-    structure: Structure, family: Family, pulls: Floats, means: Floats, rounds: int
-) -> tuple[Belief, Floats]:
+def _belief(decisions: PolicyRunner, family: Family) -> tuple[Belief, Floats]:
+    """What the data say, and the nearest alternative to it."""
+    structure, history = decisions.structure, decisions.history
+    pulls, means, rounds = history.pulls, history.means, int(history.clock[0])
     seen = pulls > 0.0
     # An arm without pulls has weight 0, so that any mean of the family will do.
     guess = float(means[seen].mean()) if seen.any() else family.some_mean
@@ -249,16 +248,19 @@ def _belief(
     leader = leader_of(family.record_for(mu.size), np.asarray(fit.means), mu, pulls)
     other = structure.nearest_alternative(mu, pulls, leader, family)
     belief = Belief(
-        structure,
-        family,
-        rounds,
-        pulls,
-        mu,
-        np.asarray(family.lower(mu, level)),
-        np.asarray(family.upper(mu, level)),
-        np.asarray(fit.means),
-        leader,
-        float(fit.cost),
-        float(other.cost - fit.cost) if fit.cost < math.inf else 0.0,
+        structure=structure,
+        family=family,
+        rounds=rounds,
+        pulls=pulls,
+        means=mu,
+        low=np.asarray(family.lower(mu, level)),
+        high=np.asarray(family.upper(mu, level)),
+        projected=np.asarray(fit.means),
+        leader=leader,
+        misfit=float(fit.cost),
+        evidence=float(other.cost - fit.cost) if fit.cost < math.inf else 0.0,
+        history=untouched(history),
+        known=decisions.known(),
+        state=decisions.state,
     )
     return belief, np.asarray(other.means)

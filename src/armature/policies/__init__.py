@@ -17,11 +17,10 @@ from armature.policies.baselines.thompson_sampling import ThompsonSampling
 from armature.policies.baselines.ucb import UCB
 from armature.policies.baselines.uniform_sampling import UniformSampling
 from armature.policies.baselines.unimodal_thompson import UnimodalThompson
-from armature.policies.belief import Belief
 from armature.policies.challenger import Challenger
 from armature.policies.game_sampling import GameSampling
 from armature.policies.guarded import Guarded
-from armature.policies.policy import CompiledPolicy, Policy, Problem, PythonPolicy
+from armature.policies.policy import Belief, CompiledPolicy, Policy, Problem, PythonPolicy
 from armature.policies.projected_thompson import ProjectedThompson
 from armature.policies.records import History
 from armature.policies.spk import SPk

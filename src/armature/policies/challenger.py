@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from armature.families import Family
 from armature.families.kernels import divergence, draw_means, of_arm, variance, weighted_divergence
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import Kernel, inlined, kernel
+from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Stream, next_unit
 from armature.kernels.vectors import largest
-from armature.policies.belief import Belief
-from armature.policies.many_arms.search import MANY
 from armature.policies.options import check_choice, check_number
-from armature.policies.policy import CompiledPolicy, Policy
+from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
 from armature.policies.records import History, mark_exploration
 from armature.policies.start import spanning_arms
@@ -110,15 +108,27 @@ def evidence_against(
     return G
 
 
+class Due(NamedTuple):
+    """The challenger that has waited longest, or the leader where there is none."""
+
+    arm: int
+    evidence: float  # against it
+    wait: float  # the logarithm of how many pulls of the leader it waits for
+
+
 @kernel
-def overdue(state: ChallengerState, model: Model, history: History, j: int, base: float) -> int:
-    """The challenger whose date is longest past, or the leader where there is none."""
+def longest_waiting(
+    state: ChallengerState, model: Model, history: History, j: int, base: float, before: float
+) -> Due:
+    """Of the challengers of leader j whose wait is less than `before`, the one with the least.
+
+    Invariant: `due` has the least wait of the challengers before i, and of several the first.
+    """
     N = history.pulls
     joint = is_joint(model)
     if joint:
         challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
-    chosen = j
-    least = waited(0.0, N[j]) - state.patience
+    due = Due(j, 0.0, before)
     for i in range(N.size):
         if i == j:
             continue
@@ -127,17 +137,22 @@ def overdue(state: ChallengerState, model: Model, history: History, j: int, base
         else:
             if state.convex and model.family.gaussian:
                 bound = least_cost(model, history, state.projected, j, i)
-                if waited(bound, N[i] + state.looked[i]) >= least:
+                if waited(bound, N[i] + state.looked[i]) >= due.wait:
                     continue
             cost = nearest_challenger(model, history.means, N, j, i, state.lam)
-        if cost - base >= least:
+        if cost - base >= due.wait:
             continue
         G = evidence_against(state, model, history, j, i, cost - base)
         wait = waited(G, N[i] + state.looked[i])
-        if wait < least:
-            least = wait
-            chosen = i
-    return chosen
+        if wait < due.wait:
+            due = Due(i, max(G, 0.0), wait)
+    return due
+
+
+@inlined
+def latest(state: ChallengerState, history: History, j: int) -> float:
+    """A challenger of leader j whose wait is less than this is due."""
+    return waited(0.0, history.pulls[j]) - state.patience
 
 
 @kernel
@@ -167,7 +182,7 @@ def opponent(
     state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
 ) -> int:
     """Who is overdue, or who is drawn; the leader where it is nobody."""
-    i = overdue(state, model, history, j, base)
+    i = longest_waiting(state, model, history, j, base, latest(state, history, j)).arm
     if i != j or state.draw == NONE:
         return i
     if state.draw == TAIL:
@@ -309,7 +324,6 @@ class Challenger(CompiledPolicy):
     tells_exploration_apart: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
     saved: ClassVar = ("looked", "begun")
-    reads_history: ClassVar[bool] = True
     choose: ClassVar = choose
 
     def could_be(self, state: ChallengerState) -> bool:
@@ -329,47 +343,31 @@ class Challenger(CompiledPolicy):
             cls(draw="tail", patience=0.0, share=0.2),
         )
 
-    def _evidence(self, belief: Belief) -> Floats:
-        """G of every arm: how much speaks against its being better than the leader."""
-        j, N = belief.leader, belief.pulls
-        costs = belief.structure.challenger_costs(belief.means, N, j, belief.family)
-        G = np.full(len(costs), math.inf)  # of a challenger that no mean vector of M allows
-        possible = np.isfinite(costs)
-        G[possible] = np.maximum(costs[possible] - belief.misfit, 0.0)
-        level = belief.structure.lone_level
-        if level is None:
-            return G
-        seems = float(belief.projected[j])
-
-        def at(arm: int, mean: float) -> float:
-            own = belief.family.for_arm(arm)
-            if mean not in own.domain:
-                return math.inf
-            return float(N[arm] * own.divergence(belief.means[arm], mean))
-
-        for i in map(int, np.flatnonzero(possible & (N > 0.0))):  # as `replacing` has it
-            raised = at(i, max(float(belief.means[i]), seems))
-            lowered = at(j, level) if belief.means[j] > level else 0.0
-            G[i] = max(G[i], raised - at(i, level) + lowered)
-        return G
-
     def explain(self, belief: Belief) -> Sentence:
-        j, G = belief.leader, self._evidence(belief)
-        wait = G + np.log(np.maximum(belief.pulls, 1.0))
-        wait[j] = math.inf
-        i = int(np.argmin(wait))
-        due = math.exp(min(wait[i] + self.patience, 700.0))
-        pulls = f"{belief.pulls[i]:,.0f} pull{'' if belief.pulls[i] == 1.0 else 's'}"
-        drawn = "" if self.draw == "none" else " (or an arm drawn at random)"
-        said = {"leader": Arm(j), "led": belief.pulls[j], "arm": Arm(i), "drawn": drawn,
-                "pulls": pulls, "evidence": float(G[i]), "due": due}  # fmt: skip
-        if due < belief.pulls[j]:
+        state, history = belief.state, belief.history
+        coming = [k for k in state.start[state.begun[0] :] if history.pulls[k] == 0.0]
+        if coming:
+            return Sentence("Pulled once first: {arms}.", arms=[Arm(int(k)) for k in coming])
+        base = projection(belief.known, history.means, history.pulls, state.projected)
+        j = leader_of(belief.known.family, state.projected, history.means, history.pulls)
+        due = longest_waiting(state, belief.known, history, j, base, math.inf)
+        i, many = due.arm, history.pulls[due.arm] != 1.0
+        said = {
+            "leader": Arm(j),
+            "led": float(history.pulls[j]),
+            "arm": Arm(i),
+            "drawn": "" if self.draw == "none" else " (or an arm drawn at random)",
+            "pulls": f"{history.pulls[i]:,.0f} pull{'s' if many else ''}",
+            "evidence": due.evidence,
+            "due": math.exp(min(due.wait + self.patience, 700.0)),
+        }
+        if due.wait < latest.py_func(state, history, j):
             return Sentence(
                 "{leader} leads, with {led} pulls. Right now {arm}{drawn} is being checked: "
                 "{pulls} and evidence of {evidence:.2f} against it are too little to rule it out.",
                 **said,
             )
-        if not wait[i] < math.inf:
+        if i == j:
             return Sentence(
                 "{leader} is pulled: no other arm can be as good as it seems so far.", **said
             )
@@ -379,30 +377,7 @@ class Challenger(CompiledPolicy):
             **said,
         )
 
-    def _looks_at_few(self, structure: Structure, family: Family) -> bool:
-        """Whether there are so many arms that not all of them are weighed in every round."""
-        return structure.n_arms >= MANY and self.draw == "none" and not family.as_told.estimated
-
-    def kernels(
-        self, structure: Structure, family: Family
-    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
-        if not self._looks_at_few(structure, family):
-            return self.choose, self.update
-        from armature.policies.many_arms import challenger as many  # which imports this module
-
-        return many.choose_of_many, many.note_reward
-
-    def init(self, structure: Structure, family: Family) -> Any:
-        state = self._plain_state(structure)
-        if not self._looks_at_few(structure, family):
-            return state
-        from armature.policies.many_arms import challenger as many
-
-        pairwise = structure.is_pairwise and family.alike
-        closely = family.gaussian and structure.challenges_convexly
-        return many.make_state(state, structure.n_arms, pairwise, closely)
-
-    def _plain_state(self, structure: Structure) -> ChallengerState:
+    def init(self, structure: Structure, family: Family) -> ChallengerState:
         K = structure.n_arms
         every = np.arange(K, dtype=np.int64)
         level = structure.lone_level

@@ -1,9 +1,10 @@
-"""What the two saddle-point policies share: the test, the intervals, the optimism."""
+"""What SPk and SPLambda share: the test, the intervals, the optimism, the options."""
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from armature.families.gaussian import gaussian_radius
 from armature.families.kernels import divergence, lower, of_arm, upper
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
+from armature.policies.options import check_choice, check_number
+from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
 from armature.policies.thresholds import (
     exploration_level_theory,
@@ -20,6 +23,7 @@ from armature.policies.thresholds import (
 )
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_alternative, projection
+from armature.words import Arm, Sentence
 
 ETA = 1.0  # of the proof's confidence level
 
@@ -50,28 +54,29 @@ def make_room(n_arms: int) -> Room:
     return Room(*(np.zeros(n_arms) for _ in Room._fields))
 
 
+class ExploitTest(NamedTuple):
+    """The test of a round: exploit `leader` where the statistic is above the threshold."""
+
+    leader: int
+    statistic: float
+    threshold: float
+
+
 @kernel
-def exploit_statistic(
-    glr: bool, model: Model, history: History, projected: Floats, lam: Floats
-) -> tuple[int, float]:
-    """The best arm of the projection, and how well the data tell it from all alternatives.
+def exploit_test(options: GameOptions, model: Model, history: History, room: Room) -> ExploitTest:
+    """How well the data tell the best arm of the projection from all alternatives.
 
     The cost of the nearest alternative; with `glr`, less the cost of the projection itself, so
-    that a misfit to the structure does not count as evidence.
+    that a misfit to the structure does not count as evidence. The threshold is f(t - 1) in round t.
     """
-    misfit = projection(model, history.means, history.pulls, projected)
-    i = leader_of(model.family, projected, history.means, history.pulls)
-    cost = nearest_alternative(model, history.means, history.pulls, i, lam)
-    return i, cost - misfit if glr else cost
-
-
-@kernel
-def exploit_threshold(theory: bool, history: History) -> float:
-    """f(t - 1) in round t."""
+    misfit = projection(model, history.means, history.pulls, room.projected)
+    i = leader_of(model.family, room.projected, history.means, history.pulls)
+    cost = nearest_alternative(model, history.means, history.pulls, i, room.lam)
     rounds = float(history.clock[0])
-    if theory:
-        return exploration_threshold_theory(max(rounds, 2.0), history.pulls.size)
-    return exploration_threshold(rounds)
+    threshold = exploration_threshold(rounds)
+    if options.theory_threshold:
+        threshold = exploration_threshold_theory(max(rounds, 2.0), history.pulls.size)
+    return ExploitTest(i, cost - misfit if options.glr else cost, threshold)
 
 
 @kernel
@@ -83,9 +88,9 @@ def exploit_or_candidate(
     Exploit if the test says so. Else j is the arm with the best mean; in every other round of its
     exploration it is pulled itself.
     """
-    i, statistic = exploit_statistic(options.glr, model, history, room.projected, room.lam)
-    if statistic > exploit_threshold(options.theory_threshold, history):
-        return i, i, 0.0
+    test = exploit_test(options, model, history, room)
+    if test.statistic > test.threshold:
+        return test.leader, test.leader, 0.0
     mark_exploration(history)
     j = argmax(history.means)
     n = explored[j]
@@ -137,3 +142,60 @@ def clipped_divergence(family: FamilyRecord, x: float, y: float) -> float:
 def price(own: bool, epsilon: float, top: float, xi: float) -> float:
     """The regret of an arm of mean xi, at least epsilon; of the candidate itself, just that."""
     return epsilon if own else max(epsilon, top - xi)
+
+
+@dataclass(frozen=True)
+class SaddlePointPolicy(CompiledPolicy):
+    """What SPk and SPLambda have in common."""
+
+    test: Literal["glr", "raw"] = "glr"
+    threshold: Literal["practical", "theory"] = "practical"
+    confidence: Literal["practical", "theory"] = "practical"
+    epsilon: float = 1.0
+    decay: float = 1.0
+
+    tells_exploration_apart: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_choice(self, "test", ("glr", "raw"))
+        check_choice(self, "threshold", ("practical", "theory"))
+        check_choice(self, "confidence", ("practical", "theory"))
+        check_number(self, "epsilon", 1e-12, what="a positive number")
+        check_number(self, "decay", 1e-12, 10.0, "a positive number")
+
+    @classmethod
+    def examples(cls) -> tuple[Policy, ...]:
+        return cls(), cls(test="raw"), cls(threshold="theory", confidence="theory")
+
+    @property
+    def game_options(self) -> GameOptions:
+        """The options as kernels see them."""
+        return GameOptions(
+            self.test == "glr",
+            self.threshold == "theory",
+            self.confidence == "theory",
+            float(self.epsilon),
+            float(self.decay),
+        )
+
+    def explain(self, belief: Belief) -> Sentence:
+        state = belief.state
+        test = exploit_test(state.options, belief.known, belief.history, state.room)
+        leader = Arm(test.leader)
+        said = {
+            "policy": self.name,
+            "leader": leader,
+            "evidence": test.statistic,
+            "bar": test.threshold,
+        }
+        if test.statistic > test.threshold:
+            return Sentence(
+                "{policy} exploits {leader}: the evidence for it, {evidence:.2f}, exceeds the "
+                "threshold {bar:.2f}.",
+                **said,
+            )
+        return Sentence(
+            "{policy} explores: the evidence that {leader} is best, {evidence:.2f}, does not "
+            "exceed the threshold {bar:.2f} yet.",
+            **said,
+        )

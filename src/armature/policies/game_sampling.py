@@ -15,10 +15,9 @@ from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.belief import Belief
 from armature.policies.game import GameOptions, Room, clipped_divergence, make_room, write_intervals
 from armature.policies.options import check_choice
-from armature.policies.policy import CompiledPolicy, Policy
+from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.records import History, least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of

@@ -21,10 +21,9 @@ from armature.kernels.numbers import MOST_COUNTED
 from armature.kernels.streams import Stream
 from armature.policies.baselines.imed import IMEDState
 from armature.policies.baselines.imed import choose as choose_by_imed
-from armature.policies.belief import Belief, Dropped
 from armature.policies.challenger import Challenger
 from armature.policies.options import check_number
-from armature.policies.policy import CompiledPolicy, Policy
+from armature.policies.policy import Belief, CompiledPolicy, Dropped, Policy
 from armature.policies.records import History, argmax, mark_exploration
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
@@ -32,6 +31,7 @@ from armature.structures.oracles.model import Model, projection
 from armature.words import Arm, Sentence
 
 DROPPED, LOG_E, LEARNING, LAST = range(4)  # of `GuardedState.verdict`
+STRUCTURE_DROPPED, DOUBT, CONFLICT, AUDIT, NO_OBJECTION = range(5)  # of `Finding.reason`
 GROWTH = 0.1  # the audit's level is no less than this much of ln t: no arm is forgotten for ever
 
 
@@ -89,24 +89,48 @@ def to_be_audited(state: GuardedState, model: Model, history: History, j: int, b
     return chosen
 
 
+class Finding(NamedTuple):
+    """Why the guard decides in a round, or leaves it to the policy; and which arms it is about."""
+
+    reason: int
+    arm: int  # to be audited; else -1
+    leader: int  # the best arm of the projection
+    best: int  # the arm with the best mean
+    misfit: float
+
+
+@kernel
+def look(state: GuardedState, model: Model, history: History) -> Finding:
+    """Which of the four it is that decides now."""
+    best = argmax(history.means)
+    if state.verdict[DROPPED] > 0.0:
+        return Finding(STRUCTURE_DROPPED, -1, best, best, state.verdict[LAST])
+    misfit = projection(model, history.means, history.pulls, state.fitted)
+    j = leader_of(model.family, state.fitted, history.means, history.pulls)
+    if doubt_of(misfit, history.pulls.size) > state.options.doubt:
+        return Finding(DOUBT, -1, j, best, misfit)
+    level = math.log(history.clock[0] + 1.0) / history.pulls[j]
+    bar = upper(of_arm(model.family, j), history.means[j], level)
+    if history.means[best] > bar:
+        return Finding(CONFLICT, -1, j, best, misfit)
+    arm = to_be_audited(state, model, history, j, bar)
+    return Finding(AUDIT if arm >= 0 else NO_OBJECTION, arm, j, best, misfit)
+
+
 @kernel
 def guard(state: GuardedState, model: Model, history: History, stream: Stream) -> int:
     """The arm that the guard asks for; -1: it leaves the choice to the policy."""
-    if state.verdict[DROPPED] > 0.0:
+    found = look(state, model, history)
+    if found.reason == STRUCTURE_DROPPED:
         return choose_by_imed(IMEDState(0.0), model, history, stream)
-    misfit = projection(model, history.means, history.pulls, state.fitted)
-    state.verdict[LAST] = misfit
-    j = leader_of(model.family, state.fitted, history.means, history.pulls)
-    best = argmax(history.means)
-    level = math.log(history.clock[0] + 1.0) / history.pulls[j]
-    bar = upper(of_arm(model.family, j), history.means[j], level)
-    doubtful = doubt_of(misfit, history.pulls.size) > state.options.doubt
-    if doubtful or history.means[best] > bar:
-        j = best
+    state.verdict[LAST] = found.misfit
+    if found.reason == NO_OBJECTION:
+        return -1
+    usual, arm = found.leader, found.arm
+    if found.reason != AUDIT:
+        usual = found.best
         arm = choose_by_imed(IMEDState(0.0), model, history, stream)
-    else:
-        arm = to_be_audited(state, model, history, j, bar)
-    if arm >= 0 and arm != j:
+    if arm != usual:
         mark_exploration(history)
     return arm
 
@@ -268,12 +292,6 @@ class Guarded(CompiledPolicy):
     def update(self) -> Kernel[..., None]:  # type: ignore[override]
         return guarded_update(self.inner.update)
 
-    def kernels(
-        self, structure: Structure, family: Family
-    ) -> tuple[Kernel[..., int], Kernel[..., None] | None]:
-        choose, update = self.inner.kernels(structure, family)
-        return guarded_choose(choose), guarded_update(update)
-
     @property
     def reads_history(self) -> bool:  # type: ignore[override]
         return self.inner.update is None or self.inner.reads_history
@@ -330,45 +348,37 @@ class Guarded(CompiledPolicy):
 
     def explain(self, belief: Belief) -> Sentence | str:
         """Which of the four it is that decides next."""
-        mu, j, best = belief.means, belief.leader, int(np.argmax(belief.means))
-        if belief.state is not None and belief.state.verdict[DROPPED] > 0.0:
+        found = look(belief.state, belief.known, belief.history)
+        leader, best = Arm(found.leader), Arm(found.best)
+        if found.reason == STRUCTURE_DROPPED:
             return Sentence(
                 "The structure was dropped, as the data contradict it. IMED goes on without it; "
                 "{best} has the best mean so far.",
-                best=Arm(best),
+                best=best,
             )
-        if doubt_of.py_func(belief.misfit, mu.size) > self._log_doubt:
+        if found.reason == DOUBT:
             return Sentence(
                 "The data fit the structure badly, so in this round IMED chooses without it: "
                 "{best} has the best mean, {leader} the best fitted one.",
-                best=Arm(best),
-                leader=Arm(j),
+                best=best,
+                leader=leader,
             )
-        log = math.log(belief.rounds + 1.0)
-        high = float(np.asarray(belief.family.upper(mu, log / belief.pulls))[j])
-        if mu[best] > high:
+        if found.reason == CONFLICT:
             return Sentence(
                 "The mean of {best} is higher than the structure allows, so in this round IMED "
                 "chooses without it; {leader} has the best fitted mean.",
-                best=Arm(best),
-                leader=Arm(j),
+                best=best,
+                leader=leader,
             )
-        bars = belief.family.clipped(np.full_like(mu, high))
-        n = belief.pulls + 1.0
-        means = np.minimum(mu + (bars - mu) / n, bars)
-        short = np.asarray(belief.family.divergence(means, bars))
-        against = n * np.where(bars < high, math.inf, short)
-        against[j] = math.inf
-        k = int(np.argmin(against))
-        if against[k] < audit_level.py_func(self.audit, log):
+        if found.reason == AUDIT:
             return Sentence(
                 "{arm} is being audited: its own rewards, {pulls} of them, do not show yet that it "
                 "is worse than {leader}, which leads.",
-                arm=Arm(k),
-                pulls=float(belief.pulls[k]),
-                leader=Arm(j),
+                arm=Arm(found.arm),
+                pulls=float(belief.pulls[found.arm]),
+                leader=leader,
             )
-        return self.policy.explain(belief)
+        return self.policy.explain(belief._replace(state=belief.state.inner))
 
     @property
     def _log_doubt(self) -> float:

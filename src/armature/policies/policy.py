@@ -5,20 +5,18 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family
 from armature.families.limits import MOST_PAIRED
+from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
 from armature.policies.records import History
 from armature.structures import Structure
 from armature.words import Arm, Sentence
-
-if TYPE_CHECKING:
-    from armature.policies.belief import Belief, Dropped
 
 
 class Problem(NamedTuple):
@@ -26,6 +24,34 @@ class Problem(NamedTuple):
 
     structure: Structure
     family: Family
+
+
+class Belief(NamedTuple):
+    """What has been seen, what the structure makes of it, and what the policy decides on."""
+
+    structure: Structure
+    family: Family
+    rounds: int
+    pulls: Floats
+    means: Floats  # empirical
+    low: Floats  # intervals: N d(mean, .) <= ln(1 + rounds)
+    high: Floats
+    projected: Floats  # the nearest means in M
+    leader: int  # the best arm of these
+    misfit: float  # the cost of the projection: how far the data are from M
+    evidence: float  # how much more the nearest means with another best arm cost
+    history: History  # what `choose` is given,
+    known: Any  # with the model, or the `Problem` of a policy in plain Python,
+    state: Any  # and the policy's state
+
+
+class Dropped(NamedTuple):
+    """When and why a policy has dropped the structure (see `armature.bounds.evidence`)."""
+
+    round: int
+    log_e: float
+    learning: float
+    shares: Floats  # each arm's part of the misfit
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,9 +185,6 @@ def _check_problem(structure: Structure, family: Family) -> None:
     check_kind(family, Family, "family", "Gaussian()")
 
 
-Kernels = tuple[Kernel[..., int], Kernel[..., None] | None]  # `choose` and `update`
-
-
 @dataclasses.dataclass(frozen=True)
 class CompiledPolicy(Policy):
     """A policy made of kernels.
@@ -206,10 +229,6 @@ class CompiledPolicy(Policy):
         there.
         """
         return True
-
-    def kernels(self, structure: Structure, family: Family) -> Kernels:
-        """`choose` and `update` as they are used with these: others, maybe, where arms are many."""
-        return self.choose, self.update
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from armature.families import FamilyRecord
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import kernel
+from armature.kernels.kernel import inlined, kernel
+
+SHORT = 0.5 - 1e-9  # of (x - y)^2 / variance: a half, less what rounding may make of it
 
 
 class History(NamedTuple):
@@ -55,3 +58,14 @@ def least_pulled(history: History) -> int:
 def mark_exploration(history: History) -> None:
     """This round is exploration (counted by policies that tell the two apart)."""
     history.clock[1] += 1
+
+
+@inlined
+def least_divergence(family: FamilyRecord, x: float, y: float) -> float:
+    """At most d(x, y), by two multiplications: rewards are sub-Gaussian with variance `proxy`.
+
+    (For Bernoulli rewards, Pinsker's inequality; 0 where there is no such variance.) What is too
+    far by this bound is too far: so a loop over many arms takes few logarithms.
+    """
+    gap = x - y
+    return SHORT * gap * gap / family.proxy

@@ -18,6 +18,7 @@ from armature.kernels.streams import Stream
 from armature.policies.game import (
     GameOptions,
     Room,
+    SaddlePointPolicy,
     clipped_divergence,
     exploit_or_candidate,
     make_room,
@@ -27,7 +28,6 @@ from armature.policies.game import (
 from armature.policies.options import check_choice
 from armature.policies.policy import Policy
 from armature.policies.records import History
-from armature.policies.saddle_point import SaddlePointPolicy
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, nearest_alternative
 

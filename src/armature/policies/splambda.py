@@ -17,6 +17,7 @@ from armature.kernels.streams import Stream
 from armature.policies.game import (
     GameOptions,
     Room,
+    SaddlePointPolicy,
     clipped_divergence,
     exploit_or_candidate,
     make_room,
@@ -24,7 +25,6 @@ from armature.policies.game import (
     write_intervals,
 )
 from armature.policies.records import History
-from armature.policies.saddle_point import SaddlePointPolicy
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, list_cells, nearest_in_cell
 

@@ -13,8 +13,7 @@ from armature.families.kernels import divergence, of_arm, weighted_divergence
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.belief import Belief
-from armature.policies.policy import CompiledPolicy
+from armature.policies.policy import Belief, CompiledPolicy
 from armature.policies.records import History, least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of

@@ -13,12 +13,11 @@ from armature.bounds.learners.tracking import track
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
 from armature.kernels.arrays import Floats
-from armature.kernels.kernel import kernel
+from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Stream
 from armature.kernels.vectors import largest
-from armature.policies.belief import Belief
 from armature.policies.options import check_number
-from armature.policies.policy import CompiledPolicy
+from armature.policies.policy import Belief, CompiledPolicy
 from armature.policies.records import History, least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
@@ -67,6 +66,12 @@ def write_shares(state: TrackAndStopState, model: Model, history: History) -> bo
     return True
 
 
+@inlined
+def least_share(forced: float, t: float, K: int) -> float:
+    """How many pulls each arm has at least after t rounds: an arm with fewer is pulled."""
+    return forced * (math.sqrt(t) - 0.5 * K)
+
+
 @kernel
 def choose(state: TrackAndStopState, model: Model, history: History, stream: Stream) -> int:
     """The least pulled arm if it has too few pulls; else what is furthest behind its shares."""
@@ -74,7 +79,7 @@ def choose(state: TrackAndStopState, model: Model, history: History, stream: Str
     K = N.size
     least = least_pulled(history)
     t = float(history.clock[0])
-    if N[least] < state.forced * (math.sqrt(t) - 0.5 * K):
+    if N[least] < least_share(state.forced, t, K):
         for k in range(K):
             state.ahead[k] -= state.shares[k]
         state.ahead[least] += 1.0
@@ -144,7 +149,7 @@ class TrackAndStop(CompiledPolicy):
         )
 
     def explain(self, belief: Belief) -> Sentence:
-        bar = self.forced * (math.sqrt(belief.rounds) - 0.5 * belief.pulls.size)
+        bar = least_share.py_func(self.forced, belief.rounds, belief.pulls.size)
         if belief.pulls.min() < bar:
             return Sentence(
                 "{policy} pulls the arm with the fewest pulls, as each gets at least {bar:.1f} by "

@@ -184,8 +184,7 @@ class CompiledRunner(PolicyRunner):
         self.state = policy.init(structure, family)
         self.model = make_model(structure, family, policy.oracles)
         self.random = make_stream(seed, repetition, DECISIONS)
-        self._kernels = policy.kernels(structure, family)
-        self._choose, self._update = self._kernels
+        self._choose, self._update = policy.choose, policy.update
         self._compiled, self._saved = policy, policy.saved
         self._reads_history = policy.reads_history
 
@@ -194,10 +193,9 @@ class CompiledRunner(PolicyRunner):
         self._packed = told  # the words point to it
         words = pack(*told)
         reals = words.view(np.float64) if is_compiling() else words
-        choose, update = self._kernels
         return Packed(
-            packed_address(CHOOSE, choose, told),
-            packed_address(UPDATE, update, told),
+            packed_address(CHOOSE, self._compiled.choose, told),
+            packed_address(UPDATE, self._compiled.update, told),
             words,
             reals if self.model.family.estimated else reals[:0],
         )

@@ -16,9 +16,8 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
 from armature.kernels.vectors import largest
-from armature.policies.belief import Belief
 from armature.policies.options import check_horizon, check_number
-from armature.policies.policy import CompiledPolicy, Policy
+from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.records import History, mark_exploration
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
@@ -62,15 +61,33 @@ def information(state: OSSBState, model: Model, history: History, best: int) -> 
     return math.inf if moved > 0.5 * cost > 0.0 else cost
 
 
+class Enough(NamedTuple):
+    """Whether the pulls are enough: they are where `told` is at least `bar`."""
+
+    best: int
+    told: float
+    bar: float
+
+
+@kernel
+def weigh_pulls(state: OSSBState, model: Model, history: History) -> Enough:
+    """How well the pulls tell the best arm of the projection from alternatives, and how well is
+    enough.
+    """
+    projection(model, history.means, history.pulls, state.projected)
+    best = leader_of(model.family, state.projected, history.means, history.pulls)
+    bar = (1.0 + state.gamma) * math.log(1.0 + history.clock[0])
+    return Enough(best, information(state, model, history, best), bar)
+
+
 @kernel
 def choose(state: OSSBState, model: Model, history: History, stream: Stream) -> int:
     """Exploit if the pulls are enough for the estimated means; else follow their allocation."""
     N = history.pulls
     K = N.size
-    projection(model, history.means, N, state.projected)
-    best = leader_of(model.family, state.projected, history.means, history.pulls)
-    bar = (1.0 + state.gamma) * math.log(1.0 + history.clock[0])
-    if information(state, model, history, best) >= bar:
+    enough = weigh_pulls(state, model, history)
+    best = enough.best
+    if enough.told >= enough.bar:
         return best
     mark_exploration(history)
     state.explored[0] += 1.0
@@ -166,17 +183,14 @@ class OSSB(CompiledPolicy):
         return self if self.epsilon is not None else super().with_horizon(horizon)
 
     def explain(self, belief: Belief) -> Sentence:
-        weights, best = belief.pulls.copy(), belief.leader
-        weights[best] = FREE * weights.max()
-        fit = belief.structure.nearest_alternative(belief.projected, weights, best, belief.family)
-        told = fit.cost
-        if told < math.inf:  # else there is no alternative at all
-            own = belief.family.for_arm(best)
-            known = own.divergence(belief.projected[best], fit.means[best])
-            told = math.inf if weights[best] * known > 0.5 * fit.cost > 0.0 else fit.cost
-        bar = (1.0 + self.gamma) * math.log(1.0 + belief.rounds)
-        said = {"policy": self.name, "best": Arm(best), "told": told, "bar": bar}
-        if told >= bar:
+        enough = weigh_pulls(belief.state, belief.known, belief.history)
+        said = {
+            "policy": self.name,
+            "best": Arm(enough.best),
+            "told": enough.told,
+            "bar": enough.bar,
+        }
+        if enough.told >= enough.bar:
             return Sentence(
                 "{policy} exploits {best}: if the estimates are right, the pulls separate it from "
                 "all alternatives by {told:.2f}, where {bar:.2f} is enough.",
@@ -194,14 +208,14 @@ class OSSB(CompiledPolicy):
         if epsilon is None:
             epsilon = 0.02 / math.sqrt(math.log(max(self.horizon or 3, 3)))
         return OSSBState(
-            np.zeros(1),
-            np.zeros(K),
-            np.zeros(K),
-            np.zeros(K),
-            np.zeros(K),
-            np.zeros(K),
-            np.zeros(2),
-            make_tableau(K),
-            float(epsilon),
-            float(self.gamma),
+            explored=np.zeros(1),
+            allocation=np.zeros(K),
+            projected=np.zeros(K),
+            gaps=np.zeros(K),
+            w=np.zeros(K),
+            lam=np.zeros(K),
+            bounds=np.zeros(2),
+            tableau=make_tableau(K),
+            epsilon=float(epsilon),
+            gamma=float(self.gamma),
         )

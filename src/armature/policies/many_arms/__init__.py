@@ -1,1 +1,0 @@
-"""The same decisions with many arms, by a look at few of them."""
