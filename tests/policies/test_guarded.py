@@ -45,7 +45,10 @@ class GuardTwin:
         if self.dropped:
             return "dropped", self.imed(mu)
         fit = self.structure.project(mu, self.N, self.family)
-        j, half = int(np.argmax(fit.means)), 0.5 * self.K
+        top = np.max(fit.means)
+        level = fit.means >= top - 1e-12 * np.abs(fit.means).max()
+        # Of several that are level, the one whose own rewards are furthest above it, summed up.
+        j, half = int(np.argmax(np.where(level, self.N * (mu - top), -math.inf))), 0.5 * self.K
         if fit.cost > half:
             unlikely = math.exp(-(fit.cost - half - half * math.log(fit.cost / half)))
             if unlikely < self.options.doubt:
