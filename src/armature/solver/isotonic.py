@@ -30,7 +30,10 @@ def isotonic_costs(
     block_mean: Floats,
     block_weight: Floats,
 ) -> None:
-    """costs[t] = the cost of making the first t arms of the run non-decreasing, t = 0 .. n."""
+    """costs[t] = the cost of making the first t arms of the run non-decreasing, t = 0 .. n.
+
+    Paper: Appendix G.2, unimodal.
+    """
     blocks = 0
     cost = 0.0
     costs[0] = 0.0

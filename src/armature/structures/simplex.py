@@ -49,9 +49,14 @@ class Simplex(Structure):
     >>> Simplex(3).project([0.9, 0.3, -0.5], [1.0, 1.0, 1.0], Gaussian()).means
     array([0.8, 0.2, 0. ])
 
+    Limits
+    ------
+    Not for exponential rewards.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
+    Paper: Appendix G.2, simplex.
     """
 
     n_arms: int

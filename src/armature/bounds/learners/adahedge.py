@@ -27,7 +27,10 @@ class AdaHedgeState(NamedTuple):
 
 @kernel
 def adahedge_weights(state: AdaHedgeState, w: Floats) -> None:
-    """w = the weights of the experts for this round; uniform on the leaders while the gap is 0."""
+    """w = the weights of the experts for this round; uniform on the leaders while the gap is 0.
+
+    Paper: Algorithm 1, lines 1 to 3.
+    """
     n = w.size
     least = math.inf
     for i in range(n):
@@ -86,6 +89,13 @@ class AdaHedge:
     >>> learner.update([1.0, 0.0])
     >>> learner.weights().round(3).tolist()
     [0.2, 0.8]
+
+    References: De Rooij, van Erven, Grünwald and Koolen (2014), "Follow the Leader if You Can,
+    Hedge if You Must".
+
+    Limits: The bound is checked with the largest possible variance, not with the sharper one.
+
+    Paper: Section 2.3.1, λ-learner.
     """
 
     def __init__(self, n: int) -> None:

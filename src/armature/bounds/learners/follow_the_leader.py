@@ -40,6 +40,10 @@ class FollowTheLeader:
     >>> learner.leaders([3.0, 1.0, 1.0])
     array([[0.75 , 0.75 , 0.5  ],
            [0.875, 0.   , 0.875]])
+
+    References: Degenne, Shao and Koolen (2020).
+
+    Paper: Section 2.3.1, λ-learner.
     """
 
     def __init__(

@@ -16,6 +16,8 @@ def track(ahead: Floats, w: Floats) -> int:
     """The arm to pull for proportions w; `ahead` is N - W, pulls less proportions, over all rounds.
 
     W += w; pull the arm that is furthest behind, argmin N - W; N counts it.
+
+    Paper: Section 2.3.2, tracking.
     """
     pulled = 0
     for k in range(w.size):
@@ -36,6 +38,10 @@ class Tracker:
     >>> arms = [tracker.pull([0.5, 0.3, 0.2]) for _ in range(100)]
     >>> arms[:3], tracker.pulls.tolist()
     ([0, 1, 2], [50.0, 30.0, 20.0])
+
+    References: Degenne, Shao and Koolen (2020); Garivier and Kaufmann (2016).
+
+    Paper: Definition 1.
     """
 
     def __init__(self, n_arms: int) -> None:

@@ -54,7 +54,10 @@ def scratch_of(work: Work, K: int) -> PeakScratch:
 
 @kernel
 def split_costs(family: FamilyRecord, mu: Floats, w: Floats, room: PeakScratch) -> None:
-    """room.costs[i] = the cost of split i, for i = 0 .. K."""
+    """room.costs[i] = the cost of split i, for i = 0 .. K.
+
+    Paper: Appendix G.2, unimodal.
+    """
     K = mu.size
     rising = room.costs
     falling = room.falling

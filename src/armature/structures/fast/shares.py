@@ -92,7 +92,10 @@ def total_share(
 def clearing_price(
     family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, guess: float
 ) -> float:
-    """The price at which the shares add up to one: Newton's method in a bracket."""
+    """The price at which the shares add up to one: Newton's method in a bracket.
+
+    Paper: Appendix G.2, simplex.
+    """
     high = highest_price(family, mu, w, j, k)
     if high < math.inf and reaches_less(family, mu, w, j, k, high):
         return high
