@@ -145,10 +145,6 @@ class SPk(SaddlePointPolicy):
         "glr" exploits once the data are better explained with the leader than without it; "raw" is
         the paper's test, which counts the misfit of the data to the structure as evidence as well.
         On random instances of 16 to 20 arms it can exploit too early.
-    tracking : {"game", "pulls"}
-        Which pulls count against the learner's shares: "game" those that tracking itself chose, as
-        in the paper's theorem on tracking; "pulls" all of an arm's, as its Algorithm 1 is printed,
-        where the candidate, which has most of them, is hardly ever behind.
     threshold : {"practical", "theory"}
         How much evidence is enough: "practical" is ln(1 + t), as in the paper's experiments;
         "theory" is the proof's, which explores for longer.
@@ -160,6 +156,10 @@ class SPk(SaddlePointPolicy):
     decay : float
         See there; positive, at most 10. `docs/defaults.md` has what these were measured to be
         worth.
+    tracking : {"game", "pulls"}
+        Which pulls count against the learner's shares: "game" those that tracking itself chose, as
+        in the paper's theorem on tracking; "pulls" all of an arm's, as its Algorithm 1 is printed,
+        where the candidate, which has most of them, is hardly ever behind.
 
     Guarantee
     ---------
