@@ -36,8 +36,13 @@ def in_room(cls: type, module: str | None) -> bool:
 
 
 def formula(latex: str, *, block: bool) -> str:
-    """A formula as MathML, which browsers draw without any script or font of another host."""
-    return latex2mathml.converter.convert(latex, display="block" if block else "inline")
+    r"""A formula as MathML, which browsers draw without any script or font of another host.
+
+    >>> "<mi>ln</mi><mspace" in formula(r"\ln T", block=False)
+    True
+    """
+    drawn = latex2mathml.converter.convert(latex, display="block" if block else "inline")
+    return drawn.replace("<mi>ln</mi>", '<mi>ln</mi><mspace width="0.17em"></mspace>')
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

@@ -84,7 +84,7 @@ def test_intervals_with_an_unknown_sigma_are_students() -> None:
 @pytest.mark.checks("assess", by="coverage of intervals")
 @pytest.mark.parametrize("name", study_of_intervals.FAMILIES)
 def test_intervals_cover(name: str) -> None:
-    """A thousand logs for each row are in docs/assess.md; these few find gross errors.
+    """A thousand logs for each row are in docs/studies/logs.md; these few find gross errors.
 
     95 % of 120 are covered; fewer than `least` have probability 1e-4 at most, if that is so.
     """
@@ -437,7 +437,7 @@ def test_nothing_is_written_if_the_page_fails(
 
 
 LOGS = Path(__file__).parents[2] / "examples" / "logs"
-FOUND = {  # what docs/assess.md says of the published tables
+FOUND = {  # what docs/studies/logs.md says of the published tables
     "cake": ("Unimodal", False, "215"),
     "migraine": ("Monotone", False, "200.0"),
     "orange-juice-dominicks": ("Unimodal", False, "1.80"),

@@ -180,7 +180,7 @@ def test_bootstrap_intervals_are_as_wide_as_they_should_be() -> None:
 
 @pytest.mark.checks("replay", by="unbiased, with the stated coverage")
 def test_estimates_with_probabilities_are_unbiased() -> None:
-    """Fewer logs than in docs/assess.md. SNIPS is biased a little, by construction.
+    """Fewer logs than in docs/studies/logs.md. SNIPS is biased a little, by construction.
 
     An unbiased estimate is off by 4 standard errors with probability 1e-4.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import shlex
@@ -160,8 +161,17 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     )
     assert build.returncode == 0, build.stderr
     assert "WARNING" not in build.stderr
-    pages = {path.parent.name for path in tmp_path.glob("*/index.html")}
-    assert {"choosing", "extending", "reproduction", "paper-map", "status"} <= pages
+    pages = {path.parent.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("index.html")}
+    assert {".", "quickstart", "choosing", "paper-map", "status", "studies/reproduction"} <= pages
+    status = (tmp_path / "status" / "index.html").read_text()
+    assert all(f"<code>{cls.__name__}</code>" in status for cls in CLASSES[1:])
+    bounds = (tmp_path / "bounds" / "index.html").read_text()
+    assert "<munder>" in bounds  # a formula is drawn
+    assert "\\sum" not in bounds
+    found = json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+    said = [f"{page['title']} {page['text']}".lower() for page in found]
+    for words in ("pricing", "segment", "quick start"):
+        assert any(words in text for text in said), words
     structures = (tmp_path / "reference" / "structures" / "index.html").read_text()
     assert "At most <code>support</code> arms lie above" in structures  # of a docstring
     for page in tmp_path.rglob("index.html"):  # a page asks no other host for anything

@@ -52,7 +52,7 @@ def test_the_tables_say_where() -> None:
 
 def test_the_sections_are_those_of_the_paper() -> None:
     """What is quoted from it names a section that it has: there are four."""
-    pages = [paper_map(), (ROOT / "docs" / "reproduction.md").read_text()]
+    pages = [paper_map(), (ROOT / "docs" / "studies" / "reproduction.md").read_text()]
     named = {name for page in pages for name in re.findall(r"Section (\d(?:\.\d)*)", page)}
     sections = {f"{name}.{n + 1}" for name, count in SUBSECTIONS.items() for n in range(count)}
     assert {"1.1", "2.3.1", "3"} <= named <= sections | set(SUBSECTIONS)

@@ -183,8 +183,8 @@ class Guarded(CompiledPolicy):
        one more reward is there so that a single bad one does not clear an arm; and as `audit`
        counts as no less than (ln t) / 10, no arm is forgotten for ever.)
 
-    The audit is the premium: what is paid where the structure is true. `docs/safety.md` has what
-    each setting of it costs, and what it covers.
+    The audit is the premium: what is paid where the structure is true. `docs/studies/guard.md` has
+    what each setting of it costs, and what it covers.
 
     Parameters
     ----------

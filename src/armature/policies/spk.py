@@ -154,7 +154,7 @@ class SPk(SaddlePointPolicy):
     epsilon : float
         The least gap is epsilon / n**decay in the n-th exploration round; positive.
     decay : float
-        See there; positive, at most 10. `docs/defaults.md` has what these were measured to be
+        See there; positive, at most 10. `docs/studies/defaults.md` has what these were measured to be
         worth.
     tracking : {"game", "pulls"}
         Which pulls count against the learner's shares: "game" those that tracking itself chose, as
@@ -179,7 +179,7 @@ class SPk(SaddlePointPolicy):
     Limits
     ------
     The guarantee is asymptotic. At T = 10,000 the mean regret is above UCB's on eight of the twelve
-    problems in `docs/defaults.md`, and in two examples (pricing, features). The defaults are not
+    problems in `docs/studies/defaults.md`, and in two examples (pricing, features). The defaults are not
     the paper's; `SPk.published()` is. With Bernoulli rewards decisions were compared on four
     structures only: on the others rounding decides.
 

@@ -30,7 +30,7 @@ a probability of about exp(-threshold) at one time, and again as the number of s
 only deviations to one side do harm, hence half the logarithm. Experiments use 1 + ln t in place of
 m + ln(t) / 2 since Garivier and Kaufmann (2016), which does not count: where any of many arms may
 look good by chance (one good arm of ten, `Sparse`), that is wrong more often than delta. It is no
-theorem; `docs/identification.md` has how often it was wrong.
+theorem; `docs/studies/identification.md` has how often it was wrong.
 
 References: Garivier and Kaufmann (2016); Ville (1939).
 
