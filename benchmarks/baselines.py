@@ -2,8 +2,8 @@
 
     python benchmarks/baselines.py         # ten minutes on two cores
 
-It fills in the parts `baselines` and `baselines-ossb` of docs/studies/reproduction.md, on the paper's
-panels, and `baselines-random` of docs/studies/defaults.md, on the random instances of that page.
+It fills in two pages of docs/studies: the parts `baselines` and `baselines-ossb` of reproduction.md,
+on the paper's panels, and `baselines-random` of defaults.md, on the random instances of that page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write the tables and pictures of docs/studies/challenger.md and docs/choosing.md from a study's folder.
+"""Write the tables of docs/studies/challenger.md and docs/choosing.md from a study's folder.
 
 python -m studies.challenger               # about an hour on two cores; can be interrupted
 python benchmarks/challenger.py out-study

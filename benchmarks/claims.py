@@ -1,4 +1,4 @@
-"""Measure what the paper claims in its experiments, and write the tables of docs/studies/reproduction.md.
+"""Measure what the paper claims in its experiments, and write docs/studies/reproduction.md.
 
     python benchmarks/claims.py            # a quarter of an hour on two cores; can be interrupted
     python benchmarks/claims.py sparse-arms    # some parts only

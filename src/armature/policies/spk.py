@@ -154,8 +154,8 @@ class SPk(SaddlePointPolicy):
     epsilon : float
         The least gap is epsilon / n**decay in the n-th exploration round; positive.
     decay : float
-        See there; positive, at most 10. `docs/studies/defaults.md` has what these were measured to be
-        worth.
+        See there; positive, at most 10. `docs/studies/defaults.md` has what each option was
+        measured to be worth.
     tracking : {"game", "pulls"}
         Which pulls count against the learner's shares: "game" those that tracking itself chose, as
         in the paper's theorem on tracking; "pulls" all of an arm's, as its Algorithm 1 is printed,
@@ -179,9 +179,9 @@ class SPk(SaddlePointPolicy):
     Limits
     ------
     The guarantee is asymptotic. At T = 10,000 the mean regret is above UCB's on eight of the twelve
-    problems in `docs/studies/defaults.md`, and in two examples (pricing, features). The defaults are not
-    the paper's; `SPk.published()` is. With Bernoulli rewards decisions were compared on four
-    structures only: on the others rounding decides.
+    problems in `docs/studies/defaults.md`, and in two examples (pricing, features). The defaults
+    are not the paper's; `SPk.published()` is. With Bernoulli rewards decisions were compared on
+    four structures only: on the others rounding decides.
 
     References
     ----------
