@@ -26,6 +26,8 @@ from armature.kernels.kernel import kernel
 from armature.structures import Structure
 from armature.structures.oracles.model import MARKS, Model, make_model, nearest_in_cell
 
+__all__ = ["AdaHedge", "FollowTheLeader", "Tracker"]
+
 
 class AdaHedgeState(NamedTuple):
     """What the next round needs: each expert's total loss, and the mixability gap (one entry)."""
