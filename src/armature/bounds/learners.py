@@ -38,7 +38,10 @@ class AdaHedgeState(NamedTuple):
 
 @kernel
 def adahedge_weights(state: AdaHedgeState, w: Floats) -> None:
-    """w = the weights of the experts for this round; uniform on the leaders while the gap is 0."""
+    """w = the weights of the experts for this round; uniform on the leaders while the gap is 0.
+
+    Paper: Algorithm 1, lines 1 to 3.
+    """
     n = w.size
     least = math.inf
     for i in range(n):
@@ -97,6 +100,13 @@ class AdaHedge:
     >>> learner.update([1.0, 0.0])
     >>> learner.weights().round(3).tolist()
     [0.2, 0.8]
+
+    References: De Rooij, van Erven, Grünwald and Koolen (2014), "Follow the Leader if You Can,
+    Hedge if You Must".
+
+    Limits: The bound is checked with the largest possible variance, not with the sharper one.
+
+    Paper: Section 2.3.1, λ-learner.
     """
 
     def __init__(self, n: int) -> None:
@@ -140,6 +150,10 @@ class FollowTheLeader:
     >>> learner.leaders([3.0, 1.0, 1.0])
     array([[0.75 , 0.75 , 0.5  ],
            [0.875, 0.   , 0.875]])
+
+    References: Degenne, Shao and Koolen (2020).
+
+    Paper: Section 2.3.1, λ-learner.
     """
 
     def __init__(
@@ -179,6 +193,8 @@ def track(ahead: Floats, w: Floats) -> int:
     """The arm to pull for proportions w; `ahead` is N - W, pulls less proportions, over all rounds.
 
     W += w; pull the arm that is furthest behind, argmin N - W; N counts it.
+
+    Paper: Section 2.3.2, tracking.
     """
     pulled = 0
     for k in range(w.size):
@@ -199,6 +215,10 @@ class Tracker:
     >>> arms = [tracker.pull([0.5, 0.3, 0.2]) for _ in range(100)]
     >>> arms[:3], tracker.pulls.tolist()
     ([0, 1, 2], [50.0, 30.0, 20.0])
+
+    References: Degenne, Shao and Koolen (2020); Garivier and Kaufmann (2016).
+
+    Paper: Definition 1.
     """
 
     def __init__(self, n_arms: int) -> None:

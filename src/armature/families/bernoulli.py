@@ -173,6 +173,11 @@ class Bernoulli(Family):
     >>> str(prices.for_arm(1).support), prices.upper(5.0, 0.1).round(6)
     ('{0, 20}', array([7.128786, 9.341221]))
 
+    Limits
+    ------
+    With a scale for each arm, structures other than `Unconstrained`, `Unimodal` and `Monotone` take
+    dense convex programs.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".

@@ -86,6 +86,11 @@ class Bounded(Family):
     >>> round(stars.upper(3.0, 0.1), 6)
     3.851515
 
+    Limits
+    ------
+    It explores for the worst distribution on the interval: more than needed where rewards vary
+    little.
+
     References
     ----------
     Garivier and Cappé (2011), "The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond".

@@ -110,6 +110,11 @@ class Exponential(Family):
     >>> round(Exponential().divergence(1.0, 2.0), 6)
     0.193147
 
+    Limits
+    ------
+    Not sub-Gaussian, so the paper's theorems do not cover it. Its divergence is not convex:
+    structures that add up means refuse it.
+
     References
     ----------
     Cappé, Garivier, Maillard, Munos and Stoltz (2013), "Kullback-Leibler Upper Confidence Bounds

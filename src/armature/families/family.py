@@ -40,6 +40,8 @@ class Family:
     A family of your own is a frozen dataclass in one file: `domain`, `support`, and `formulas`, the
     kernels that compiled code calls. It then works wherever the library's do. It must be a
     one-parameter exponential family: then pooling is averaging, which much else rests on.
+
+    Paper: Assumption 3.
     """
 
     convex: ClassVar[bool] = True

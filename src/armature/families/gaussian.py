@@ -131,6 +131,10 @@ class Gaussian(Family):
     >>> Gaussian(sigma=[1.0, 2.0]).divergence(0.0, 2.0)
     array([2. , 0.5])
 
+    Limits
+    ------
+    An unknown sigma is one number for all arms. The theorems are for a known sigma.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".

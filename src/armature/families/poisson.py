@@ -163,6 +163,10 @@ class Poisson(Family):
     >>> Poisson().divergence(0.0, 2.0), Poisson().divergence(2.0, 0.0)
     (2.0, inf)
 
+    Limits
+    ------
+    Not sub-Gaussian, so the paper's theorems do not cover it.
+
     References
     ----------
     Cappé, Garivier, Maillard, Munos and Stoltz (2013), "Kullback-Leibler Upper Confidence Bounds

@@ -293,6 +293,11 @@ class Challenger(CompiledPolicy):
     >>> bandit.ask()  # at these means, no challenger is due
     2
 
+    Limits
+    ------
+    A regret bound is proved without structure only. Regret has heavy tails on hard instances;
+    `docs/studies/challenger.md` has these and other failures.
+
     References
     ----------
     None: this docstring defines it. The game is that of Degenne, Shao and Koolen (2020), "Structure

@@ -58,6 +58,8 @@ def exploit_statistic(
 
     The cost of the nearest alternative; with `glr`, less the cost of the projection itself, so
     that a misfit to the structure does not count as evidence.
+
+    Paper: Eq. (15).
     """
     misfit = projection(model, history.means, history.pulls, projected)
     i = leader_of(model.family, projected, history.means, history.pulls)
@@ -67,7 +69,10 @@ def exploit_statistic(
 
 @kernel
 def exploit_threshold(theory: bool, history: History) -> float:
-    """f(t - 1) in round t."""
+    """f(t - 1) in round t.
+
+    Paper: Eq. (15).
+    """
     rounds = float(history.clock[0])
     if theory:
         return exploration_threshold_theory(max(rounds, 2.0), history.pulls.size)
@@ -82,6 +87,8 @@ def exploit_or_candidate(
 
     Exploit if the test says so. Else j is the arm with the best mean; in every other round of its
     exploration it is pulled itself.
+
+    Paper: Algorithm 1, lines 5 to 9.
     """
     i, statistic = exploit_statistic(options.glr, model, history, room.projected, room.lam)
     if statistic > exploit_threshold(options.theory_threshold, history):
@@ -97,7 +104,10 @@ def exploit_or_candidate(
 def write_intervals(
     options: GameOptions, family: FamilyRecord, history: History, n: float, room: Room
 ) -> None:
-    """room.low, room.high = where N d(mean, .) is at most about ln n."""
+    """room.low, room.high = where N d(mean, .) is at most about ln n.
+
+    Paper: Eq. (16).
+    """
     K = history.pulls.size
     level = math.log(n)
     if options.theory_confidence:
@@ -135,5 +145,8 @@ def clipped_divergence(family: FamilyRecord, x: float, y: float) -> float:
 
 @inlined
 def price(own: bool, epsilon: float, top: float, xi: float) -> float:
-    """The regret of an arm of mean xi, at least epsilon; of the candidate itself, just that."""
+    """The regret of an arm of mean xi, at least epsilon; of the candidate itself, just that.
+
+    Paper: Appendix C.3, gap estimates.
+    """
     return epsilon if own else max(epsilon, top - xi)

@@ -101,9 +101,14 @@ class GameSampling(CompiledPolicy):
     >>> [bandit.ask() for _ in range(4)]
     [0, 1, 1, 0]
 
+    Limits
+    ------
+    Made to find the best arm, at any regret. Its intervals are narrower than the proof's.
+
     References
     ----------
     Degenne, Koolen and Ménard (2019), "Non-Asymptotic Pure Exploration by Solving Games".
+    Paper: Section 2.4, pure exploration.
     """
 
     confidence: str = "practical"

@@ -220,6 +220,12 @@ class Guarded(CompiledPolicy):
     >>> results.paired("Guarded(Challenger)", "Challenger").high < 0.0  # clearly less regret
     True
 
+    Limits
+    ------
+    Nothing is proved about regret; `docs/studies/guard.md` has what was measured. The evidence is
+    weak where there are many arms. The doubt is a test for one fixed time, but it is computed in
+    every round.
+
     References
     ----------
     None: this docstring defines it. The inequality is that of Ville (1939), "Étude critique de la

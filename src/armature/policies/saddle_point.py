@@ -15,7 +15,10 @@ from armature.words import Arm, Sentence
 
 @dataclass(frozen=True)
 class SaddlePointPolicy(CompiledPolicy):
-    """What SPk and SPLambda have in common."""
+    """What SPk and SPLambda have in common.
+
+    Paper: Section 3, ε and intervals.
+    """
 
     test: Literal["glr", "raw"] = "glr"
     threshold: Literal["practical", "theory"] = "practical"

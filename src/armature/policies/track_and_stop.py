@@ -111,6 +111,10 @@ class TrackAndStop(CompiledPolicy):
     >>> [bandit.ask() for _ in range(4)]  # half and half
     [0, 1, 0, 1]
 
+    Limits
+    ------
+    Made to find the best arm, at any regret. It solves an allocation in each round, to 1e-3.
+
     References
     ----------
     Garivier and Kaufmann (2016), "Optimal Best Arm Identification with Fixed Confidence".

@@ -121,7 +121,10 @@ def write_tie(
     theta: Floats,
     z: Floats,
 ) -> None:
-    """Move theta so that lam_k gains `gap` on lam_j, at the least cost."""
+    """Move theta so that lam_k gains `gap` on lam_j, at the least cost.
+
+    Paper: Appendix G.2, linear.
+    """
     r = basis.shape[1]
     unseen = difference(basis, columns, order, rank, j, k, z)
     if unseen > 0.0:

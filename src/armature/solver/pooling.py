@@ -69,7 +69,10 @@ def prefixes_of(real: Floats, integer: Ints, n: int) -> Prefixes:
 def fit_prefixes(
     family: FamilyRecord, mu: Floats, w: Floats, start: int, step: int, n: int, run: Prefixes
 ) -> None:
-    """Fit all prefixes of the run of n arms that begins at `start`."""
+    """Fit all prefixes of the run of n arms that begins at `start`.
+
+    Paper: Appendix G.2, unimodal.
+    """
     run.cost[0] = 0.0
     run.mean[0] = -math.inf
     run.weight[0] = 0.0

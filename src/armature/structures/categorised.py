@@ -262,9 +262,15 @@ class Categorised(Structure):
     >>> shop.nearest_alternative([2.0, 1.0, 0.96, 0.0], [0.0, 0.0, 0.0, 1.0], 0, Gaussian()).cost
     0.0
 
+    Limits
+    ------
+    Strong dominance only. Where the best arm is alone in its category, `alt_min` minimises over the
+    closure of the alternatives, not over the literal definition.
+
     References
     ----------
     Jedor, Louëdec and Perchet (2019), "Categorized Bandits".
+    Paper: Appendix F, categorised.
     """
 
     categories: tuple[Hashable, ...]

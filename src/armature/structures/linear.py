@@ -52,11 +52,16 @@ class Linear(Structure):
     >>> abs(fit.means).round(9)
     array([0.  , 0.55, 0.55])
 
+    Limits
+    ------
+    Not for exponential rewards.
+
     References
     ----------
     Auer (2002), "Using Confidence Bounds for Exploitation-Exploration Trade-offs".
     Dani, Hayes and Kakade (2008), "Stochastic Linear Optimization under Bandit Feedback".
     Abbasi-Yadkori, Pál and Szepesvári (2011), "Improved Algorithms for Linear Stochastic Bandits".
+    Paper: Appendix F, linear.
     """
 
     features: Floats

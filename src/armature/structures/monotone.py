@@ -37,6 +37,10 @@ class Monotone(Counted):
     >>> Monotone(3).violation_of([0.1, 0.5, 0.3])
     'means[1] = 0.5 should be at most means[2] = 0.3'
 
+    Limits
+    ------
+    Dense quadratic programs, for tens of arms. By itself it leaves nothing to explore.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for

@@ -111,7 +111,10 @@ def total_share(
 def clearing_price(
     family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, guess: float
 ) -> float:
-    """The price at which the shares add up to one: Newton's method in a bracket."""
+    """The price at which the shares add up to one: Newton's method in a bracket.
+
+    Paper: Appendix G.2, simplex.
+    """
     high = highest_price(family, mu, w, j, k)
     if high < math.inf and reaches_less(family, mu, w, j, k, high):
         return high
@@ -194,11 +197,8 @@ def write_shares(
 @kernel
 def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """One price for all."""
-    family = problem.family
-    mu = problem.mu
-    w = problem.w
-    nu = clearing_price(family, mu, w, -1, -1, 0.0)
-    return write_shares(family, mu, w, -1, -1, nu, lam)
+    nu = clearing_price(problem.family, problem.mu, problem.w, -1, -1, 0.0)
+    return write_shares(problem.family, problem.mu, problem.w, -1, -1, nu, lam)
 
 
 @kernel
@@ -335,9 +335,14 @@ class Simplex(Structure):
     >>> Simplex(3).project([0.9, 0.3, -0.5], [1.0, 1.0, 1.0], Gaussian()).means
     array([0.8, 0.2, 0. ])
 
+    Limits
+    ------
+    Not for exponential rewards.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
+    Paper: Appendix G.2, simplex.
     """
 
     n_arms: int

@@ -65,9 +65,14 @@ class Unimodal(Counted):
     >>> curve.nearest_alternative([0.2, 0.4, 0.9, 0.7, 0.1], [1.0] * 5, 2, Gaussian()).means
     array([0.2, 0.4, 0.8, 0.8, 0.1])
 
+    Limits
+    ------
+    A single `alt_min` is O(K^2), though `nearest_alternative` is O(K).
+
     References
     ----------
     Combes and Proutiere (2014), "Unimodal Bandits: Regret Lower Bounds and Optimal Algorithms".
+    Paper: Appendix F, unimodal.
     """
 
     n_arms: int

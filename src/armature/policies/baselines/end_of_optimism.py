@@ -138,10 +138,15 @@ class EndOfOptimism(CompiledPolicy):
     >>> bandit.pulls.tolist()  # the warm-up is 22 pulls of each
     [78, 22]
 
+    Limits
+    ------
+    Gaussian rewards only. It needs the horizon. Its regret was not compared with anything.
+
     References
     ----------
     Lattimore and Szepesvári (2017), "The End of Optimism? An Asymptotic Analysis of Finite-Armed
     Linear Bandits".
+    Paper: Section 3, End of Optimism.
     """
 
     c: float = 0.0

@@ -223,6 +223,11 @@ class IDS(CompiledPolicy):
     >>> bandit.ask()  # bad rewards of one are good ones of the other
     1
 
+    Limits
+    ------
+    Gaussian and Bernoulli rewards only. Its confidence bounds are narrower than those of the
+    authors' proof, and it uses every reward.
+
     References
     ----------
     Kirschner, Lattimore, Vernade and Szepesvári (2021), "Asymptotically Optimal

@@ -216,6 +216,11 @@ class SOLID(CompiledPolicy):
     >>> bandit.ask()  # bad rewards of one are good ones of the other
     1
 
+    Limits
+    ------
+    Gaussian and Bernoulli rewards only. Its confidence bounds are narrower than those of the
+    authors' proof.
+
     References
     ----------
     Tirinzoni, Pirotta, Restelli and Lazaric (2020), "An Asymptotically Optimal Primal-Dual

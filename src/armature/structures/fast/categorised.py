@@ -68,6 +68,8 @@ def write_separation(
     """The best fit in which category c dominates; `order` sorts the arms, best first.
 
     A binary search over the arms finds the two neighbours that v lies between: O(K log K).
+
+    Paper: Appendix G.2, categorised.
     """
     K = mu.size
     first = 0

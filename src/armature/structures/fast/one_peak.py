@@ -60,7 +60,10 @@ def scratch_of(work: Work, K: int) -> PeakScratch:
 
 @kernel
 def fit_both(family: FamilyRecord, mu: Floats, w: Floats, room: PeakScratch) -> None:
-    """Fit all prefixes and all suffixes: what every split is made of."""
+    """Fit all prefixes and all suffixes: what every split is made of.
+
+    Paper: Appendix G.2, unimodal.
+    """
     K = mu.size
     fit_prefixes(family, mu, w, 0, 1, K, room.left)
     fit_prefixes(family, mu, w, K - 1, -1, K, room.right)

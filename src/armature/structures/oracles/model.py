@@ -155,7 +155,10 @@ def nearest_with(
 
 @kernel
 def nearest_alternative(model: Model, mu: Floats, w: Floats, best: int, lam: Floats) -> float:
-    """lam = the nearest point of `not best`; its cost."""
+    """lam = the nearest point of `not best`; its cost.
+
+    Paper: Eq. (9).
+    """
     return ask(model, NEAREST, mu, w, best, -1, lam)
 
 
