@@ -188,7 +188,7 @@ class Declared:
         return self._with_work(self.table(comparing), self.table_work)
 
     def _with_work(self, shape: Shape, size: tuple[int, int]) -> tuple[Shape, Work]:
-        return shape, Work(np.empty(size[0]), np.empty(size[1], dtype=np.int64))
+        return shape, Work(np.zeros(size[0]), np.zeros(size[1], dtype=np.int64))
 
     def checked_family(self, family: Family) -> FamilyRecord:
         """The family's record, or an error where this structure can't be used with it."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from armature.families.kernels import total_divergence, write_ends
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
+from armature.kernels.vectors import copy
 from armature.solver.convex import minimise, nearest_of
 from armature.solver.least_squares import (
     back_substitute,
@@ -58,7 +59,10 @@ class Solved(NamedTuple):
     theta: Floats  # (r,)
     z: Floats  # (r,)
     means: Floats  # (K,): room for the projection
+    mu: Floats  # (K,): the means and weights of the factorisation
+    w: Floats
     order: Ints  # (r,)
+    known: Ints  # (2,): 1 where there is a factorisation, and its rank
     rank: int
 
 
@@ -67,33 +71,70 @@ def solved_of(work: Work, basis: Floats, K: int, r: int) -> Solved:
     """The scratch space of a fit, with no rank yet."""
     real = work.real
     a = r * K
-    b = a + K
+    b = a + K + 2 * r
     return Solved(
         basis,
         real[:a].reshape(r, K),
-        real[a:b],
-        real[b : b + r],
-        real[b + r : b + 2 * r],
-        real[b + 2 * r : b + 2 * r + K],
+        real[a : a + K],
+        real[a + K : a + K + r],
+        real[a + K + r : b],
+        real[b : b + K],
+        real[b + K : b + 2 * K],
+        real[b + 2 * K : b + 3 * K],
         work.integer[:r],
+        work.integer[r : r + 2],
         0,
     )
 
 
 @kernel
+def is_factorised(room: Solved, mu: Floats, w: Floats) -> bool:
+    """Whether the factorisation in the scratch space is the one for these means and weights."""
+    if room.known[0] != 1:
+        return False
+    for k in range(mu.size):  # all arms before k agree
+        if mu[k] != room.mu[k] or w[k] != room.w[k]:
+            return False
+    return True
+
+
+@kernel
 def least_squares(problem: Problem, lam: Floats) -> Solved:
-    """lam = the projection for Gaussian rewards."""
+    """lam = the projection for Gaussian rewards.
+
+    A policy asks several oracles about the same means and weights in a round: the factorisation is
+    made for the first of them, and kept.
+    """
     K = lam.size
     r = problem.shape.integer[0]
     basis = frame_of(problem.shape, K).basis
     room = solved_of(problem.work, basis, K, r)
-    rank = factorise(basis, problem.mu, problem.w, room.columns, room.right, room.order)
+    if not is_factorised(room, problem.mu, problem.w):
+        copy(problem.mu, room.mu)
+        copy(problem.w, room.w)
+        room.known[0] = 1
+        room.known[1] = factorise(
+            basis, problem.mu, problem.w, room.columns, room.right, room.order
+        )
+    rank = room.known[1]
     theta = room.theta
     for c in range(r):
         theta[c] = room.right[c] if c < rank else 0.0
     back_substitute(room.columns, rank, theta)
     write_means(basis, room.order, theta, lam)
-    return Solved(basis, room.columns, room.right, theta, room.z, room.means, room.order, rank)
+    return Solved(
+        basis,
+        room.columns,
+        room.right,
+        theta,
+        room.z,
+        room.means,
+        room.mu,
+        room.w,
+        room.order,
+        room.known,
+        rank,
+    )
 
 
 @kernel
@@ -186,6 +227,8 @@ def optimistic(problem: Problem, level: float, out: Floats) -> float:
     """
     K = out.size
     d = problem.shape.integer[1]
+    room = solved_of(problem.work, frame_of(problem.shape, K).basis, K, problem.shape.integer[0])
+    room.known[0] = 0  # the ridge regression takes its place
     at = K * problem.shape.integer[0] + K
     features = problem.shape.real[at : at + K * d].reshape(K, d)
     ridge = ridge_of(problem.work.real, features, K, d)

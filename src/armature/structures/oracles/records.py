@@ -23,7 +23,11 @@ class Shape(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch space, so that kernels allocate nothing. Its contents mean nothing between calls."""
+    """Scratch space, so that kernels allocate nothing. It comes as zeros.
+
+    Between calls it may have been used for another question: a kernel that keeps something there
+    also keeps what it was computed from, and compares.
+    """
 
     real: Floats
     integer: Ints
