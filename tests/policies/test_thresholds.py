@@ -11,7 +11,7 @@ from scipy.special import betaln, xlogy
 from scipy.stats import norm
 
 import armature as am
-from armature.families.learning import learning_address, total_learning_cost
+from armature.families.kernels import learning_address, total_learning_cost
 from armature.live.verdict import verdict
 
 

@@ -53,6 +53,7 @@ FOR_AUTHORS = {
     "violation", "with_arm", "without_arm", "without_runs", "clipped", "estimate", "record_for",
     "from_frame", "n_cells_for", "dropped", "explain", "examples", "init", "pieces", "to_frame",
     "about", "mirrored", "for_arm", "check_arms", "kernels", "could_be", "choose", "choose_of_many",
+    "work_size_for",
     "searches", "update", "learning_cost",
 }  # fmt: skip
 

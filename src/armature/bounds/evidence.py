@@ -39,7 +39,7 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.learning import learning_address, total_learning_cost
+from armature.families.kernels import learning_address, total_learning_cost
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined
 from armature.kernels.numbers import as_real

@@ -22,8 +22,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
-from armature.bounds.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
+from armature.bounds.learners import (
+    AdaHedgeState,
+    FollowTheLeader,
+    adahedge_update,
+    adahedge_weights,
+    follow_the_leaders,
+)
 from armature.bounds.lower_bound import check_fit
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord

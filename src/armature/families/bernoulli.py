@@ -11,12 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature.families.excess import excess, excess_of_log
 from armature.families.family import Family
-from armature.families.formulas import Formulas
 from armature.families.limits import checked_scales, largest_of
-from armature.families.mixtures import log_factorial, log_gamma_half
-from armature.families.record import Interval
+from armature.families.record import Formulas, Interval
+from armature.families.special_functions import excess, excess_of_log, log_factorial, log_gamma_half
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Source, Stream, next_gamma

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError, check_kind
-from armature.families.formulas import Formulas, addresses
-from armature.families.record import FamilyRecord, Interval
+from armature.families.record import FamilyRecord, Formulas, Interval, addresses
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
 from armature.kernels.numbers import MOST_COUNTED, is_whole

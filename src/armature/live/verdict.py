@@ -13,7 +13,7 @@ import numpy as np
 from armature.bounds import time_of
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.learning import total_learning_cost
+from armature.families.kernels import total_learning_cost
 from armature.kernels.arrays import Floats
 from armature.rounds.stopping import (
     PRACTICAL,

@@ -13,8 +13,16 @@ import numpy as np
 from armature.bounds.evidence import DELTA, doubt_of
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family
-from armature.families.kernels import divergence, inside, of_arm, upper, weighted_divergence
-from armature.families.learning import learning_address, no_evidence, total_learning_cost
+from armature.families.kernels import (
+    divergence,
+    inside,
+    learning_address,
+    no_evidence,
+    of_arm,
+    total_learning_cost,
+    upper,
+    weighted_divergence,
+)
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel, inlined, kernel
 from armature.kernels.numbers import MOST_COUNTED

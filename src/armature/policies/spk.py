@@ -8,8 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
-from armature.bounds.learners.tracking import track
+from armature.bounds.learners import AdaHedgeState, adahedge_update, adahedge_weights, track
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
+from armature.bounds.learners import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats, Ints

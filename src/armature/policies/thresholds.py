@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from armature.families.excess import excess_inverse_above
+from armature.families.special_functions import excess_inverse_above
 from armature.kernels.kernel import kernel
 
 ZETA_2 = math.pi**2 / 6.0

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature.bounds.allocation import Solution, Task, allocate_again
-from armature.bounds.learners.tracking import track
+from armature.bounds.learners import track
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
 from armature.kernels.arrays import Floats

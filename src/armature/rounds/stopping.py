@@ -47,7 +47,7 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.learning import learning_address, no_evidence, total_learning_cost
+from armature.families.kernels import learning_address, no_evidence, total_learning_cost
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.numbers import as_real

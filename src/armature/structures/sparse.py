@@ -20,17 +20,17 @@ from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill
 from armature.structures.checks import checked_integer, checked_number, checked_order
 from armature.structures.counted import Counted
-from armature.structures.fast.sparse_best import best_min
-from armature.structures.fast.sparse_challengers import challenger_costs, nearest
-from armature.structures.fast.sparse_fit import (
+from armature.structures.fast.sparse import (
+    best_min,
+    challenger_costs,
+    nearest,
     scratch_of,
     write_gains,
     write_pair,
     write_with,
     write_without,
 )
-from armature.structures.oracles.records import Cell, Oracle, Problem, Shape, Work
-from armature.structures.oracles.scratch import measure
+from armature.structures.oracles.records import Cell, Oracle, Problem, Shape, Work, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import overrides
 

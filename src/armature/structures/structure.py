@@ -338,7 +338,7 @@ class Structure(Declared, Shown):
         kernel, is_derived = self.entry(name, family)
         assert kernel is not None
         comparing = name in COMPARING
-        side = self.derived_side(comparing) if is_derived else self.own_side()
+        side = self.derived_side(comparing) if is_derived else self.own_side(family)
         return kernel, *side
 
     def _problem(

@@ -16,8 +16,7 @@ from armature.solver.pooling import pair_cost, pooled_mean
 from armature.structures.checks import checked_order
 from armature.structures.counted import Counted
 from armature.structures.fast import scaled
-from armature.structures.oracles.cells import every_other
-from armature.structures.oracles.records import Oracle, Problem, Shape, Work
+from armature.structures.oracles.records import Oracle, Problem, Shape, Work, every_other
 from armature.structures.piece import Piece
 
 

@@ -18,8 +18,8 @@ from armature.kernels.streams import Stream
 from armature.policies.options import check_horizon, check_number
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
+from armature.solver.least_squares import Ridge, estimate, fit_ridge, make_ridge
 from armature.structures import Linear, Structure
-from armature.structures.fast.ridge import Ridge, estimate, fit_ridge, make_ridge
 from armature.structures.oracles.model import Model
 
 RIDGE = 1e-9

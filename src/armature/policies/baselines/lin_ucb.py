@@ -16,8 +16,8 @@ from armature.kernels.streams import Stream
 from armature.policies.options import check_number
 from armature.policies.policy import CompiledPolicy
 from armature.policies.records import History, argmax
+from armature.solver.least_squares import Ridge, make_ridge, write_ridge_bounds
 from armature.structures import Linear, Structure
-from armature.structures.fast.ridge import Ridge, make_ridge, write_ridge_bounds
 from armature.structures.oracles.model import Model
 
 

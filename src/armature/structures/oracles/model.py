@@ -251,7 +251,7 @@ def make_model(structure: Structure, family: Family, oracles: Sequence[str] = EN
     entries = structure.entries(family)
     derived = [own and name in oracles for (_, own), name in zip(entries, ENTRIES, strict=True)]
     kernels = tuple(kernel for kernel, _ in entries)
-    shape, work = structure.own_side()
+    shape, work = structure.own_side(family)
     weighs = record.gaussian and not record.alike
     return assemble(record, shape, work, kernels, derived, oracles, structure, weighs)
 
