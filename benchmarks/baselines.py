@@ -2,7 +2,7 @@
 
     python benchmarks/baselines.py         # ten minutes on two cores
 
-It fills in two pages of docs/studies: the parts `baselines` and `baselines-ossb` of reproduction.md,
+It fills in pages of docs/studies: the parts `baselines` and `baselines-ossb` of reproduction.md,
 on the paper's panels, and `baselines-random` of defaults.md, on the random instances of that page.
 """
 
