@@ -2,8 +2,8 @@
 
     python benchmarks/baselines.py         # ten minutes on two cores
 
-It fills in the parts `baselines` and `baselines-ossb` of docs/reproduction.md, on the paper's
-panels, and `baselines-random` of docs/defaults.md, on the random instances of that page.
+It fills in pages of docs/studies: the parts `baselines` and `baselines-ossb` of reproduction.md,
+on the paper's panels, and `baselines-random` of defaults.md, on the random instances of that page.
 """
 
 from __future__ import annotations
@@ -180,10 +180,10 @@ def on_random_instances() -> str:
 
 def main() -> None:
     """Measure, then write."""
-    path = ROOT / "docs" / "reproduction.md"
+    path = ROOT / "docs" / "studies" / "reproduction.md"
     sections = {"baselines": specialised(), "baselines-ossb": ossb()}
     path.write_text(fill_in(path.read_text(), sections))
-    path = ROOT / "docs" / "defaults.md"
+    path = ROOT / "docs" / "studies" / "defaults.md"
     path.write_text(fill_in(path.read_text(), {"baselines-random": on_random_instances()}))
 
 

@@ -1,4 +1,4 @@
-"""Write the tables and pictures of docs/challenger.md and docs/choosing.md from a study's folder.
+"""Write the tables of docs/studies/challenger.md and docs/choosing.md from a study's folder.
 
 python -m studies.challenger               # about an hour on two cores; can be interrupted
 python benchmarks/challenger.py out-study
@@ -47,7 +47,7 @@ def main(folder: Path) -> None:
     sections = {
         name: text.strip() for name, text in SECTION.findall((folder / "tables.md").read_text())
     }
-    path = ROOT / "docs" / "challenger.md"
+    path = ROOT / "docs" / "studies" / "challenger.md"
     path.write_text(fill_in(path.read_text(), sections))
     if "groups" in sections:
         path = ROOT / "docs" / "choosing.md"

@@ -1,4 +1,4 @@
-"""Measure what the paper claims in its experiments, and write the tables of docs/reproduction.md.
+"""Measure what the paper claims in its experiments, and write docs/studies/reproduction.md.
 
     python benchmarks/claims.py            # a quarter of an hour on two cores; can be interrupted
     python benchmarks/claims.py sparse-arms    # some parts only
@@ -289,7 +289,7 @@ def main(names: list[str]) -> None:
     unknown = set(names) - set(SECTIONS)
     if unknown:
         raise SystemExit(f"there is no part {sorted(unknown)}: one of {', '.join(SECTIONS)}")
-    path = ROOT / "docs" / "reproduction.md"
+    path = ROOT / "docs" / "studies" / "reproduction.md"
     for name in names or SECTIONS:
         section, runs = SECTIONS[name]
         path.write_text(fill_in(path.read_text(), {name: section(runs())}))

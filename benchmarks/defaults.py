@@ -2,7 +2,7 @@
 
     python benchmarks/defaults.py
 
-The table in docs/defaults.md is what this prints.
+The table in docs/studies/defaults.md is what this prints.
 """
 
 from __future__ import annotations

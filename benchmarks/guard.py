@@ -1,4 +1,4 @@
-"""Write the tables and the picture of docs/safety.md from a study's folder.
+"""Write the tables and the picture of docs/studies/guard.md from a study's folder.
 
 python -m studies.guard --short            # about ten minutes on one core; can be interrupted
 python benchmarks/guard.py out-guard-short
@@ -21,7 +21,7 @@ def main(folder: Path) -> None:
     sections = {
         name: text.strip() for name, text in SECTION.findall((folder / "tables.md").read_text())
     }
-    path = ROOT / "docs" / "safety.md"
+    path = ROOT / "docs" / "studies" / "guard.md"
     path.write_text(fill_in(path.read_text(), sections))
     if (folder / "cover.png").is_file():
         shutil.copyfile(folder / "cover.png", ROOT / "docs" / "figures" / "guard-cover.png")

@@ -7,7 +7,6 @@ most of them call. `docs/extending.md` has an example of each kind.
 """
 
 from armature.families import FamilyRecord, Formulas
-from armature.families.excess import excess
 from armature.families.kernels import (
     curvature,
     divergence,
@@ -20,6 +19,7 @@ from armature.families.kernels import (
     variance,
     weighted_divergence,
 )
+from armature.families.special_functions import excess
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import (

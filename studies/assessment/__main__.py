@@ -1,4 +1,4 @@
-"""`python -m studies.assessment`: the tables of `docs/assess.md`, in a few minutes."""
+"""`python -m studies.assessment`: the tables of `docs/studies/logs.md`, in a few minutes."""
 
 from __future__ import annotations
 

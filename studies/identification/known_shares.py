@@ -17,7 +17,7 @@ from armature import (
     characteristic_time,
     kernel,
 )
-from armature.bounds.learners.tracking import track
+from armature.bounds.learners import track
 from armature.kernels.arrays import Floats
 from armature.kernels.streams import Stream
 from armature.structures.oracles.model import Model

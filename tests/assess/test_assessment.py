@@ -47,6 +47,7 @@ def gaussian_log(means: Any, n: int, seed: int = 0, sigma: float = 1.0) -> Log:
 # Intervals.
 
 
+@pytest.mark.checks("assess", by="intervals against SciPy")
 def test_intervals_against_scipy() -> None:
     for n, x in ((10, 0), (10, 3), (500, 12), (7, 7)):
         found = interval(am.Bernoulli(), n, x, 0.1)
@@ -80,9 +81,10 @@ def test_intervals_with_an_unknown_sigma_are_students() -> None:
     assert (found.low_any < found.low).all()
 
 
+@pytest.mark.checks("assess", by="coverage of intervals")
 @pytest.mark.parametrize("name", study_of_intervals.FAMILIES)
 def test_intervals_cover(name: str) -> None:
-    """A thousand logs for each row are in docs/assess.md; these few find gross errors.
+    """A thousand logs for each row are in docs/studies/logs.md; these few find gross errors.
 
     95 % of 120 are covered; fewer than `least` have probability 1e-4 at most, if that is so.
     """
@@ -172,6 +174,7 @@ def test_structures_are_ranked() -> None:
     assert {one.name for one in both.candidates} == {"Unimodal & Lipschitz", "Unimodal | Monotone"}
 
 
+@pytest.mark.checks("assess", by="closed form of the noticeable misfit")
 def test_what_would_have_been_noticed_in_closed_form() -> None:
     """A box: above its end, an arm's own distance is all there is."""
     log = {"counts": [100, 400], "sums": [50, 200]}
@@ -188,6 +191,7 @@ def test_what_would_have_been_noticed_in_closed_form() -> None:
     assert np.isinf(found.noticeable.down).all()
 
 
+@pytest.mark.checks("assess", by="rate of false alarms")
 @pytest.mark.parametrize("name", ["Unimodal", "Concave", "Sparse"])
 def test_a_true_structure_is_hardly_ever_refuted(name: str) -> None:
     """At most 1 %; more than 6 of 100 have probability 1e-4 at most, if that is so."""
@@ -197,6 +201,7 @@ def test_a_true_structure_is_hardly_ever_refuted(name: str) -> None:
         assert rate.refuted <= 0.06
 
 
+@pytest.mark.checks("assess", by="power")
 @pytest.mark.parametrize("name", ["Unimodal", "Monotone", "Categorised"])
 def test_a_wrong_structure_is_refuted_at_the_stated_power(name: str) -> None:
     """80 %; fewer than 63 of 100 have probability 1e-4 at most, if that is so."""
@@ -244,6 +249,7 @@ def test_worth_is_the_lower_bound() -> None:
 # Policies.
 
 
+@pytest.mark.checks("assess", by="draws are of the posterior")
 def test_draws_are_of_the_posterior() -> None:
     log = gaussian_log([0.0, 1.0, 0.5], 25, seed=4, sigma=2.0)
     known = informed(log, am.Gaussian(2.0))
@@ -308,6 +314,7 @@ def test_certainty_is_the_bandits() -> None:
 # Drift.
 
 
+@pytest.mark.checks("assess", by="planted changes over time")
 def test_drift() -> None:
     rng = np.random.default_rng(0)
     rewards = rng.normal(size=200)
@@ -344,6 +351,7 @@ def test_a_change_of_all_arms_together() -> None:
     assert "of all arms together" in str(found)
 
 
+@pytest.mark.checks("assess", by="rate of false alarms")
 def test_no_change_is_hardly_ever_seen() -> None:
     """At most 1 %; more than 6 of 100 have probability 1e-4 at most, if that is so."""
     assert study_of_intervals.changes("Exponential", 150, 100, 0.0, seed=1).seen <= 0.06
@@ -429,7 +437,7 @@ def test_nothing_is_written_if_the_page_fails(
 
 
 LOGS = Path(__file__).parents[2] / "examples" / "logs"
-FOUND = {  # what docs/assess.md says of the published tables
+FOUND = {  # what docs/studies/logs.md says of the published tables
     "cake": ("Unimodal", False, "215"),
     "migraine": ("Monotone", False, "200.0"),
     "orange-juice-dominicks": ("Unimodal", False, "1.80"),

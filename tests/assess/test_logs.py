@@ -38,6 +38,7 @@ def rows(n: int = 60, arms: int = 3, seed: int = 0) -> pd.DataFrame:
     )
 
 
+@pytest.mark.checks("assess", by="every form of a log")
 def test_all_forms_say_the_same(tmp_path: Path) -> None:
     frame = rows()
     frame.to_csv(tmp_path / "a.csv", index=False)
@@ -152,6 +153,7 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.checks("assess", by="errors name the line")
 @pytest.mark.parametrize("case", HOSTILE, ids=str)
 def test_hostile_logs_are_refused_with_the_line(case: str, tmp_path: Path) -> None:
     content, words = HOSTILE[case]
@@ -228,6 +230,7 @@ def test_lines_are_counted_as_editors_do(tmp_path: Path) -> None:
     assert [found.labels[code] for code in found.codes] == ["a\r\nb", "c"]
 
 
+@pytest.mark.checks("assess", by="two readers")
 def test_arrow_and_the_line_by_line_reader_agree(tmp_path: Path) -> None:
     """Random small files: what one reads, so does Python's csv module; what it refuses is named."""
     rng = np.random.default_rng(5)

@@ -48,6 +48,7 @@ def log_of(frame: pd.DataFrame, kind: int) -> LoggedRewards:
     return make_log(kind, rewards, log.places, starts, accepted)
 
 
+@pytest.mark.checks("replay", by="`ask` and `tell`, choice by choice")
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 @pytest.mark.parametrize("kind", [QUEUES, REJECTION, SHADOW])
 def test_the_compiled_loop_against_ask_and_tell(kind: int, policy: am.Policy) -> None:
@@ -154,6 +155,7 @@ def test_refusals() -> None:
     am.replay(bare, am.UCB(), STRUCTURE, FAMILY, method="ips", uniform=True)
 
 
+@pytest.mark.checks("replay", by="a case by hand")
 def test_weights_by_hand() -> None:
     matches = np.array([1.0, 0.0, 1.0, 1.0])
     shown = np.array([0.5, 0.1, 0.25, 0.5])
@@ -176,8 +178,9 @@ def test_bootstrap_intervals_are_as_wide_as_they_should_be() -> None:
     assert (low + high) / 2.0 == pytest.approx(values.mean(), abs=0.01)
 
 
+@pytest.mark.checks("replay", by="unbiased, with the stated coverage")
 def test_estimates_with_probabilities_are_unbiased() -> None:
-    """Fewer logs than in docs/assess.md. SNIPS is biased a little, by construction.
+    """Fewer logs than in docs/studies/logs.md. SNIPS is biased a little, by construction.
 
     An unbiased estimate is off by 4 standard errors with probability 1e-4.
     """
@@ -193,6 +196,7 @@ def test_estimates_with_probabilities_are_unbiased() -> None:
         assert rejected.covered >= least / 100
 
 
+@pytest.mark.checks("replay", by="planted errors")
 def test_a_wrong_probability_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What these checks are worth: with probabilities that are wrong, they fail."""
     wrong = 1.25 * study.SHOWN
@@ -205,6 +209,7 @@ def test_a_wrong_probability_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
     assert abs(study.weighted("UCB", 300, 60, seed=2)[0].z) > 4.0
 
 
+@pytest.mark.checks("replay", by="new runs")
 def test_queues_are_like_new_runs() -> None:
     """Kolmogorov and Smirnov's test: a p-value below 1e-4 has that probability."""
     for policy in ("UCB", "ThompsonSampling"):

@@ -30,6 +30,13 @@ PANELS = {
 }
 
 
+@pytest.mark.checks(
+    "Linear",
+    "lower_bound",
+    "Section 3, lower bounds",
+    "Appendix E, no alternative",
+    by="known bounds of the panels",
+)
 @pytest.mark.parametrize("panel", PANELS)
 def test_panels(panel: str) -> None:
     structure, means, value, unconstrained = PANELS[panel]
@@ -66,6 +73,9 @@ def random_instance(
             return am.Instance(structure, means, family)
 
 
+@pytest.mark.checks(
+    "structures", "lower_bound", "Eq. (1)", "Eq. (2c)", by="a convex program for its lower bound"
+)
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_against_a_convex_program(
@@ -128,6 +138,7 @@ def test_the_certificate_check_can_fail() -> None:
         check_certificate(instance, lazy, None)
 
 
+@pytest.mark.checks("Unconstrained", by="closed form of its lower bound")
 def test_unconstrained_closed_form() -> None:
     rng = np.random.default_rng(2)
     for family in (am.Gaussian(0.7), am.Bernoulli(), am.Poisson(), am.Exponential()):
@@ -137,6 +148,7 @@ def test_unconstrained_closed_form() -> None:
         assert bound.value == pytest.approx(exact, rel=1e-6)
 
 
+@pytest.mark.checks("Unimodal", by="closed form of its lower bound")
 def test_unimodal_closed_form() -> None:
     """Only the two neighbours of the peak matter."""
     means = np.array([0.1, 0.3, 0.5, 0.8, 0.6, 0.2])
@@ -146,6 +158,7 @@ def test_unimodal_closed_form() -> None:
     assert bound.value == pytest.approx(exact, rel=1e-6)
 
 
+@pytest.mark.checks("Categorised", by="closed form of its lower bound")
 def test_categorised_closed_form(rng: np.random.Generator) -> None:
     """Each arm of the top category on its own; of every other category its most telling arm."""
     for _ in range(20):
@@ -165,6 +178,7 @@ def test_categorised_closed_form(rng: np.random.Generator) -> None:
             assert value == pytest.approx(inside + outside, rel=2e-6)
 
 
+@pytest.mark.checks("Sparse", by="closed form of its lower bound")
 def test_sparse_closed_form(rng: np.random.Generator) -> None:
     """A price x for the arms outside of the support; the others make up for what that leaves."""
     for _ in range(20):
@@ -188,6 +202,7 @@ def test_sparse_closed_form(rng: np.random.Generator) -> None:
         assert am.lower_bound(instance).value == pytest.approx(value, rel=2e-6)
 
 
+@pytest.mark.checks("lower_bound", by="more knowledge never costs more")
 def test_structure_never_costs() -> None:
     rng = np.random.default_rng(4)
     for kind in KINDS:
@@ -197,6 +212,7 @@ def test_structure_never_costs() -> None:
             assert bound.value <= bound.unconstrained * (1 + 1e-6)
 
 
+@pytest.mark.checks("lower_bound", by="invariances")
 def test_scaling_and_relabelling() -> None:
     """V grows with the variance and shrinks as the means spread; the arms' order is immaterial."""
     rng = np.random.default_rng(6)
@@ -214,6 +230,7 @@ def test_scaling_and_relabelling() -> None:
     assert am.lower_bound(am.Instance(am.Unimodal(4), 5 * curve)).value == pytest.approx(one / 5)
 
 
+@pytest.mark.checks("lower_bound", "Theorem 2", by="the rate of the perturbed value")
 @pytest.mark.parametrize("panel", [p for p in PANELS if p != "sparse-1"])
 def test_perturbation(panel: str) -> None:
     """V <= V_eps <= V + c sqrt(eps V): the excess shrinks like the root of eps, or faster."""
@@ -227,6 +244,7 @@ def test_perturbation(panel: str) -> None:
     assert max(rates[2:]) <= 1.1 * rates[1]
 
 
+@pytest.mark.checks("solve_game", "Lemma 1", "Eq. (14)", by="the lower bound, from both sides")
 @pytest.mark.parametrize("learner", ["k", "lambda"])
 @pytest.mark.parametrize("panel", PANELS)
 def test_the_game_converges_from_both_sides(panel: str, learner: str) -> None:
@@ -259,6 +277,7 @@ def test_the_game_where_an_arm_can_not_be_as_good_as_the_best(learner: str) -> N
     assert game.upper[-1] - game.lower[-1] <= 0.05 * value
 
 
+@pytest.mark.checks("solve_game", by="the lower bound, for every structure")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_the_game_for_every_structure(kind: type[am.Structure], rng: np.random.Generator) -> None:
     for family in (am.Gaussian(), am.Bernoulli()):
@@ -274,6 +293,7 @@ def test_the_game_for_every_structure(kind: type[am.Structure], rng: np.random.G
             assert game.upper[-1] >= value * (1 - 1e-6)
 
 
+@pytest.mark.checks("OSSB", "EndOfOptimism", "TrackAndStop", by="its solver against the exact one")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_the_warm_allocation_solver(kind: type[am.Structure], rng: np.random.Generator) -> None:
     """To 1e-4, from one call to the next, while the means wander inside of the structure."""
@@ -338,6 +358,7 @@ def test_what_a_structure_in_plain_python_raises_is_seen() -> None:
         am.lower_bound(am.Instance(Broken(), [0.0, 1.0]))
 
 
+@pytest.mark.checks("Assumption 5", by="refused with a sentence")
 def test_bad_input() -> None:
     with pytest.raises(am.ArmatureError, match=r"means\[4\] = 0.5 rises again after the peak"):
         am.Instance(am.Unimodal(5), [0.1, 0.2, 0.9, 0.3, 0.5])

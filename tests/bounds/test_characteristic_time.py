@@ -66,6 +66,7 @@ def check_time(instance: am.Instance, time: am.CharacteristicTime) -> None:
         assert np.delete(lam, best).max() >= lam[best] - 1e-6
 
 
+@pytest.mark.checks("characteristic_time", by="two arms by hand")
 def test_two_gaussian_arms() -> None:
     """8 sigma^2 / gap^2; with a sigma for each, 2 (sigma_1 + sigma_2)^2 / gap^2."""
     for sigma, gap in ((1.0, 1.0), (0.3, 0.02), (4.0, 7.0)):
@@ -81,6 +82,7 @@ def test_two_gaussian_arms() -> None:
     assert time.shares == pytest.approx([0.25, 0.75], abs=1e-3)
 
 
+@pytest.mark.checks("characteristic_time", by="the published equations, by root search")
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
 def test_against_the_equations_of_garivier_and_kaufmann(
     family: am.Family, rng: np.random.Generator
@@ -96,6 +98,7 @@ def test_against_the_equations_of_garivier_and_kaufmann(
         assert time.shares == pytest.approx(shares, abs=5e-3)
 
 
+@pytest.mark.checks("characteristic_time", by="a convex program")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_against_a_convex_program(kind: type[am.Structure], rng: np.random.Generator) -> None:
     """All gaps are below 1 here, so that the bound with the least gap 1 is T*."""
@@ -124,6 +127,7 @@ def test_panels(panel: str) -> None:
     assert 0.0 < time.value <= time.unconstrained * (1.0 + 2e-6)
 
 
+@pytest.mark.checks("characteristic_time", by="invariances")
 def test_invariances() -> None:
     """Shifts and reflections of the arms leave T* as it is; another scale squares it."""
     means = np.array([0.2, 0.4, 0.9, 0.7, 0.1])

@@ -72,6 +72,7 @@ def pieces(low: float, high: float) -> np.ndarray:
     return 0.5 * (ends[1:] + ends[:-1])[:, None] + 0.5 * np.diff(ends)[:, None] * NODES
 
 
+@pytest.mark.checks("Guarded", "bounds.evidence", by="numerical integration")
 @pytest.mark.parametrize(
     ("family", "mean"),
     [
@@ -107,6 +108,7 @@ def test_learning_costs_of_very_many_rewards(family: am.Family) -> None:
     assert near[1] - near[0] == pytest.approx(0.5 * 4.0 / 2e5, rel=0.01)  # no step between formulas
 
 
+@pytest.mark.checks("Guarded", "bounds.evidence", by="the martingale, over all outcomes")
 def test_the_expected_ratio_is_one() -> None:
     """All outcomes of seven Bernoulli rewards, the arm chosen by what was seen: they add up to 1.
 
@@ -128,6 +130,7 @@ def test_the_expected_ratio_is_one() -> None:
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.checks("Guarded", "bounds.evidence", by="a convex solver")
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 def test_evidence_against_a_convex_solver(family: am.Family) -> None:
     """ln of (marginal likelihood / largest likelihood in M), from SciPy and cvxpy alone."""
@@ -183,6 +186,7 @@ def alarms(share: float, runs: int) -> np.ndarray:
     return np.array(found)
 
 
+@pytest.mark.checks("Guarded", "bounds.evidence", by="rate of false alarms")
 def test_false_alarms(request: pytest.FixtureRequest) -> None:
     """Ten thousand runs over every structure and family, half of them chosen against us.
 
@@ -225,6 +229,7 @@ def test_false_alarms_of_bounded_rewards() -> None:
         assert (highest >= math.log(1.0 / DELTA)).mean() <= 0.25 * DELTA
 
 
+@pytest.mark.checks("Guarded", "bounds.evidence", by="power")
 @pytest.mark.parametrize("family", FAMILIES, ids=str)
 def test_power(family: am.Family) -> None:
     """A planted misfit is found in nearly all runs."""

@@ -45,6 +45,7 @@ def adversarial(T: int, n: int) -> np.ndarray:
     return table
 
 
+@pytest.mark.checks("AdaHedge", "Eq. (11)", by="its published regret bound")
 def test_adahedge_regret_is_within_the_published_bound() -> None:
     rng = np.random.default_rng(0)
     tables = [adversarial(400, n) for n in (2, 3, 10)]
@@ -66,6 +67,7 @@ def test_following_the_leader_alone_breaks_the_bound() -> None:
     assert regret > published_bound(table)
 
 
+@pytest.mark.checks("AdaHedge", by="invariances")
 @given(st.integers(0, 1000), st.sampled_from([2.0**-40, 0.25, 2.0**30]), st.floats(-5.0, 5.0))
 def test_adahedge_is_scale_free_and_translation_invariant(
     seed: int, scale: float, shift: float
@@ -78,6 +80,7 @@ def test_adahedge_is_scale_free_and_translation_invariant(
     np.testing.assert_allclose(weights, shifted, atol=1e-9)
 
 
+@pytest.mark.checks("AdaHedge", by="a case by hand")
 def test_adahedge_by_hand() -> None:
     """Two experts: the first round is uniform, its gap 1/2, and then eta = 2 ln 2."""
     learner = AdaHedge(2)
@@ -90,6 +93,7 @@ def test_adahedge_by_hand() -> None:
     assert one.weights().tolist() == [1.0]
 
 
+@pytest.mark.checks("Tracker", "Theorem 6", by="both ends of its theorem")
 @given(
     st.integers(2, 8).flatmap(
         lambda K: st.lists(
@@ -111,6 +115,7 @@ def test_tracking_stays_within_its_bounds(sequence: list[list[float]]) -> None:
         assert off.max() <= 1.0 + 1e-9
 
 
+@pytest.mark.checks("FollowTheLeader", by="the minimisers of its cells")
 def test_leaders_are_the_cells_minimisers() -> None:
     rng = np.random.default_rng(1)
     means, pulls = np.array([0.9, 0.4, 0.4, 0.7]), rng.exponential(size=4)
@@ -123,6 +128,7 @@ def test_leaders_are_the_cells_minimisers() -> None:
             assert leader.tolist() == fit.means.tolist()
 
 
+@pytest.mark.checks("FollowTheLeader", "Eq. (5)", by="logarithmic regret on one cell")
 def test_the_leaders_regret_is_logarithmic() -> None:
     """On one cell, against pulls that alternate: far below the square root of the rounds."""
     means, family = np.array([1.0, 0.0, 0.4]), am.Gaussian()
@@ -137,6 +143,7 @@ def test_the_leaders_regret_is_logarithmic() -> None:
     assert lost - best <= 2.0 * math.log(rounds)
 
 
+@pytest.mark.checks("Tracker", "Lemma 2", by="both ends of its theorem")
 @pytest.mark.parametrize("K", [2, 3, 5, 12])
 def test_the_adversary_attains_the_lower_bound_of_tracking(K: int) -> None:
     """Uniform on the arms that were not pulled yet: the paper's sequence."""
@@ -150,6 +157,7 @@ def test_the_adversary_attains_the_lower_bound_of_tracking(K: int) -> None:
     assert off.min() == pytest.approx(-sum(1.0 / j for j in range(2, K + 1)))
 
 
+@pytest.mark.checks("policies.thresholds", "Appendix A, W̄", by="the equations they solve")
 @given(st.floats(1.0, 500.0))
 def test_w_bar(x: float) -> None:
     y = thresholds.w_bar(x)
@@ -160,6 +168,7 @@ def test_w_bar(x: float) -> None:
         assert y == pytest.approx(-lambertw(-math.exp(-x), -1).real, rel=1e-6)
 
 
+@pytest.mark.checks("policies.thresholds", "Theorem 4", by="the equations they solve")
 def test_thresholds() -> None:
     """The values that show why the proof's threshold is not the default."""
     assert thresholds.exploration_threshold_theory(1e4, 4) == pytest.approx(54.5, abs=0.05)
@@ -173,6 +182,7 @@ def test_thresholds() -> None:
     )
 
 
+@pytest.mark.checks("policies.thresholds", "Theorem 5", by="the equations they solve")
 def test_confidence_levels() -> None:
     t, delta, K = 1000.0, 0.05, 5
     etas = np.linspace(0.01, 3.0, 400)

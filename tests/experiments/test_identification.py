@@ -46,6 +46,7 @@ def stop_by_hand(
             return bandit.pulls.sum(), found.arm, found.statistic, bandit.pulls
 
 
+@pytest.mark.checks("UniformSampling", "identify", by="`ask` and `tell`")
 @pytest.mark.parametrize("policy", [*RULES, am.UCB()], ids=lambda p: p.name)
 @pytest.mark.parametrize(
     "instance",
@@ -148,6 +149,7 @@ class PlainTurns(am.PythonPolicy):
         return int(np.argmin(history.pulls))
 
 
+@pytest.mark.checks("UniformSampling", "identify", by="plain Python")
 @pytest.mark.parametrize("family", [am.Gaussian(), am.Gaussian(None)], ids=str)
 def test_a_policy_in_plain_python_and_an_unknown_sigma(family: am.Family) -> None:
     instance = am.Instance(am.Unimodal(3), [0.0, 2.0, 0.5], family.estimate(1.0))

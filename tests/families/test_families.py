@@ -20,6 +20,7 @@ ONE_PARAMETER = [f for f in EXAMPLES if f.n_arms is None and not f.estimated]
 mpmath.mp.dps = 60
 
 
+@pytest.mark.checks("families", by="the conformance suite")
 @pytest.mark.parametrize("family", EXAMPLES, ids=str)
 def test_conformance(family: am.Family) -> None:
     check_family(family)
@@ -62,6 +63,7 @@ def means_of(family: am.Family) -> st.SearchStrategy[float]:
     return st.one_of(st.floats(1e-9, 1e-3), st.floats(0.001, 1000.0))
 
 
+@pytest.mark.checks("families", by="sixty digits")
 @pytest.mark.parametrize("family", ONE_PARAMETER, ids=str)
 @given(data=st.data())
 def test_divergence_has_full_precision(family: am.Family, data: st.DataObject) -> None:
@@ -75,6 +77,7 @@ def test_divergence_has_full_precision(family: am.Family, data: st.DataObject) -
     assert abs(family.divergence(x, y) - exact) <= 1e-14 * exact + mpmath.mpf(1e-300)
 
 
+@pytest.mark.checks("families", by="sixty digits")
 @pytest.mark.parametrize("family", ONE_PARAMETER, ids=str)
 @given(data=st.data())
 def test_bounds_have_full_precision(family: am.Family, data: st.DataObject) -> None:
@@ -94,6 +97,7 @@ def test_bounds_have_full_precision(family: am.Family, data: st.DataObject) -> N
             assert exact_divergence(family, x, outside) >= level
 
 
+@pytest.mark.checks("Bernoulli", "Poisson", by="values at the boundary")
 def test_boundary_values() -> None:
     bernoulli, poisson, exponential = am.Bernoulli(), am.Poisson(), am.Exponential()
     assert bernoulli.divergence(0.0, 1.0) == math.inf

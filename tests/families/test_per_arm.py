@@ -23,6 +23,7 @@ from armature.testing import check_policy, further_families
 FORMS = pytest.mark.parametrize("form", range(3), ids=["sigmas", "scales", "interval"])
 
 
+@pytest.mark.checks("Bernoulli", by="where arms meet, against SciPy")
 def test_where_arms_meet(rng: np.random.Generator) -> None:
     """The minimum of the sum of divergences, by SciPy, on arms of very different scales."""
     for _ in range(200):
@@ -77,6 +78,7 @@ def random_instance(kind: type[am.Structure], form: int, rng: np.random.Generato
             return am.Instance(structure, means, family)
 
 
+@pytest.mark.checks("Gaussian", "Bernoulli", "Bounded", by="a convex program for lower bounds")
 @FORMS
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_bounds_against_a_convex_program(

@@ -28,6 +28,7 @@ def estimate(rewards: list[list[float]]) -> float:
     return estimate_variance(pulls, means, squares)
 
 
+@pytest.mark.checks("Gaussian", by="a case by hand")
 def test_worked_by_hand() -> None:
     """Residuals 0.5 + 2 with two degrees of freedom, and one more for means 1 and 3: 2 apart."""
     total, freedom = 0.5 + 2.0 + 2.0, 3.0
@@ -51,6 +52,7 @@ def test_it_comes_down_to_the_variance(rng: np.random.Generator) -> None:
     assert estimate([own[:3] for own in rewards]) > 9.0
 
 
+@pytest.mark.checks("Gaussian", by="an unknown sigma, simulated")
 def test_it_is_seldom_too_small(rng: np.random.Generator) -> None:
     """An arm's interval at level ln(1 + n) misses its mean at most half as often again as with
     sigma known, where the plain estimate makes it miss two to four times as often.

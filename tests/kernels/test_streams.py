@@ -95,6 +95,7 @@ def rewards_of(family: am.Family, mean: float, n: int = 20_000) -> np.ndarray:
     return np.array([next_reward(family.record_for(2), rewards, 1) for _ in range(n)])
 
 
+@pytest.mark.checks("Gaussian", "Bounded", "Exponential", by="rewards against SciPy")
 @pytest.mark.parametrize(
     ("family", "mean", "distribution"),
     [
@@ -110,6 +111,7 @@ def test_continuous_rewards(family, mean, distribution) -> None:
     assert stats.kstest(rewards_of(family, mean), distribution.cdf).pvalue > LEVEL
 
 
+@pytest.mark.checks("Poisson", by="rewards against SciPy")
 @pytest.mark.parametrize("mean", [0.0, 0.3, 4.0, 9.9, 10.0, 25.0, 3000.0])
 def test_poisson_rewards(mean: float) -> None:
     """Both ways of drawing them; chi-square over cells with at least 20 expected rewards."""
@@ -128,6 +130,7 @@ def test_poisson_rewards(mean: float) -> None:
     assert stats.chi2((expected > 0).sum() - 1).sf(statistic) > LEVEL
 
 
+@pytest.mark.checks("Bernoulli", by="rewards against SciPy")
 @pytest.mark.parametrize("mean", [0.0, 0.2, 1.0])
 def test_bernoulli_rewards(mean: float) -> None:
     ones = int(rewards_of(am.Bernoulli(), mean).sum())
@@ -147,6 +150,7 @@ def test_the_ends_of_an_interval() -> None:
     assert (rewards_of(am.Bounded(-1.0, 3.0), 3.0, 100) == 3.0).all()
 
 
+@pytest.mark.checks("ThompsonSampling", by="SciPy")
 @pytest.mark.parametrize(
     ("family", "total", "posterior"),
     [

@@ -129,6 +129,7 @@ def test_rewards_in_any_order_come_to_the_same() -> None:
     assert one.ask(5) == other.ask(5)
 
 
+@pytest.mark.checks("policies", by="the same decisions live and simulated")
 @pytest.mark.parametrize("kind", POLICIES.values(), ids=lambda kind: kind.__name__)
 def test_online_and_simulated_decisions_are_the_same(kind: type[am.Policy]) -> None:
     """For every policy: the regret and the pulls at every checkpoint of 500 rounds."""

@@ -57,6 +57,7 @@ def assert_joint(structure: am.Structure, mu, w, best: int, family: am.Family) -
     assert (off <= 1e-12 * expected[finite] + slack).all(), (structure, mu, w, costs, expected)
 
 
+@pytest.mark.checks("Challenger", by="one oracle call per challenger")
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
 @pytest.mark.parametrize("kind", JOINT, ids=lambda k: k.__name__)
 def test_all_challengers_at_once(
@@ -72,6 +73,7 @@ def test_all_challengers_at_once(
             assert_joint(structure, p.means, p.weights, p.best, family)
 
 
+@pytest.mark.checks("Challenger", by="one oracle call per challenger")
 @pytest.mark.parametrize(
     "structure",
     [
@@ -106,6 +108,7 @@ SEEN = [0.1, 0.45, 0.5, 0.3, 0.2]
 PULLS = [3, 9, 12, 4, 2]
 
 
+@pytest.mark.checks("Challenger", by="frequencies by hand")
 @pytest.mark.parametrize("name", ["Lipschitz", "Unimodal", "Unconstrained"])
 def test_draws_have_their_weights(name: str) -> None:
     """The leader is pulled when it is drawn, and then alone."""
@@ -125,6 +128,7 @@ def test_draws_have_their_weights(name: str) -> None:
     assert abs(led - p) < bar < abs(led - 1.05 * p)
 
 
+@pytest.mark.checks("Challenger", by="the bound that saves calls")
 @pytest.mark.parametrize("name", CONVEX)
 def test_the_projection_bounds_what_a_challenger_costs(name: str, rng: np.random.Generator) -> None:
     """So that who is not due by the bound need not be solved."""
@@ -164,6 +168,7 @@ def make_twin(name: str, family: am.Family, kind=ChallengerTwin, **options: obje
     return kind(CASES[name][0], family, lambda: next_units(stream), **options)
 
 
+@pytest.mark.checks("Challenger", by="a slow twin, decision by decision")
 @pytest.mark.parametrize(("name", "family", "options"), MATCHES, ids=str)
 def test_every_decision(name: str, family: am.Family, options: dict) -> None:
     twin = make_twin(name, family, **options)
@@ -230,6 +235,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.checks("Challenger", by="planted errors")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_shows(mistake: str) -> None:
     name, kind = MISTAKES[mistake]

@@ -36,6 +36,7 @@ def assert_frequency(
     assert abs(hits / SEEDS - probability) <= 4.5 * deviation
 
 
+@pytest.mark.checks("UnimodalThompson", by="frequencies by hand")
 def test_unimodal_thompson() -> None:
     """Means 1 and 0: the first of two rounds is the leader's, then N(-1, 1/2 + 1) decides."""
     hits, p = 0, normal_cdf(-1 / math.sqrt(1.5))
@@ -48,6 +49,7 @@ def test_unimodal_thompson() -> None:
     assert abs(hits / SEEDS - p) <= 4.5 * math.sqrt(p * (1 - p) / SEEDS)
 
 
+@pytest.mark.checks("SOLID", by="frequencies by hand")
 def test_solid() -> None:
     """Features (1, 0) and (0, 2), rewards 0: nothing is known and both arms are equally likely.
 
@@ -71,6 +73,7 @@ def normal_cdf(x: float) -> float:
     return math.erfc(-x / math.sqrt(2)) / 2
 
 
+@pytest.mark.checks("ThompsonSampling", "ProjectedThompson", by="frequencies by hand")
 @pytest.mark.parametrize("policy", [am.ThompsonSampling(), am.ProjectedThompson()])
 def test_thompson_sampling(policy: am.Policy) -> None:
     """Means 1 (4 rewards) and 0.5 (2 rewards): the difference is N(-1/2, 1/4 + 1/2)."""
@@ -78,6 +81,7 @@ def test_thompson_sampling(policy: am.Policy) -> None:
     assert_frequency(policy, TWO, rewards, 1, normal_cdf(-0.5 / math.sqrt(0.75)))
 
 
+@pytest.mark.checks("ThompsonSampling", by="frequencies by hand")
 @pytest.mark.parametrize(
     ("family", "rewards", "probability"),
     [
@@ -95,6 +99,7 @@ def test_thompson_sampling_of_other_rewards(
     assert_frequency(am.ThompsonSampling(), TWO, rewards, 1, probability, family)
 
 
+@pytest.mark.checks("ProjectedThompson", by="frequencies by hand")
 def test_projected_thompson() -> None:
     """Features 1 and 2: arm 1 is best where theta, as N0 x0 + 2 N1 x1, is positive.
 
@@ -105,18 +110,21 @@ def test_projected_thompson() -> None:
     assert_frequency(am.ProjectedThompson(), am.Linear([[1], [2]]), rewards, 1, probability)
 
 
+@pytest.mark.checks("ProjectedThompson", by="frequencies by hand")
 def test_projected_thompson_breaks_ties_at_random() -> None:
     """Arms 0 and 1 share their feature, and theta is positive but for 12 standard deviations."""
     rewards = [[9], [8], [0]]
     assert_frequency(am.ProjectedThompson(), am.Linear([[1], [1], [0]]), rewards, 1, 0.5)
 
 
+@pytest.mark.checks("MINTS", by="frequencies by hand")
 def test_mints() -> None:
     """Means 1 and 0 with N = (3, 2): C_0 = 0, C_1 = 3 * 2 / 5 * 1 / 2."""
     odds = math.exp(-0.6)
     assert_frequency(am.MINTS(), TWO, [[1, 1, 1], [0, 0]], 1, odds / (1 + odds))
 
 
+@pytest.mark.checks("MINTS", by="frequencies by hand")
 def test_mints_in_a_structure() -> None:
     """Features 1 and 2: the fit is theta = (N0 m0 + 2 N1 m1) / (N0 + 4 N1) = 4 / 6.
 
@@ -127,6 +135,7 @@ def test_mints_in_a_structure() -> None:
     assert_frequency(am.MINTS(), am.Linear([[1], [2]]), rewards, 0, odds / (1 + odds))
 
 
+@pytest.mark.checks("Challenger", by="frequencies by hand")
 def test_challenger_answers_with_another_arm() -> None:
     """Arm 0 is known to give 1, and arms 1 and 2 together 0.9: means 1, 0 and 0.9.
 

@@ -105,6 +105,7 @@ def compare(
     return differences, twin.reasons
 
 
+@pytest.mark.checks("Guarded", by="a slow twin, decision by decision")
 def test_every_decision() -> None:
     """Over all of these, each reason decides at times, and the two differ nowhere.
 
@@ -120,6 +121,7 @@ def test_every_decision() -> None:
     assert reasons == {"dropped", "doubt", "conflict", "audit", "policy"}
 
 
+@pytest.mark.checks("Guarded", by="planted errors")
 @pytest.mark.parametrize("name", ["audit", "doubt", "delta"])
 def test_a_mistake_shows(name: str) -> None:
     """A twin with another option is told apart, so that agreement means something."""
@@ -143,6 +145,7 @@ def dropped_bandit() -> am.Bandit:
     return bandit
 
 
+@pytest.mark.checks("Guarded", by="decisions after the structure is dropped")
 def test_a_dropped_structure() -> None:
     """All data stay, IMED goes on, and the bandit says when and because of which arms."""
     bandit = dropped_bandit()

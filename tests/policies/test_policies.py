@@ -44,6 +44,7 @@ def trials_of(
     return trials
 
 
+@pytest.mark.checks("policies", by="the conformance suite")
 @pytest.mark.parametrize(("policy", "kind"), CASES)
 def test_conformance(policy: type[am.Policy], kind: type[am.Structure]) -> None:
     trials = trials_of(policy, kind)

@@ -52,6 +52,7 @@ def test_every_policy_is_here() -> None:
     assert set(discover(am.Policy, am)) == {*BY_SEQUENCE, *BY_FREQUENCY}
 
 
+@pytest.mark.checks("UCB", by="a case by hand")
 def test_ucb() -> None:
     """Means 1 and 0: the leader's bound falls until that of the other, pulled once, passes it."""
     for t in (3, 4, 5, 6):
@@ -61,6 +62,7 @@ def test_ucb() -> None:
     assert pulled(am.UCB(), TWO, [[1], [0]], 8) == [0, 1, 0, 0, 0, 0, 1, 0]
 
 
+@pytest.mark.checks("KLUCB", by="a case by hand")
 def test_klucb() -> None:
     """Bernoulli rewards: arm 0 gives a success and then failures, arm 1 failures.
 
@@ -82,6 +84,7 @@ def test_klucb() -> None:
     assert pulled(am.KLUCB(), TWO, [[1, 0], [0]], 8, am.Bernoulli()) == expected
 
 
+@pytest.mark.checks("KLUCB", by="a case by hand")
 def test_klucb_with_a_second_logarithm() -> None:
     """c = 3 adds 3 ln ln t: at t = 5 the level is 3.04 instead of 1.61, and arm 1 is tried."""
     level = ln(5) + 3 * ln(ln(5))
@@ -92,6 +95,7 @@ def test_klucb_with_a_second_logarithm() -> None:
     assert pulled(am.KLUCB(c=3.0), TWO, [[1], [0]], 5) == [0, 1, 0, 0, 1]
 
 
+@pytest.mark.checks("IMED", by="a case by hand")
 def test_imed() -> None:
     """Means 1 and 0: ln N0 against N1 / 2 + ln N1, so arm 1 where N0 > 1.65, then 2 e = 5.44."""
     assert math.exp(0.5) < 2
@@ -99,6 +103,7 @@ def test_imed() -> None:
     assert pulled(am.IMED(), TWO, [[1], [0]], 9) == [0, 1, 0, 1, 0, 0, 0, 0, 1]
 
 
+@pytest.mark.checks("SPk", by="a case by hand")
 def test_spk_explores() -> None:
     """Means 1 and 0: the evidence N0 N1 / (N0 + N1) / 2 stays below ln(1 + t).
 
@@ -129,6 +134,7 @@ def test_spk_explores() -> None:
     assert pulled(am.SPk(), TWO, [[1], [0]], 9) == [0, 1, 0, 0, 0, 1, 0, 0, 0]
 
 
+@pytest.mark.checks("SPk", "SPLambda", by="a case by hand")
 @pytest.mark.parametrize("policy", [am.SPk(), am.SPLambda()])
 def test_saddle_point_policies_exploit(policy: am.Policy) -> None:
     """Arm 1 is 3 better: the evidence N1 / (N1 + 1) 9 / 2 >= 2.25 exceeds ln(1 + t) at once."""
@@ -137,6 +143,7 @@ def test_saddle_point_policies_exploit(policy: am.Policy) -> None:
     assert pulled(policy, TWO, [[0], [3]], 8) == [0, 1] + [1] * 6
 
 
+@pytest.mark.checks("SPk", by="a case by hand")
 def test_spk_with_and_without_misfit() -> None:
     """Means 3, 0, 3.1 are far from unimodal: pooling arms 0 and 1 costs 1.5^2 = 2.25.
 
@@ -153,6 +160,7 @@ def test_spk_with_and_without_misfit() -> None:
     assert pulled(am.SPk(), am.Unimodal(3), rewards, 5) == [0, 1, 2, 2, 0]
 
 
+@pytest.mark.checks("SPLambda", by="a case by hand")
 def test_splambda() -> None:
     """Means 2 and 0, one cell of alternatives: both arms equal.
 
@@ -174,6 +182,7 @@ def test_splambda() -> None:
     assert pulled(am.SPLambda(), TWO, [[2], [0]], 9) == [0, 1, 0, 0, 0, 1, 0, 0, 0]
 
 
+@pytest.mark.checks("OSSB", by="a case by hand")
 def test_ossb() -> None:
     """Means 2 and 0: N1 pulls are enough while 2 N1 >= ln(1 + t), with one until t = 6."""
     assert ln(7) < 2 < ln(8)
@@ -181,6 +190,7 @@ def test_ossb() -> None:
     assert pulled(am.OSSB(), TWO, [[2], [0]], 10, horizon=1000) == expected
 
 
+@pytest.mark.checks("OSSB", by="a case by hand")
 def test_ossb_is_forced_to_explore() -> None:
     """Means 1/2 and 0: N1 / 8 is never enough. Without force arm 1, whose allocation is not zero;
     with epsilon = 1 the least pulled arm, as there are no more pulls of it than such rounds.
@@ -190,6 +200,7 @@ def test_ossb_is_forced_to_explore() -> None:
     assert pulled(am.OSSB(epsilon=1.0), TWO, rewards, 6) == [0, 1, 0, 1, 0, 1]
 
 
+@pytest.mark.checks("StructuredUCB", by="a case by hand")
 def test_structured_ucb() -> None:
     """Arm 2 has the highest bound from round 6 on, but then arm 1 is a valley that can't be."""
     rewards = [[0.6], [-3], [0]]
@@ -202,6 +213,7 @@ def test_structured_ucb() -> None:
     assert pulled(am.UCB(), am.Unimodal(3), rewards, 6) == [0, 1, 2, 0, 0, 2]
 
 
+@pytest.mark.checks("StructuredUCB", by="a case by hand")
 @pytest.mark.parametrize(
     ("structure", "means", "best"),
     [
@@ -223,6 +235,7 @@ def test_structured_ucb_without_a_point_in_the_box(
     assert arms == [*range(len(means)), best]
 
 
+@pytest.mark.checks("LinUCB", by="a case by hand")
 def test_lin_ucb() -> None:
     """Orthogonal features are arms of their own, with one imagined reward 0 each (the ridge)."""
     for t in (2, 3):
@@ -233,12 +246,14 @@ def test_lin_ucb() -> None:
     assert pulled(am.LinUCB(), am.Linear(np.eye(2)), [[1], [0]], 5) == [0, 0, 0, 1, 0]
 
 
+@pytest.mark.checks("LinUCB", by="a case by hand")
 def test_lin_ucb_learns_from_other_arms() -> None:
     """Features 1 and -1: one bad reward of arm 0 says that arm 1 is good."""
     structure = am.Linear([[1.0], [-1.0]])
     assert pulled(am.LinUCB(), structure, [[-1], [1]], 4) == [0, 1, 1, 1]
 
 
+@pytest.mark.checks("CATSE", by="a case by hand")
 def test_catse() -> None:
     """Arms 0 and 1, both 7, and a category of one arm, 0. ln(C / delta) = ln 2000.
 
@@ -259,6 +274,7 @@ def test_catse() -> None:
     assert pulled(am.CATSE(), structure, rewards, 10, horizon=1000) == expected
 
 
+@pytest.mark.checks("EndOfOptimism", by="a case by hand")
 def test_end_of_optimism() -> None:
     """Means 2 and 0, orthogonal features, horizon 1000.
 
@@ -293,6 +309,7 @@ def test_end_of_optimism_by_default() -> None:
     assert pulled(am.EndOfOptimism(), structure, [[2], [0]], 50, horizon=1000) == expected
 
 
+@pytest.mark.checks("OSUB", by="a case by hand")
 def test_osub() -> None:
     """Means 0, 1, 0.5, 0.9: arm 1 leads, arm 3 is not its neighbour.
 
@@ -307,6 +324,7 @@ def test_osub() -> None:
     assert pulled(am.OSUB(), am.Unimodal(4), rewards, 11) == expected
 
 
+@pytest.mark.checks("IMEDUB", by="a case by hand")
 def test_imed_ub() -> None:
     """Means 0, 1, 0.5, 0.9: arm 1 leads, arm 3 is not its neighbour.
 
@@ -319,6 +337,7 @@ def test_imed_ub() -> None:
     assert pulled(am.IMEDUB(), am.Unimodal(4), rewards, 12) == expected
 
 
+@pytest.mark.checks("IDS", by="a case by hand")
 def test_ids() -> None:
     """Features (1, 0) and (0, 2), ridge 1, rewards 5 and 0.
 
@@ -330,6 +349,7 @@ def test_ids() -> None:
     assert pulled(am.IDS(), am.Linear([[1, 0], [0, 2]]), [[5], [0]], 5) == [1, 0, 0, 0, 0]
 
 
+@pytest.mark.checks("SparseUCB", by="a case by hand")
 def test_sparse_ucb() -> None:
     """Two of three arms are above 0; a = 4 and sigma = 1 make the terms sqrt(16 ln(.) / N)."""
 
@@ -362,6 +382,7 @@ def test_sparse_ucb_is_ucb_in_the_end() -> None:
     assert 3 <= arms.count(1) <= 10
 
 
+@pytest.mark.checks("Challenger", by="a case by hand")
 def test_challenger() -> None:
     """Means 1 and 0: G = N0 N1 / (N0 + N1) / 2, and arm 1 is due where G + ln N1 + 1 < ln N0.
 
@@ -390,6 +411,7 @@ def test_challenger_pulls_what_tells_nothing_else() -> None:
         assert bandit.ask() == arm
 
 
+@pytest.mark.checks("Guarded", by="a case by hand")
 def test_guarded() -> None:
     """Means 3 and 2 where 0 is the most that is allowed: in doubt at once, then dropped; IMED."""
     misfit = 3**2 / 2 + 2**2 / 2

@@ -78,6 +78,7 @@ def check(policy: am.Policy, twin: Twin, name: str) -> None:
     assert twin.explorations > 0
 
 
+@pytest.mark.checks("SPk", "SPLambda", "OSSB", by="a slow twin, decision by decision")
 @pytest.mark.parametrize(("kind", "name", "family"), MATCHES, ids=str)
 def test_every_decision(kind: str, name: str, family: am.Family) -> None:
     policy, twin, options = PAIRS[kind]
@@ -92,6 +93,7 @@ OPTIONS = [
 ]
 
 
+@pytest.mark.checks("SPk", "SPLambda", "OSSB", by="a slow twin, with every option")
 @pytest.mark.parametrize("name", ["Linear", "Sparse"])
 @pytest.mark.parametrize(("kind", "options"), OPTIONS, ids=str)
 def test_options(kind: str, options: dict, name: str) -> None:
@@ -161,6 +163,7 @@ MISTAKES: dict[str, tuple[am.Policy, str, am.Family, Callable[..., Twin]]] = {
 }
 
 
+@pytest.mark.checks("Appendix C.4, kink", "SPk", "SPLambda", by="planted errors")
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_shows(mistake: str) -> None:
     """A twin with a planted mistake is told apart, so agreement means something."""

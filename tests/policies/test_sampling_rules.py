@@ -12,6 +12,7 @@ from armature.bounds.learners import AdaHedge, Tracker
 from armature.experiments import load_instance
 
 
+@pytest.mark.checks("TopTwo", "GameSampling", "TrackAndStop", by="optimal shares without noise")
 @pytest.mark.parametrize("panel", ["unconstrained", "unimodal-1", "linear", "sparse-2"])
 @pytest.mark.parametrize(
     "policy", [am.TopTwo(), am.TrackAndStop(forced=0.0), am.GameSampling(confidence="none")],
@@ -62,6 +63,7 @@ def next_of_top_two(instance, pulls, means, owed) -> int:
     return max(others, key=lambda k: told[k])
 
 
+@pytest.mark.checks("TopTwo", by="a slow twin, decision by decision")
 @pytest.mark.parametrize("panel", ["unconstrained", "categorised-2", "sparse-1", "linear"])
 def test_every_decision_of_top_two(panel: str) -> None:
     instance = load_instance(panel)
@@ -93,6 +95,7 @@ def step_of_the_game(instance, pulls, means, learners, played, tracker) -> int:
     return tracker.pull(w)
 
 
+@pytest.mark.checks("GameSampling", by="a slow twin, decision by decision")
 @pytest.mark.parametrize("panel", ["unconstrained", "categorised-2", "sparse-2", "linear"])
 def test_every_decision_of_the_game(panel: str) -> None:
     """Gaussian rewards, whose domain has no ends."""
@@ -108,6 +111,7 @@ def test_every_decision_of_the_game(panel: str) -> None:
         bandit.tell(arm, rng.normal(instance.means[arm]))
 
 
+@pytest.mark.checks("TrackAndStop", by="a case by hand")
 def test_what_track_and_stop_forces() -> None:
     """Each arm has at least sqrt(t) - K/2 pulls, up to one; half and half of two arms."""
     bandit = am.Bandit(am.TrackAndStop(), am.Unconstrained(4))

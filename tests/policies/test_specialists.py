@@ -231,6 +231,9 @@ TWINS = {
 }  # fmt: skip
 
 
+@pytest.mark.checks(
+    "IDS", "SOLID", "IMEDUB", "UnimodalThompson", by="a slow twin, decision by decision"
+)
 @pytest.mark.parametrize("name", TWINS)
 def test_every_decision(name: str) -> None:
     policy, kind, structure, means, family = TWINS[name]

@@ -11,7 +11,7 @@ from scipy.special import betaln, xlogy
 from scipy.stats import norm
 
 import armature as am
-from armature.families.learning import learning_address, total_learning_cost
+from armature.families.kernels import learning_address, total_learning_cost
 from armature.live.verdict import verdict
 
 
@@ -34,6 +34,7 @@ def log_marginal(family: am.Family, rewards: np.ndarray) -> float:
     return math.log(mass) - 0.5 * float(((rewards - centre) ** 2).sum())
 
 
+@pytest.mark.checks("rounds.stopping", by='"theory" by quadrature')
 @pytest.mark.parametrize("family", [am.Gaussian(), am.Bernoulli()], ids=str)
 def test_the_theory_is_the_cost_of_not_knowing_the_means(family: am.Family) -> None:
     """ln(1 / delta) + (max over the own means - ln marginal - misfit)_+, from single rewards."""
@@ -61,6 +62,7 @@ def test_the_allowance_is_never_negative() -> None:
     assert found.threshold == math.log(10.0)
 
 
+@pytest.mark.checks("rounds.stopping", by='"practical" by hand')
 def test_challengers_are_counted() -> None:
     """Gaussian arms without structure: pooled with the leader, N N' / (N + N') gap^2 / 2."""
     N, means = np.array([10.0, 20.0, 20.0, 5.0]), np.array([0.2, 1.0, 0.4, -1.0])
@@ -94,6 +96,7 @@ def largest_ratios(paths: int = 1000, rounds: int = 500) -> tuple[np.ndarray, np
     return deviation.max(axis=1), (deviation[:100] - learning).max(axis=1)
 
 
+@pytest.mark.checks("rounds.stopping", by='"theory" on simulated paths')
 def test_the_theory_holds_at_all_times() -> None:
     """The sum of deviations net of the learning cost exceeds ln(1 / delta) that rarely."""
     plain, net = largest_ratios()

@@ -95,6 +95,7 @@ def test_other_refusals() -> None:
         am.Sparse(3, 1, -1.0).project([0.1, 0.2, 0.3], [1, 1, 1], am.Bernoulli())
 
 
+@pytest.mark.checks("Exponential", by="refused where it is not convex")
 @pytest.mark.parametrize(
     "structure",
     [am.Linear(np.eye(3)), am.Lipschitz(3, 1.0), am.Concave(3), am.Simplex(3)],

@@ -53,7 +53,8 @@ FOR_AUTHORS = {
     "violation", "with_arm", "without_arm", "without_runs", "clipped", "estimate", "record_for",
     "from_frame", "n_cells_for", "dropped", "explain", "examples", "init", "pieces", "to_frame",
     "about", "mirrored", "for_arm", "check_arms", "could_be", "choose",
-    "searches", "update", "learning_cost",
+    "work_size_for",
+    "update", "learning_cost",
 }  # fmt: skip
 
 

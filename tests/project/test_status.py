@@ -1,44 +1,57 @@
-"""docs/status.md: everything is listed, every test that it names exists, citations resolve."""
+"""docs/status.md: the code and the tests declare what its tables say, and nothing is left out."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from pointers import ROOT, broken, pointers, rows
+from declarations import ROOT, all_checks, checks_in, classes, paper, parts, section, text_of, works
+from tables import checked_against, checking, status
 
-import armature as am
-from armature.bounds import learners
-from armature.testing import discover
-
-DOCUMENT = (ROOT / "docs" / "status.md").read_text()
-ROWS = rows(DOCUMENT)
-CITED = set(re.findall(r"^- \*\*(.+?)\*\*:", DOCUMENT, re.MULTILINE))
+KINDS = classes()
+NAMES = [cls.__name__ for kind in KINDS.values() for cls in kind] + parts()
+PAGE = (ROOT / "docs" / "status.md").read_text(encoding="utf-8")
 
 
-def test_everything_is_listed_once() -> None:
-    kinds = [*discover(am.Policy, am), *discover(am.Structure, am), *discover(am.Family, am)]
-    parts = [*learners.__all__, "lower_bound", "solve_game", "armature.policies.thresholds"]
-    parts += ["characteristic_time", "armature.rounds.stopping", "assess", "replay"]
-    expected = [f"`{kind.__name__}`" for kind in kinds] + [f"`{part}`" for part in parts]
-    assert sorted(row[0] for row in ROWS) == sorted(expected)
+def test_the_page_has_a_table_of_each_kind() -> None:
+    asked = re.findall(r"^<!-- table: (\w+) -->$", PAGE, re.MULTILINE)
+    assert asked == [*KINDS, "parts"]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0].strip("`"))
-def test_a_row_names_its_tests_and_its_sources(row: list[str]) -> None:
-    assert len(row) == 4
-    named = pointers(row[2])
-    assert named
-    assert all(re.fullmatch(r"tests/\w+/test_\w+\.py::test_\w+", pointer) for pointer in named)
-    for source in row[1].split("; "):
-        assert source in CITED | {"the paper"} or row[1].startswith("none"), source
+@pytest.mark.parametrize("kind", [*KINDS, "parts"])
+def test_everything_of_a_kind_has_a_row(kind: str) -> None:
+    names = parts() if kind == "parts" else [cls.__name__ for cls in KINDS[kind]]
+    rows = re.findall(r"^\| `([\w.]+)` \| [^|]+ \| [^|]* \| [^|]* \|$", status(kind), re.MULTILINE)
+    assert rows == names
 
 
-@pytest.mark.parametrize("pointer", sorted(set(pointers(DOCUMENT))))
-def test_what_is_named_exists(pointer: str) -> None:
-    assert broken(pointer) is None
+@pytest.mark.parametrize("name", NAMES)
+def test_each_says_where_it_comes_from_and_some_test_checks_it(name: str) -> None:
+    (kinds,) = [[kind for kind, found in KINDS.items() if name in {cls.__name__ for cls in found}]]
+    checks = checked_against(name) + [by for kind in kinds for by in checked_against(kind)]
+    assert checks
+    assert "policies" not in kinds or checking(name), "a policy needs a test of its own"
+    if kinds:
+        assert works(text_of(name)) or section(text_of(name), "References")
 
 
-def test_every_reference_is_used() -> None:
-    used = {source for row in ROWS for source in row[1].split("; ")}
-    assert used >= CITED
+def test_what_is_checked_exists() -> None:
+    """Each subject is a kind, a class, an item of the paper, or can be looked up."""
+    items = {item.name for found in paper().values() for item in found}
+    for check in all_checks():
+        assert check.subjects, check.test
+        assert check.by, check.test
+        for subject in set(check.subjects) - items - set(KINDS):
+            assert text_of(subject), (check.test, subject)
+
+
+@pytest.mark.parametrize("subject", ["SPK", "policies.threshold", "Eq. (99)"])
+def test_a_wrong_subject_is_noticed(subject: str) -> None:
+    with pytest.raises(ModuleNotFoundError):
+        text_of(subject)
+
+
+def test_what_a_test_declares_is_read() -> None:
+    source = '@pytest.mark.checks("UCB", "Eq. (1)", by="a case by hand")\ndef test_it(): ...\n'
+    (check,) = checks_in(source, "tests/test_x.py")
+    assert check == ("tests/test_x.py::test_it", ("UCB", "Eq. (1)"), "a case by hand")

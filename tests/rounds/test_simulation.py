@@ -111,6 +111,7 @@ def numpy_regret(policy: str, means: np.ndarray, horizon: int, runs: int, seed: 
     return regret
 
 
+@pytest.mark.checks("UCB", "KLUCB", "ThompsonSampling", "IMED", by="a simulation in NumPy")
 @pytest.mark.parametrize(
     "policy", [am.UCB(), am.KLUCB(), am.ThompsonSampling(), am.IMED()], ids=lambda p: p.name
 )
@@ -128,6 +129,7 @@ def panel(name: str, policies: list[am.Policy], horizon: int, repetitions: int) 
     return {policy: results.regret(policy)[:, -1].mean() for policy in results.names}
 
 
+@pytest.mark.checks("SPk", "SPLambda", by="regret near UCB's")
 @pytest.mark.parametrize(
     "name", ["unconstrained", "categorised-2", "unimodal-1", "unimodal-2", "linear", "sparse-2"]
 )
@@ -138,6 +140,7 @@ def test_saddle_point_policies_stay_near_ucb(name: str) -> None:
     assert regret["SPLambda"] <= 1.5 * regret["UCB"]
 
 
+@pytest.mark.checks("SPk", "SPLambda", by="less regret than UCB where the structure helps")
 @pytest.mark.parametrize(("name", "factor"), [("categorised-1", 0.5), ("sparse-1", 0.85)])
 def test_saddle_point_policies_use_the_structure(name: str, factor: float) -> None:
     """Clearly below UCB, at T = 10,000 (fixed seed)."""
@@ -146,6 +149,21 @@ def test_saddle_point_policies_use_the_structure(name: str, factor: float) -> No
     assert regret["SPLambda"] <= factor * regret["UCB"]
 
 
+@pytest.mark.checks(
+    "Theorem 3",
+    "SPk",
+    "SPLambda",
+    "UCB",
+    "KLUCB",
+    "StructuredUCB",
+    "CATSE",
+    "OSUB",
+    "SparseUCB",
+    "ThompsonSampling",
+    "IMED",
+    "ProjectedThompson",
+    by="no linear regret on the panels",
+)
 def test_no_linear_regret() -> None:
     """Between T = 10^4 and 10^5 the regret at most doubles; linear regret grows tenfold.
 

@@ -32,6 +32,7 @@ def assert_same(one: list[float], other: list[float]) -> None:
         assert a == b or a == pytest.approx(b, rel=1e-9, abs=1e-12), name
 
 
+@pytest.mark.checks("Multimodal", "UnimodalTree", by="the same as `Unimodal` in special cases")
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
 @pytest.mark.parametrize(
     "twin",
@@ -51,6 +52,7 @@ def test_other_names_for_unimodal(twin, family: am.Family, rng: np.random.Genera
             assert_same(costs(structure, p), costs(other, p))
 
 
+@pytest.mark.checks("Relabelled", by="shuffled and back")
 def test_a_shuffled_structure_is_the_same(rng: np.random.Generator) -> None:
     for structure in (am.Unimodal(5), am.Categorised("aabbc"), am.Sparse(5, 2, 0.3)):
         order = rng.permutation(5)
@@ -74,6 +76,7 @@ def test_a_wrong_twin_is_noticed(rng: np.random.Generator) -> None:
         assert_same(costs(am.Unimodal(5), p), costs(am.Multimodal(5, 2), p))
 
 
+@pytest.mark.checks("Multimodal", by="the same as `Unconstrained` with many peaks")
 def test_enough_peaks_are_no_structure(rng: np.random.Generator) -> None:
     for _ in range(20):
         p = random_problem(am.Unconstrained(5), am.Gaussian(), rng)
@@ -89,6 +92,7 @@ def inside(structure: am.Structure, rng: np.random.Generator) -> am.Instance | N
     return am.Instance(structure, means.means) if ranked[-1] > ranked[-2] + 0.03 else None
 
 
+@pytest.mark.checks("Intersection", "Union", by="bounds of the parts")
 def test_knowing_more_costs_less(rng: np.random.Generator) -> None:
     """V of an intersection is at most, of a union at least, that of its parts; all certified."""
     compared = 0

@@ -81,6 +81,7 @@ def assert_highest(bounds: np.ndarray, expected: np.ndarray) -> None:
     assert (bounds <= expected + 1e-6).all()
 
 
+@pytest.mark.checks("StructuredUCB", by="linear programs")
 @pytest.mark.parametrize("kind", BOXED, ids=lambda k: k.__name__)
 def test_highest_mean_in_a_box(
     kind: type[am.Structure], n_problems: int, rng: np.random.Generator
@@ -98,6 +99,7 @@ def test_highest_mean_in_a_box(
             compared += 1
 
 
+@pytest.mark.checks("StructuredUCB", by="linear programs")
 @pytest.mark.parametrize("kind", BOXED, ids=lambda k: k.__name__)
 def test_boxes_without_a_point(
     kind: type[am.Structure], n_problems: int, rng: np.random.Generator
@@ -196,6 +198,7 @@ def random_best_arm_structure(
     return random_structure(kind, rng)
 
 
+@pytest.mark.checks("MINTS", by="a convex solver")
 @pytest.mark.parametrize("family", FAMILIES[:2], ids=lambda f: type(f).__name__)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_cost_of_being_best(
@@ -220,6 +223,7 @@ def test_cost_of_being_best(
     assert solved >= 0.9 * tried
 
 
+@pytest.mark.checks("MINTS", by="a convex solver")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_cost_of_being_best_after_few_pulls(
     kind: type[am.Structure], n_problems: int, rng: np.random.Generator

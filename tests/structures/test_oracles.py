@@ -67,6 +67,7 @@ def has_interior(reference: Reference, best: int, challenger: int) -> bool:
         return False
 
 
+@pytest.mark.checks("structures", "Eq. (3)", by="a convex solver")
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: type(f).__name__)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_against_a_convex_solver(
@@ -101,6 +102,9 @@ def is_verified(p: Problem, reference: Reference) -> bool:
     )
 
 
+@pytest.mark.checks(
+    "Gaussian", "Bernoulli", "Bounded", by="a convex solver, with a scale or sigma per arm"
+)
 @pytest.mark.parametrize("form", range(3), ids=["sigmas", "scales", "interval"])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_further_families_against_a_convex_solver(
@@ -122,6 +126,7 @@ def test_further_families_against_a_convex_solver(
     assert solved >= LEAST_SOLVED * tried
 
 
+@pytest.mark.checks("structures", by="a convex solver")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda k: k.__name__)
 def test_nearest_alternative_against_a_convex_solver(
     kind: type[am.Structure], n_problems: int, rng: np.random.Generator

@@ -41,7 +41,7 @@ def ask_everything(structure: am.Structure, family: am.Family, rng: np.random.Ge
             continue
         shape = structure.table(True) if derived else structure.shape
         before = [part.copy() for part in shape]
-        room = Guarded(structure.table_work if derived else structure.work_size)
+        room = Guarded(structure.table_work if derived else structure.work_size_for(family))
         marks, numbers = (
             np.zeros(K, dtype=np.int64),
             np.zeros(structure.n_cells_for(family), dtype=np.int64),

@@ -30,6 +30,7 @@ def name(value: object) -> str:
     return f"{type(value).__name__}-{getattr(value, 'n_arms', '')}".rstrip("-")
 
 
+@pytest.mark.checks("structures", by="the conformance suite")
 @pytest.mark.parametrize("structure", EXAMPLES, ids=name)
 def test_conformance(structure: am.Structure) -> None:
     check_structure(structure)
@@ -58,6 +59,7 @@ def test_properties(structure: am.Structure, family: am.Family, data: st.DataObj
         check(problem)
 
 
+@pytest.mark.checks("Unimodal", by="scikit-learn")
 def test_unimodal_against_scikit_learn(rng: np.random.Generator) -> None:
     for _ in range(100):
         K = int(rng.integers(2, 30))
@@ -82,6 +84,7 @@ def test_unimodal_against_scikit_learn(rng: np.random.Generator) -> None:
         assert nearest.cost == pytest.approx(min(others), rel=1e-9)
 
 
+@pytest.mark.checks("Sparse", by="brute force over supports")
 @pytest.mark.parametrize("family", [am.Gaussian(), am.Bernoulli(), am.Poisson(), am.Exponential()])
 def test_sparse_against_brute_force(family: am.Family, rng: np.random.Generator) -> None:
     for _ in range(60):
@@ -108,6 +111,7 @@ def test_sparse_against_brute_force(family: am.Family, rng: np.random.Generator)
         assert fit.cost == pytest.approx(min(alternatives), rel=1e-9, abs=1e-15)
 
 
+@pytest.mark.checks("Sparse", "Lemma 9", by="brute force over supports")
 def test_sparse_cells_are_few() -> None:
     for K, s in itertools.product((4, 7), (1, 2, 3)):
         means = np.linspace(2.0, 1.0, K)
@@ -116,6 +120,9 @@ def test_sparse_cells_are_few() -> None:
         assert len(set(cells)) == len(cells)
 
 
+@pytest.mark.checks(
+    "Unconstrained", "Unimodal", "Categorised", "Sparse", "Linear", by="a case by hand"
+)
 def test_worked_by_hand() -> None:
     """The paper's panels with unit weights, worked out on paper."""
     ones, gaussian = np.ones, am.Gaussian()
@@ -151,6 +158,7 @@ def test_worked_by_hand() -> None:
     assert fit.cost == pytest.approx(0.25)
 
 
+@pytest.mark.checks("Unimodal", by="a case by hand")
 def test_a_challenger_need_not_be_best() -> None:
     """lam_2 >= lam_1 with the peak far from both: the cheapest way to reverse two arms' order."""
     fit = am.Unimodal(4).alt_min([5.0, 3.0, 2.0, 1.0], np.ones(4), 1, 2, am.Gaussian())
@@ -160,6 +168,7 @@ def test_a_challenger_need_not_be_best() -> None:
     assert fit.means.tolist() == [3.0, 9.0, 3.0]
 
 
+@pytest.mark.checks("Categorised", by="a case by hand")
 def test_alone_in_its_category() -> None:
     """A category of one arm on top leaves no other best arm: the others must dominate it."""
     pair = am.Categorised(["a", "b", "b"])
@@ -167,6 +176,7 @@ def test_alone_in_its_category() -> None:
     assert fit.means.tolist() == pytest.approx([1.0, 1.0, 1.0])
 
 
+@pytest.mark.checks("Linear", by="a case by hand")
 def test_twins_are_no_challengers() -> None:
     twins = am.Linear([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     assert twins.alt_min([1.0, 1.0, 0.0], np.ones(3), 0, 1, am.Gaussian()).cost == math.inf
@@ -179,6 +189,7 @@ def test_twins_are_no_challengers() -> None:
     assert rising.nearest_alternative([0.0, 1.0], np.ones(2), 0, am.Gaussian()).cost == 0.0
 
 
+@pytest.mark.checks("Linear", by="a case by hand")
 def test_unseen_directions_are_free() -> None:
     """A singular design: what no weight has seen can be anything."""
     line = am.Linear([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
@@ -190,6 +201,7 @@ def test_unseen_directions_are_free() -> None:
     assert line.contains(none.means)
 
 
+@pytest.mark.checks("Linear", by="badly scaled features")
 def test_badly_scaled_features() -> None:
     """Only the span counts: columns may differ by ten orders of magnitude."""
     rng = np.random.default_rng(3)
@@ -208,6 +220,7 @@ def test_means_that_are_forced_onto_the_boundary() -> None:
     assert line.alt_min([0.0, 0.0], np.ones(2), 1, 0, am.Bernoulli()).cost == 0.0
 
 
+@pytest.mark.checks("Simplex", by="a case by hand")
 def test_a_weightless_arm_shares_with_one_of_mean_zero() -> None:
     """Poisson: the pair's cost is linear, and it takes whatever is left of the whole."""
     fit = am.Simplex(2).alt_min([0.0, 0.7], [0.002, 0.0], 1, 0, am.Poisson())

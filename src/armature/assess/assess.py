@@ -106,6 +106,13 @@ def assess(
     -------
     Assessment
         `print` shows it; `save(folder)` writes a page and the data.
+
+    References: Clopper and Pearson (1934), "The Use of Confidence or Fiducial Limits Illustrated in
+    the Case of the Binomial"; Garwood (1936), "Fiducial Limits for the Poisson Distribution"; Ville
+    (1939), "Étude critique de la notion de collectif".
+
+    Limits: The stated power is a bound for convex structures and Gaussian rewards; elsewhere it is
+    measured. With an estimated sigma the evidence is not proved. Policies begin without data.
     """
     family = Gaussian(sigma=None) if family is None else family
     check_kind(structure, Structure, "structure", "Unimodal(5)")

@@ -20,7 +20,7 @@ import numpy as np
 
 from armature.assess.noise import Informed
 from armature.families import Bernoulli, Exponential, Family, Gaussian, Poisson
-from armature.families.learning import learning_address, total_learning_cost
+from armature.families.kernels import learning_address, total_learning_cost
 from armature.kernels.arrays import Floats
 
 Bounds = tuple[Floats, Floats]

@@ -96,6 +96,12 @@ def replay(
     -------
     Replay
         `print` shows it.
+
+    References: Li, Chu, Langford and Wang (2011), "Unbiased Offline Evaluation of
+    Contextual-Bandit-Based News Article Recommendation Algorithms".
+
+    Limits: The interval of queues is that of a single new run, wider than that of its expectation.
+    IPS values choices that learn from the log's rows, not from the policy's own.
     """
     from armature.assess.assess import checked_columns
 

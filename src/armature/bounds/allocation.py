@@ -225,7 +225,10 @@ def raise_bounds(task: Task, value: float, solution: Solution) -> bool:
 
 @kernel
 def allocate(model: Model, task: Task, solution: Solution) -> int:
-    """Solve for an allocation: CERTIFIED, UNCERTIFIED or NO_ALTERNATIVE (then V = 0)."""
+    """Solve for an allocation: CERTIFIED, UNCERTIFIED or NO_ALTERNATIVE (then V = 0).
+
+    Paper: Eq. (1); Eq. (2c); Definition 3; Appendix E, no alternative.
+    """
     reset_tableau(solution.tableau, task.gaps)
     return add_alternatives(model, task, False, solution)
 

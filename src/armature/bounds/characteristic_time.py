@@ -66,7 +66,11 @@ def characteristic_time(instance: Instance) -> CharacteristicTime:
     >>> time.shares.round(3).tolist()
     [0.0, 0.042, 0.48, 0.478, 0.0]
 
-    References: Garivier and Kaufmann (2016); Degenne, Koolen and Ménard (2019).
+    References: Garivier and Kaufmann (2016), "Optimal Best Arm Identification with Fixed
+    Confidence"; Degenne, Koolen and Ménard (2019), "Non-Asymptotic Pure Exploration by Solving
+    Games".
+
+    Limits: A value that cannot be certified to 1e-6 is an error.
     """
     check_fit(instance, "characteristic time")
     value, shares, alternatives, gap = time_of(instance.structure, instance)

@@ -21,6 +21,10 @@ A marginal likelihood that is too small (weights of a mixture of priors that add
 makes it a supermartingale, and the same holds. So it does for rewards whose exponential moments
 are at most the family's (anything in [0, 1] for Bernoulli, sub-Gaussian rewards for Gaussian): a
 ratio of densities is exp(a reward - b), with an expectation that is then at most 1.
+
+References: Ville (1939), "Étude critique de la notion de collectif".
+
+Limits: weak where there are many arms; not valid where sigma is estimated.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.learning import learning_address, total_learning_cost
+from armature.families.kernels import learning_address, total_learning_cost
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined
 from armature.kernels.numbers import as_real

@@ -22,8 +22,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
-from armature.bounds.learners.follow_the_leader import FollowTheLeader, follow_the_leaders
+from armature.bounds.learners import (
+    AdaHedgeState,
+    FollowTheLeader,
+    adahedge_update,
+    adahedge_weights,
+    follow_the_leaders,
+)
 from armature.bounds.lower_bound import check_fit
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
@@ -85,7 +90,10 @@ def is_finite(family: FamilyRecord, mu: Floats, lam: Floats) -> bool:
 
 @kernel
 def note_bounds(model: Model, board: Board, record: Record, at: int) -> None:
-    """Write (lower, upper) to a row of the trajectory, and what they come from if they are new."""
+    """Write (lower, upper) to a row of the trajectory, and what they come from if they are new.
+
+    Paper: Eq. (2a); Eq. (6); Eq. (12).
+    """
     told_apart = nearest_alternative(model, board.mu, record.N, board.best, record.vectors[4])
     most = 0.0
     for k in range(board.mu.size):
@@ -108,7 +116,10 @@ def note_bounds(model: Model, board: Board, record: Record, at: int) -> None:
 
 @kernel
 def play_k(model: Model, board: Board, record: Record) -> None:
-    """AdaHedge picks proportions of regret; the nearest alternative answers."""
+    """AdaHedge picks proportions of regret; the nearest alternative answers.
+
+    Paper: Eq. (2b); Eq. (8); Eq. (10).
+    """
     mu, gaps, best = board
     vectors = record.vectors
     K = mu.size
@@ -158,6 +169,8 @@ def play_lambda(model: Model, board: Board, leaders: Leaders, record: Record) ->
     """A leader for each cell, AdaHedge over the cells; the arm with most information answers.
 
     Each arm is pulled once before: with no weight on it, a leader might be infinitely far there.
+
+    Paper: Eq. (2c); Eq. (4).
     """
     mu, gaps, best = board
     cells, means, experts = leaders
@@ -201,6 +214,8 @@ class Game:
         pulls: the allocation per ln T that the last upper bound is the cost of (0 if infinite).
         information: what the averaged alternative behind the last lower bound tells at each arm,
             E_q d(mu_k, lam_k).
+
+    Paper: Section 2.3, the game.
     """
 
     rounds: npt.NDArray[np.int64]
@@ -227,7 +242,11 @@ def solve_game(
     >>> bool(game.lower[-1] <= game.upper[-1] <= 1.2 * game.lower[-1])
     True
 
-    References: the paper's Section 2.3.
+    References: Degenne, Shao and Koolen (2020).
+
+    Limits: It runs for a given number of rounds, not until a given precision.
+
+    Paper: Section 2.3, the game.
     """
     if not (isinstance(learner, str) and learner in ("k", "lambda")):
         raise ArmatureError(f'learner must be "k" or "lambda"; got {learner!r}.')

@@ -61,7 +61,10 @@ def panel_experiments(
     repetitions: int = REPETITIONS,
     extended: bool = False,
 ) -> dict[str, Experiment]:
-    """The experiment of each panel, in the paper's order."""
+    """The experiment of each panel, in the paper's order.
+
+    Paper: Figure 1.
+    """
     for name in panels:
         if name not in PANELS:
             raise unknown("the panel", name, PANELS)

@@ -64,7 +64,10 @@ def reproduce(
     engine: str = "threads",
     address: str | None = None,
 ) -> dict[str, Results]:
-    """Run the panels, or go on where an earlier run was interrupted, and write everything."""
+    """Run the panels, or go on where an earlier run was interrupted, and write everything.
+
+    Paper: Figure 1.
+    """
     experiments = panel_experiments(panels, horizon, repetitions, extended)
     again = command(tuple(experiments), horizon, repetitions, extended)
     claim_folder(out, "command.txt", again + "\n", ("figure-1.png", "report.html", "table.csv"))

@@ -120,7 +120,10 @@ class Results(AllRuns[PolicyRuns], Shown):
         )
 
     def regret(self, policy: str | Policy) -> Floats:
-        """(repetitions, checkpoints): the pseudo-regret of a policy."""
+        """(repetitions, checkpoints): the pseudo-regret of a policy.
+
+        Paper: Section 1.1, regret.
+        """
         return self._runs_of(policy).regret
 
     def pulls(self, policy: str | Policy) -> Floats:

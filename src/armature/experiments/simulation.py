@@ -79,6 +79,8 @@ def simulate(
     >>> results = simulate(instance, [UCB()], horizon=1000, repetitions=4)
     >>> results.regret("UCB").shape == (4, results.checkpoints.size)
     True
+
+    Paper: Section 3, repetitions.
     """
     check_kind(instance, Instance, "instance", INSTANCE)
     horizon, repetitions = (

@@ -4,10 +4,9 @@ from armature.families.bernoulli import Bernoulli
 from armature.families.bounded import Bounded
 from armature.families.exponential import Exponential
 from armature.families.family import Family
-from armature.families.formulas import Formulas
 from armature.families.gaussian import Gaussian
 from armature.families.poisson import Poisson
-from armature.families.record import FamilyRecord, Interval
+from armature.families.record import FamilyRecord, Formulas, Interval
 
 __all__ = [
     "Bernoulli",

@@ -11,12 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature.families.excess import excess, excess_of_log
 from armature.families.family import Family
-from armature.families.formulas import Formulas
 from armature.families.limits import checked_scales, largest_of
-from armature.families.mixtures import log_factorial, log_gamma_half
-from armature.families.record import Interval
+from armature.families.record import Formulas, Interval
+from armature.families.special_functions import excess, excess_of_log, log_factorial, log_gamma_half
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Source, Stream, next_gamma
@@ -174,6 +172,11 @@ class Bernoulli(Family):
     >>> prices = Bernoulli(scale=[10.0, 20.0])
     >>> str(prices.for_arm(1).support), prices.upper(5.0, 0.1).round(6)
     ('{0, 20}', array([7.128786, 9.341221]))
+
+    Limits
+    ------
+    With a scale for each arm, structures other than `Unconstrained`, `Unimodal` and `Monotone` take
+    dense convex programs.
 
     References
     ----------

@@ -17,9 +17,8 @@ from armature.families.bernoulli import (
     variance,
 )
 from armature.families.family import Family
-from armature.families.formulas import Formulas
 from armature.families.limits import checked_finite, checked_scale
-from armature.families.record import Interval
+from armature.families.record import Formulas, Interval
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Source, more_units
@@ -86,6 +85,11 @@ class Bounded(Family):
     True
     >>> round(stars.upper(3.0, 0.1), 6)
     3.851515
+
+    Limits
+    ------
+    It explores for the worst distribution on the interval: more than needed where rewards vary
+    little.
 
     References
     ----------

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError, check_kind
-from armature.families.formulas import Formulas, addresses
-from armature.families.record import FamilyRecord, Interval
+from armature.families.record import FamilyRecord, Formulas, Interval, addresses
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
 from armature.kernels.numbers import MOST_COUNTED, is_whole
@@ -41,6 +40,8 @@ class Family:
     A family of your own is a frozen dataclass in one file: `domain`, `support`, and `formulas`, the
     kernels that compiled code calls. It then works wherever the library's do. It must be a
     one-parameter exponential family: then pooling is averaging, which much else rests on.
+
+    Paper: Assumption 3.
     """
 
     convex: ClassVar[bool] = True

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families.family import Family
-from armature.families.formulas import Formulas
 from armature.families.limits import LARGEST, SMALLEST, checked_scales, largest_of
-from armature.families.mixtures import SCALES, log_sum, log_weight
-from armature.families.record import Interval
+from armature.families.record import Formulas, Interval
+from armature.families.special_functions import SCALES, log_sum, log_weight
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Source, Stream, next_unit, normal_quantile
@@ -131,6 +130,10 @@ class Gaussian(Family):
     3.0
     >>> Gaussian(sigma=[1.0, 2.0]).divergence(0.0, 2.0)
     array([2. , 0.5])
+
+    Limits
+    ------
+    An unknown sigma is one number for all arms. The theorems are for a known sigma.
 
     References
     ----------

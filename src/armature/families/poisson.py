@@ -9,11 +9,18 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature.families.excess import excess, excess_inverse_above, excess_inverse_below
 from armature.families.family import Family
-from armature.families.formulas import Formulas
-from armature.families.mixtures import HALF_LOG_PI, SCALES, log_gamma_half, log_sum, log_weight
-from armature.families.record import Interval
+from armature.families.record import Formulas, Interval
+from armature.families.special_functions import (
+    HALF_LOG_PI,
+    SCALES,
+    excess,
+    excess_inverse_above,
+    excess_inverse_below,
+    log_gamma_half,
+    log_sum,
+    log_weight,
+)
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Source, Stream, more_units, next_gamma
@@ -155,6 +162,10 @@ class Poisson(Family):
 
     >>> Poisson().divergence(0.0, 2.0), Poisson().divergence(2.0, 0.0)
     (2.0, inf)
+
+    Limits
+    ------
+    Not sub-Gaussian, so the paper's theorems do not cover it.
 
     References
     ----------

@@ -1,12 +1,23 @@
-"""A reward family as kernels see it, and intervals of means."""
+"""A reward family as kernels see it: its record, its formulas by address, intervals of means.
+
+What is compiled against a `FamilyRecord` is compiled once for all families, a user's included: it
+calls whatever formulas the record points to. The formulas are kernels of fixed signatures. Only
+Gaussian rewards, whose formulas are a few operations, are written out where they are used
+(`armature.families.kernels`).
+"""
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from armature.kernels.addresses import address_of, function_at, is_compiling, teach_address
 from armature.kernels.arrays import Floats
+from armature.kernels.kernel import Kernel, before_compiling, kernel
 from armature.kernels.numbers import as_real
+from armature.kernels.streams import Source, Stream
 
 
 class FamilyRecord(NamedTuple):
@@ -64,3 +75,87 @@ class Interval(NamedTuple):
         left = "[" if self.closed and math.isfinite(self.low) else "("
         right = "]" if math.isfinite(self.high) else ")"
         return f"{left}{self.low:g}, {self.high:g}{right}"
+
+
+class Formulas(NamedTuple):
+    """Everything about a family that compiled code asks for; p is the family's parameter.
+
+    All are kernels. x and y are means of the domain; where a formula is infinite it says so.
+    """
+
+    divergence: Kernel[[float, float, float], float]  # (p, x, y): d(x, y); 0 where x = y
+    upper: Kernel[[float, float, float], float]  # (p, x, level): sup { y : d(x, y) <= level }
+    lower: Kernel[[float, float, float], float]  # (p, x, level): inf { y : d(x, y) <= level }
+    slope: Kernel[[float, float, float], float]  # (p, x, y): the derivative of d(x, .) at y
+    curvature: Kernel[[float, float, float], float]  # (p, x, y): the second derivative
+    variance: Kernel[[float, float], float]  # (p, x): of rewards of mean x
+    # (p, mean, out, source): out holds uniform numbers and becomes rewards
+    draw: Kernel[[float, float, Floats, Source], None]
+    # (p, pulls, total, stream): a posterior sample of the mean of so many rewards with that sum
+    posterior: Kernel[[float, float, float, Stream], float]
+
+
+def two_means_at(address: int) -> Callable[[float, float, float], float]:
+    """The formula of (p, x, y) at an address."""
+    return function_at(address)
+
+
+def one_mean_at(address: int) -> Callable[[float, float], float]:
+    """The formula of (p, x) at an address."""
+    return function_at(address)
+
+
+def draw_at(address: int) -> Callable[[float, float, Floats, Source], None]:
+    """The formula `draw` at an address."""
+    return function_at(address)
+
+
+def posterior_at(address: int) -> Callable[[float, float, float, Stream], float]:
+    """The formula `posterior` at an address."""
+    return function_at(address)
+
+
+@functools.cache
+def signatures() -> dict[str, Any]:
+    """The formulas' signatures, as Numba sees them."""
+    import numba as _numba
+
+    types: Any = _numba.types
+    real, reals, integers = types.float64, types.float64[::1], types.int64[::1]
+    source = types.NamedUniTuple(types.int64, len(Source._fields), Source)
+    stream = types.NamedUniTuple(integers, 1, Stream)
+    two_means = real(real, real, real)
+    return {
+        **dict.fromkeys(("divergence", "upper", "lower", "slope", "curvature"), two_means),
+        "variance": real(real, real),
+        "draw": types.void(real, real, reals, source),
+        "posterior": real(real, real, real, stream),
+    }
+
+
+@before_compiling
+def _teach_formulas() -> None:
+    known = signatures()
+    teach_address(two_means_at, known["divergence"])
+    teach_address(one_mean_at, known["variance"])
+    teach_address(draw_at, known["draw"])
+    teach_address(posterior_at, known["posterior"])
+
+
+@kernel
+def of_two_means(address: int, p: float, x: float, y: float) -> float:
+    """Call a formula of (p, x, y)."""
+    return two_means_at(address)(p, x, y)
+
+
+@kernel
+def of_one_mean(address: int, p: float, x: float) -> float:
+    """Call a formula of (p, x)."""
+    return one_mean_at(address)(p, x)
+
+
+@functools.cache
+def addresses(formulas: Formulas) -> tuple[int, ...]:
+    """Where the formulas are, in the order of their names (compiled now if need be)."""
+    known = signatures() if is_compiling() else dict.fromkeys(Formulas._fields)
+    return tuple(address_of(getattr(formulas, name), known[name]) for name in Formulas._fields)

@@ -505,8 +505,8 @@ class Bandit(Shown):
 
         Whatever the policy and whenever one looks: with `threshold="theory"`, a wrong arm is ever
         called sure with probability at most `delta`. "practical" asks for less and is not proved;
-        `docs/identification.md` has how often it was wrong. The verdict says, too, about how many
-        more samples it takes.
+        `docs/studies/identification.md` has how often it was wrong. The verdict also estimates how
+        many more samples it takes.
 
         >>> from armature.policies import UCB
         >>> from armature.structures import Unimodal

@@ -13,7 +13,7 @@ import numpy as np
 from armature.bounds import time_of
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.learning import total_learning_cost
+from armature.families.kernels import total_learning_cost
 from armature.kernels.arrays import Floats
 from armature.rounds.stopping import (
     PRACTICAL,
@@ -42,7 +42,7 @@ class Verdict(Shown):
         arm: the best arm of the nearest mean vector in the structure.
         sure: whether `statistic` exceeds `threshold`. A wrong arm is ever called sure with
             probability at most `delta`, whatever chose the arms and whenever one looks: proved for
-            the threshold "theory"; for "practical" see `docs/identification.md`.
+            the threshold "theory"; for "practical" see `docs/studies/identification.md`.
         statistic: by how much the log-likelihood falls if another arm is best.
         threshold: what it has to exceed.
         delta: the probability of error that is allowed.

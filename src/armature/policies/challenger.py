@@ -298,15 +298,20 @@ class Challenger(CompiledPolicy):
 
     Guarantee
     ---------
-    `docs/challenger.md` has what is proved and what was measured. Its regret is heavy-tailed on
-    hard instances. All challengers' costs are asked for at once where the structure knows how, else
-    one oracle call for each that may be due.
+    `docs/studies/challenger.md` has what is proved and what was measured. The costs of all
+    challengers come from one call where the structure has a kernel for that, else from one oracle
+    call for each that may be due.
 
     >>> import armature as am
     >>> bandit = am.Bandit(am.Challenger(), am.Unimodal(3))
     >>> bandit.tell([0, 1, 2], [0.0, 50.0, 100.0])
     >>> bandit.ask()  # at these means, no challenger is due
     2
+
+    Limits
+    ------
+    A regret bound is proved without structure only. Regret has heavy tails on hard instances;
+    `docs/studies/challenger.md` has these and other failures.
 
     References
     ----------

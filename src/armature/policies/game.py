@@ -68,6 +68,8 @@ def exploit_test(options: GameOptions, model: Model, history: History, room: Roo
 
     The cost of the nearest alternative; with `glr`, less the cost of the projection itself, so
     that a misfit to the structure does not count as evidence. The threshold is f(t - 1) in round t.
+
+    Paper: Eq. (15).
     """
     misfit = projection(model, history.means, history.pulls, room.projected)
     i = leader_of(model.family, room.projected, history.means, history.pulls)
@@ -87,6 +89,8 @@ def exploit_or_candidate(
 
     Exploit if the test says so. Else j is the arm with the best mean; in every other round of its
     exploration it is pulled itself.
+
+    Paper: Algorithm 1, lines 5 to 9.
     """
     test = exploit_test(options, model, history, room)
     if test.statistic > test.threshold:
@@ -102,7 +106,10 @@ def exploit_or_candidate(
 def write_intervals(
     options: GameOptions, family: FamilyRecord, history: History, n: float, room: Room
 ) -> None:
-    """room.low, room.high = where N d(mean, .) is at most about ln n."""
+    """room.low, room.high = where N d(mean, .) is at most about ln n.
+
+    Paper: Eq. (16).
+    """
     K = history.pulls.size
     level = math.log(n)
     if options.theory_confidence:
@@ -140,13 +147,19 @@ def clipped_divergence(family: FamilyRecord, x: float, y: float) -> float:
 
 @inlined
 def price(own: bool, epsilon: float, top: float, xi: float) -> float:
-    """The regret of an arm of mean xi, at least epsilon; of the candidate itself, just that."""
+    """The regret of an arm of mean xi, at least epsilon; of the candidate itself, just that.
+
+    Paper: Appendix C.3, gap estimates.
+    """
     return epsilon if own else max(epsilon, top - xi)
 
 
 @dataclass(frozen=True)
 class SaddlePointPolicy(CompiledPolicy):
-    """What SPk and SPLambda have in common."""
+    """What SPk and SPLambda have in common.
+
+    Paper: Section 3, ε and intervals.
+    """
 
     test: Literal["glr", "raw"] = "glr"
     threshold: Literal["practical", "theory"] = "practical"

@@ -8,8 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
-from armature.bounds.learners.tracking import track
+from armature.bounds.learners import AdaHedgeState, adahedge_update, adahedge_weights, track
 from armature.families import Family
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats
@@ -101,9 +100,14 @@ class GameSampling(CompiledPolicy):
     >>> [bandit.ask() for _ in range(4)]
     [0, 1, 1, 0]
 
+    Limits
+    ------
+    Made to find the best arm, at any regret. Its intervals are narrower than the proof's.
+
     References
     ----------
     Degenne, Koolen and Ménard (2019), "Non-Asymptotic Pure Exploration by Solving Games".
+    Paper: Section 2.4, pure exploration.
     """
 
     confidence: str = "practical"

@@ -13,8 +13,16 @@ import numpy as np
 from armature.bounds.evidence import DELTA, doubt_of
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family
-from armature.families.kernels import divergence, inside, of_arm, upper, weighted_divergence
-from armature.families.learning import learning_address, no_evidence, total_learning_cost
+from armature.families.kernels import (
+    divergence,
+    inside,
+    learning_address,
+    no_evidence,
+    of_arm,
+    total_learning_cost,
+    upper,
+    weighted_divergence,
+)
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel, inlined, kernel
 from armature.kernels.numbers import MOST_COUNTED
@@ -207,8 +215,8 @@ class Guarded(CompiledPolicy):
        one more reward is there so that a single bad one does not clear an arm; and as `audit`
        counts as no less than (ln t) / 10, no arm is forgotten for ever.)
 
-    The audit is the premium: what is paid where the structure is true. `docs/safety.md` has what
-    each setting of it costs, and what it covers.
+    The audit is the premium: what is paid where the structure is true. `docs/studies/guard.md` has
+    what each setting of it costs, and what it covers.
 
     Parameters
     ----------
@@ -235,6 +243,12 @@ class Guarded(CompiledPolicy):
     ('Challenger', 'Guarded(Challenger)')
     >>> results.paired("Guarded(Challenger)", "Challenger").high < 0.0  # clearly less regret
     True
+
+    Limits
+    ------
+    Nothing is proved about regret; `docs/studies/guard.md` has what was measured. The evidence is
+    weak where there are many arms. The doubt is a test for one fixed time, but it is computed in
+    every round.
 
     References
     ----------

@@ -72,6 +72,10 @@ class ProjectedThompson(CompiledPolicy):
     >>> bandit.ask()  # at these means, chance has no say
     2
 
+    Limits
+    ------
+    No guarantee. A few runs are much worse than the median.
+
     References
     ----------
     None: this docstring defines it.

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature.bounds.learners.adahedge import AdaHedgeState, adahedge_update, adahedge_weights
+from armature.bounds.learners import AdaHedgeState, adahedge_update, adahedge_weights
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats, Ints
@@ -72,7 +72,10 @@ def expected(family: FamilyRecord, q: Floats, leaders: Floats, k: int, xi: float
 def best_response(
     family: FamilyRecord, room: Room, j: int, epsilon: float, q: Floats, leaders: Floats
 ) -> int:
-    """The arm with the most information per regret, for some mean in its interval."""
+    """The arm with the most information per regret, for some mean in its interval.
+
+    Paper: Eq. (17).
+    """
     best = 0
     most = -math.inf
     top = room.high[j]
@@ -94,7 +97,10 @@ def best_response(
 
 @kernel
 def choose(state: SPLambdaState, model: Model, history: History, stream: Stream) -> int:
-    """Exploit if the test says so; else the candidate, and a step of its game, in turns."""
+    """Exploit if the test says so; else the candidate, and a step of its game, in turns.
+
+    Paper: Section 2.4, SP_λ.
+    """
     options = state.options
     room = state.room
     arm, j, n = exploit_or_candidate(options, model, history, state.explored, room)
@@ -166,9 +172,15 @@ class SPLambda(SaddlePointPolicy):
     >>> bandit.pulls.tolist()
     [1, 1, 48]
 
+    Limits
+    ------
+    As `SPk`. One oracle call for each cell and round. The paper has no such algorithm for the
+    sparse structure; here the cells change with the best support so far.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
+    Paper: Section 2.4, SP_λ; Theorem 3.
     """
 
     keeps_pairs: ClassVar[bool] = True

@@ -154,6 +154,10 @@ class TopTwo(CompiledPolicy):
     >>> [bandit.ask() for _ in range(2)]  # arm 1 is nearer to the leader than arm 0
     [2, 1]
 
+    Limits
+    ------
+    Made to find the best arm, at any regret. With a structure no guarantee is proved.
+
     References
     ----------
     You, Qin, Wang and Yang (2023), "Information-Directed Selection for Top-Two Algorithms"; who is

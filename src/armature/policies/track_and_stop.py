@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature.bounds.allocation import Solution, Task, allocate_again
-from armature.bounds.learners.tracking import track
+from armature.bounds.learners import track
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
 from armature.kernels.arrays import Floats
@@ -115,6 +115,10 @@ class TrackAndStop(CompiledPolicy):
     >>> bandit.tell([0, 1], [0.0, 1.0])
     >>> [bandit.ask() for _ in range(4)]  # half and half
     [0, 1, 0, 1]
+
+    Limits
+    ------
+    Made to find the best arm, at any regret. It solves an allocation in each round, to 1e-3.
 
     References
     ----------

@@ -75,6 +75,8 @@ def play(
     Invariant, before round t (from 0): `history` counts t rewards; arms before `first` have one;
     the variance that the models are told is the estimate from these rewards; `total` is the regret
     of the t rounds; the checkpoints up to t are written, and `due` is the next one.
+
+    Paper: Section 1.1, regret.
     """
     choose = chooser_at(choose_address)
     K = gaps.size

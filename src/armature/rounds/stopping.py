@@ -30,7 +30,12 @@ a probability of about exp(-threshold) at one time, and again as the number of s
 only deviations to one side do harm, hence half the logarithm. Experiments use 1 + ln t in place of
 m + ln(t) / 2 since Garivier and Kaufmann (2016), which does not count: where any of many arms may
 look good by chance (one good arm of ten, `Sparse`), that is wrong more often than delta. It is no
-theorem; `docs/identification.md` has how often it was wrong.
+theorem; `docs/studies/identification.md` has how often it was wrong.
+
+References: Garivier and Kaufmann (2016); Ville (1939).
+
+Limits: "practical" is not proved. "theory" pays for all arms that were pulled, also where the
+alternatives move few of them.
 """
 
 from __future__ import annotations
@@ -42,7 +47,7 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.learning import learning_address, no_evidence, total_learning_cost
+from armature.families.kernels import learning_address, no_evidence, total_learning_cost
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.numbers import as_real
@@ -99,6 +104,8 @@ def find(model: Model, N: Floats, means: Floats, vectors: Vectors) -> Finding:
 
     Infinite where no other arm can be the best; 0, for the arm with the best mean, where no means
     in M could have given these rewards. `vectors.mu` are the means that it goes by.
+
+    Paper: Section 2.4, pure exploration.
     """
     mu = vectors.mu
     for k in range(N.size):

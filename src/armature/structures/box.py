@@ -45,6 +45,10 @@ class Box(Structure):
     >>> Box(3, low=0.0, high=[0.5, None, 1.0]).project([0.7, 1.2, -0.3], [1] * 3, Gaussian()).means
     array([0.5, 1.2, 0. ])
 
+    Limits
+    ------
+    Dense quadratic programs, for tens of arms.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for

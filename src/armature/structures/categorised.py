@@ -16,10 +16,17 @@ from armature.kernels.kernel import kernel
 from armature.kernels.sorting import argsort_descending
 from armature.kernels.vectors import copy
 from armature.structures.checks import checked_n_arms, checked_order
-from armature.structures.fast.screening import Sorted, screened_cost, sorted_of, sum_up
-from armature.structures.fast.separation import MERGED, PINNED, PLAIN, write_separation
-from armature.structures.oracles.records import Oracle, Problem, Shape, Work
-from armature.structures.oracles.scratch import measure
+from armature.structures.fast.categorised import (
+    MERGED,
+    PINNED,
+    PLAIN,
+    Sorted,
+    screened_cost,
+    sorted_of,
+    sum_up,
+    write_separation,
+)
+from armature.structures.oracles.records import Oracle, Problem, Shape, Work, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
@@ -185,7 +192,7 @@ def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> fl
 
 @kernel
 def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """One sort for all: O(K log K). The costs are differences of sums: see `screening`."""
+    """One sort for all: O(K log K). The costs are differences of sums: see `fast.categorised`."""
     j = first
     mu = problem.mu
     K = mu.size
@@ -255,9 +262,15 @@ class Categorised(Structure):
     >>> shop.nearest_alternative([2.0, 1.0, 0.96, 0.0], [0.0, 0.0, 0.0, 1.0], 0, Gaussian()).cost
     0.0
 
+    Limits
+    ------
+    Strong dominance only. Where the best arm is alone in its category, `alt_min` minimises over the
+    closure of the alternatives, not over the literal definition.
+
     References
     ----------
     Jedor, Louëdec and Perchet (2019), "Categorized Bandits".
+    Paper: Appendix F, categorised.
     """
 
     categories: tuple[Hashable, ...]

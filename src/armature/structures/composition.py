@@ -97,6 +97,10 @@ class Intersection(_Composition):
     >>> smooth_peak.violation_of([0.3, 0.5, 0.4, 0.45])
     'means[3] = 0.45 should be at most means[2] = 0.4'
 
+    Limits
+    ------
+    A dense quadratic program for each pair of pieces, for tens of arms.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
@@ -158,6 +162,10 @@ class Union(_Composition):
     >>> either.contains([0.9, 0.8, 0.1, 0.3]), either.contains([0.9, 0.2, 0.4, 0.3])
     (True, False)
 
+    Limits
+    ------
+    A dense quadratic program for each piece, for tens of arms.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
@@ -208,6 +216,10 @@ class Relabelled(Structure):
     >>> shuffled = Unimodal(3).relabelled([1, 0, 2])
     >>> shuffled.contains([0.9, 0.1, 0.5]), shuffled.contains([0.1, 0.9, 0.5])
     (True, False)
+
+    Limits
+    ------
+    It uses no kernels of the structure inside.
 
     References
     ----------

@@ -47,9 +47,14 @@ class Concave(Structure):
     >>> yields.project([0.0, 0.0, 1.0, 0.0], [1.0] * 4, Gaussian()).means.round(3)
     array([-0.167,  0.333,  0.833,  0.   ])
 
+    Limits
+    ------
+    Dense quadratic programs, for tens of arms. Not for exponential rewards.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
+    Paper: Appendix G.2, concave.
     """
 
     n_arms: int

@@ -17,8 +17,7 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
 from armature.structures.checks import checked_index, checked_vector
 from armature.structures.oracles import derived
-from armature.structures.oracles.records import ENTRIES, Oracle, Shape, Work
-from armature.structures.oracles.scratch import measure
+from armature.structures.oracles.records import ENTRIES, Oracle, Shape, Work, measure
 from armature.structures.oracles.table import listed, make_table
 from armature.structures.piece import Piece
 
@@ -116,6 +115,10 @@ class Declared:
         """How many floats and integers of scratch space the kernels in `oracle` need."""
         return 0, 0
 
+    def work_size_for(self, family: Family | None) -> tuple[int, int]:
+        """The same for the kernels of a family, where these are others."""
+        return self.work_size
+
     def _listed(self) -> list[Piece]:
         return listed(self.pieces(), type(self).__name__)
 
@@ -176,16 +179,16 @@ class Declared:
             return own, False
         return getattr(derived.DERIVED, name), True
 
-    def own_side(self) -> tuple[Shape, Work]:
-        """The arrays that the kernels in `oracle` read, and fresh scratch space for them."""
-        return self._with_work(self.shape, self.work_size)
+    def own_side(self, family: Family | None) -> tuple[Shape, Work]:
+        """The arrays that a family's own kernels read, and fresh scratch space for them."""
+        return self._with_work(self.shape, self.work_size_for(family))
 
     def derived_side(self, comparing: bool) -> tuple[Shape, Work]:
         """The same for what is derived from the pieces."""
         return self._with_work(self.table(comparing), self.table_work)
 
     def _with_work(self, shape: Shape, size: tuple[int, int]) -> tuple[Shape, Work]:
-        return shape, Work(np.empty(size[0]), np.empty(size[1], dtype=np.int64))
+        return shape, Work(np.zeros(size[0]), np.zeros(size[1], dtype=np.int64))
 
     def checked_family(self, family: Family) -> FamilyRecord:
         """The family's record, or an error where this structure can't be used with it."""

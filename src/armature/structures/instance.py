@@ -31,6 +31,8 @@ class Instance(Shown):
     (2, [0.7, 0.5, 0.0, 0.2, 0.8])
     >>> Instance(Unimodal(3), [0.9, 0.1, 0.5], strict=False).fits
     False
+
+    Paper: Section 1.1, instance; Assumption 5.
     """
 
     structure: Structure

@@ -3,183 +3,22 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Family, Gaussian, Interval
-from armature.families.kernels import total_divergence
-from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import kernel
-from armature.solver.least_squares import (
-    back_substitute,
-    difference,
-    factorise,
-    write_means,
-    write_tie,
-)
-from armature.solver.workspace import fail
+from armature.kernels.arrays import Floats
+from armature.solver.least_squares import ridge_of
 from armature.structures.checks import checked_array, checked_n_arms, checked_order
-from armature.structures.fast import linear_newton as newton
-from armature.structures.fast.features import frame_of, twins
-from armature.structures.fast.ridge import ridge_of, write_ridge_bounds
-from armature.structures.oracles.records import Oracle, Problem, Shape, Work
-from armature.structures.oracles.scratch import largest_of, measure
+from armature.structures.fast import linear as fast
+from armature.structures.oracles.records import Oracle, Shape, largest_of, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
-
-# These kernels are for Gaussian rewards; `linear_newton` has those for all others.
-
-
-class Solved(NamedTuple):
-    """A weighted least squares fit, and the factorisation that it comes from."""
-
-    basis: Floats  # (K, r)
-    columns: Floats  # (r, K)
-    right: Floats  # (K,)
-    theta: Floats  # (r,)
-    z: Floats  # (r,)
-    means: Floats  # (K,): room for the projection
-    order: Ints  # (r,)
-    rank: int
-
-
-@kernel
-def solved_of(work: Work, basis: Floats, K: int, r: int) -> Solved:
-    """The scratch space of a fit, with no rank yet."""
-    real = work.real
-    a = r * K
-    b = a + K
-    return Solved(
-        basis,
-        real[:a].reshape(r, K),
-        real[a:b],
-        real[b : b + r],
-        real[b + r : b + 2 * r],
-        real[b + 2 * r : b + 2 * r + K],
-        work.integer[:r],
-        0,
-    )
-
-
-@kernel
-def least_squares(problem: Problem, lam: Floats) -> Solved:
-    """lam = the projection for Gaussian rewards."""
-    K = lam.size
-    r = problem.shape.integer[0]
-    basis = frame_of(problem.shape, K).basis
-    room = solved_of(problem.work, basis, K, r)
-    rank = factorise(basis, problem.mu, problem.w, room.columns, room.right, room.order)
-    theta = room.theta
-    for c in range(r):
-        theta[c] = room.right[c] if c < rank else 0.0
-    back_substitute(room.columns, rank, theta)
-    write_means(basis, room.order, theta, lam)
-    return Solved(basis, room.columns, room.right, theta, room.z, room.means, room.order, rank)
-
-
-@kernel
-def tie_cost(fit: Solved, j: int, k: int, gap: float) -> float:
-    """What it adds to the cost that k gains `gap` on j, up to the variance."""
-    if gap <= 0.0 or difference(fit.basis, fit.columns, fit.order, fit.rank, j, k, fit.z) > 0.0:
-        return 0.0
-    seen = 0.0
-    for a in range(fit.rank):
-        seen += fit.z[a] * fit.z[a]
-    return gap * gap / (2.0 * seen)
-
-
-@kernel
-def tie(fit: Solved, j: int, k: int, lam: Floats) -> None:
-    """Make k as good as j where it is not, at the least cost."""
-    gap = lam[j] - lam[k]
-    if gap > 0.0:
-        write_tie(fit.basis, fit.columns, fit.order, fit.rank, j, k, gap, fit.theta, fit.z)
-        write_means(fit.basis, fit.order, fit.theta, lam)
-        lam[k] = max(lam[k], lam[j])  # equal but for rounding
-
-
-@kernel
-def constrained(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """The nearest linear means, with lam_k >= lam_j unless k = second is negative."""
-    j = first
-    k = second
-    if k >= 0 and twins(problem.shape, lam.size, j, k):
-        return fail(lam)
-    fit = least_squares(problem, lam)
-    if k >= 0:
-        tie(fit, j, k, lam)
-    return total_divergence(problem.family, problem.w, problem.mu, lam)
-
-
-@kernel
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """One factorisation for all challengers: O(K r^2)."""
-    K = lam.size
-    j = first
-    shape = problem.shape
-    fit = least_squares(problem, lam)
-    nearest_k = -1
-    least = math.inf
-    for k in range(K):
-        if k != j and not twins(shape, K, k, j):
-            cost = tie_cost(fit, j, k, lam[j] - lam[k])
-            if cost < least:
-                least = cost
-                nearest_k = k
-    tie(fit, j, nearest_k, lam)
-    return total_divergence(problem.family, problem.w, problem.mu, lam)
-
-
-@kernel
-def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """One factorisation for all challengers: O(K r^2)."""
-    K = costs.size
-    j = first
-    shape = problem.shape
-    means = solved_of(problem.work, frame_of(shape, K).basis, K, shape.integer[0]).means
-    fit = least_squares(problem, means)
-    base = total_divergence(problem.family, problem.w, problem.mu, means)
-    for k in range(K):
-        costs[k] = base
-        if k != j and twins(shape, K, k, j):
-            costs[k] = math.inf
-        elif k != j:
-            costs[k] += tie_cost(fit, j, k, means[j] - means[k]) / problem.family.parameter
-    return base
-
-
-@kernel
-def cells(problem: Problem, first: int, out: Ints) -> int:
-    """One for each other arm that is no twin."""
-    n = 0
-    for k in range(problem.mu.size):
-        if not twins(problem.shape, problem.mu.size, first, k):
-            out[n] = k
-            n += 1
-    return n
-
-
-@kernel
-def optimistic(problem: Problem, level: float, out: Floats) -> float:
-    """Ridge regression: x'theta + sqrt(2 v level) |x|, in the norm of the inverse Gram matrix.
-
-    An ellipsoid about all of theta says more than a box of intervals about single arms.
-    """
-    K = out.size
-    d = problem.shape.integer[1]
-    at = K * problem.shape.integer[0] + K
-    features = problem.shape.real[at : at + K * d].reshape(K, d)
-    ridge = ridge_of(problem.work, features, K, d)
-    write_ridge_bounds(
-        ridge, problem.mu, problem.w, 1.0, math.sqrt(2.0 * problem.family.proxy * level), out
-    )
-    return 1.0
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -213,11 +52,16 @@ class Linear(Structure):
     >>> abs(fit.means).round(9)
     array([0.  , 0.55, 0.55])
 
+    Limits
+    ------
+    Not for exponential rewards.
+
     References
     ----------
     Auer (2002), "Using Confidence Bounds for Exploitation-Exploration Trade-offs".
     Dani, Hayes and Kakade (2008), "Stochastic Linear Optimization under Bandit Feedback".
     Abbasi-Yadkori, Pál and Szepesvári (2011), "Improved Algorithms for Linear Stochastic Bandits".
+    Paper: Appendix F, linear.
     """
 
     features: Floats
@@ -225,20 +69,20 @@ class Linear(Structure):
 
     arm_facts = ("features",)
     oracle: ClassVar[Oracle] = Oracle(
-        project=constrained,
-        alt_min=constrained,
-        nearest=nearest,
-        cells=cells,
-        cell_min=constrained,
-        challenger_costs=challenger_costs,
-        optimistic=optimistic,
+        project=fast.constrained,
+        alt_min=fast.constrained,
+        nearest=fast.nearest,
+        cells=fast.cells,
+        cell_min=fast.constrained,
+        challenger_costs=fast.challenger_costs,
+        optimistic=fast.optimistic,
     )
     other_rewards: ClassVar[Oracle] = oracle._replace(
-        project=newton.constrained,
-        alt_min=newton.constrained,
-        nearest=newton.nearest,
-        cell_min=newton.constrained,
-        challenger_costs=newton.challenger_costs,
+        project=fast.newton_constrained,
+        alt_min=fast.newton_constrained,
+        nearest=fast.newton_nearest,
+        cell_min=fast.newton_constrained,
+        challenger_costs=fast.newton_challenger_costs,
     )
     convex = True
     order_only = False
@@ -290,9 +134,9 @@ class Linear(Structure):
     def work_size(self) -> tuple[int, int]:
         (K, r), d = self.basis.shape, self.features.shape[1]
         return largest_of(
-            measure(lambda work: solved_of(work, self.basis, K, r)),
-            measure(newton.scratch_of, K, r),
-            measure(lambda work: ridge_of(work, self.features, K, d)),
+            measure(lambda work: fast.solved_of(work, self.basis, K, r)),
+            measure(fast.newton_scratch_of, K, r),
+            measure(lambda work: ridge_of(work.real, self.features, K, d)),
         )
 
     def oracle_for(self, family: Family) -> Oracle:

@@ -67,10 +67,15 @@ class Lipschitz(Structure):
     >>> smooth.nearest_alternative([0.0, 0.4, 0.9, 0.5], [1.0] * 4, 2, Gaussian()).means
     array([0. , 0.4, 0.7, 0.7])
 
+    Limits
+    ------
+    Dense quadratic programs, for tens of arms. Not for exponential rewards.
+
     References
     ----------
     Magureanu, Combes and Proutiere (2014), "Lipschitz Bandits: Regret Lower Bound and Optimal
     Algorithms".
+    Paper: Appendix F, Lipschitz; Appendix G.2, Lipschitz.
     """
 
     n_arms: int

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 from armature.families import Family
 from armature.structures.counted import Counted
-from armature.structures.fast import scaled_peaks
-from armature.structures.fast.scaled import is_scaled
-from armature.structures.oracles.records import Oracle
-from armature.structures.oracles.scratch import measure
+from armature.structures.fast import scaled
+from armature.structures.oracles.records import Oracle, measure
 from armature.structures.piece import Piece
 
 
@@ -39,6 +37,10 @@ class Monotone(Counted):
     >>> Monotone(3).violation_of([0.1, 0.5, 0.3])
     'means[1] = 0.5 should be at most means[2] = 0.3'
 
+    Limits
+    ------
+    Dense quadratic programs, for tens of arms. By itself it leaves nothing to explore.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for
@@ -55,11 +57,12 @@ class Monotone(Counted):
 
     @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        return measure(scaled_peaks.runs_of, self.n_arms)
+        return measure(scaled.runs_of, self.n_arms)
 
     def oracle_for(self, family: Family) -> Oracle:
-        scaled = Oracle(project=scaled_peaks.project_in_order)
-        return scaled if is_scaled(family) else super().oracle_for(family)
+        if scaled.is_scaled(family):
+            return Oracle(project=scaled.project_in_order)
+        return super().oracle_for(family)
 
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [(i, i + 1) for i in range(self.n_arms - 1)])

@@ -37,6 +37,10 @@ class Multimodal(Counted):
     >>> two.contains([0.2, 0.9, 0.1, 0.8, 0.3]), two.contains([0.9, 0.1, 0.8, 0.3, 0.7])
     (True, False)
 
+    Limits
+    ------
+    A quadratic program for each way to turn: for about ten arms.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for

@@ -44,6 +44,11 @@ class Polyhedral(Structure):
     >>> close.project([1.0, 0.0], [1.0, 1.0], Gaussian()).means
     array([0.75, 0.25])
 
+    Limits
+    ------
+    Dense quadratic programs, for tens of arms. Exponential rewards only if each row orders two arms
+    or bounds one.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits", for

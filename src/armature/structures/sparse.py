@@ -20,17 +20,17 @@ from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill
 from armature.structures.checks import checked_integer, checked_number, checked_order
 from armature.structures.counted import Counted
-from armature.structures.fast.sparse_best import best_min
-from armature.structures.fast.sparse_challengers import challenger_costs, nearest
-from armature.structures.fast.sparse_fit import (
+from armature.structures.fast.sparse import (
+    best_min,
+    challenger_costs,
+    nearest,
     scratch_of,
     write_gains,
     write_pair,
     write_with,
     write_without,
 )
-from armature.structures.oracles.records import Cell, Oracle, Problem, Shape, Work
-from armature.structures.oracles.scratch import measure
+from armature.structures.oracles.records import Cell, Oracle, Problem, Shape, Work, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import overrides
 
@@ -45,7 +45,10 @@ def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 @kernel
 def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """Either j leaves the support, or both are in it and k is at least as good."""
+    """Either j leaves the support, or both are in it and k is at least as good.
+
+    Paper: Appendix G.2, sparse.
+    """
     room = scratch_of(problem.work, lam.size)
     write_gains(problem, room.gain)
     cost = math.inf
@@ -95,7 +98,10 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 
 @kernel
 def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """An arm leaves the marked support, another enters it and beats j."""
+    """An arm leaves the marked support, another enters it and beats j.
+
+    Paper: Lemma 9.
+    """
     mu = problem.mu
     level = problem.shape.real[0]
     leaver = second // mu.size
@@ -159,9 +165,14 @@ class Sparse(Counted):
     >>> len(few.cells(0, [3.0, 0.5, 2.0, -1.0], [1.0] * 4, Gaussian()))
     5
 
+    Limits
+    ------
+    No mean may be below the level.
+
     References
     ----------
     Kwon, Perchet and Vernade (2017), "Sparse Stochastic Bandits".
+    Paper: Appendix F, sparse; Lemma 9.
     """
 
     n_arms: int

@@ -75,6 +75,8 @@ class Structure(Declared, Shown):
 
     Instead of `pieces` it can have `project` and `alt_min` in plain Python, of which compiled code
     then asks everything. Whatever method a class overrides is what is called.
+
+    Paper: Assumption 2; Definition 2.
     """
 
     def card(self) -> Card:
@@ -109,13 +111,18 @@ class Structure(Declared, Shown):
         """The nearest mean vector of `not best` in which `challenger` is at least as good.
 
         A tie of the two that no mean vector near it breaks is not in `not best`, a closure.
+
+        Paper: Eq. (3).
         """
         return self._solve("alt_min", means, weights, family, *self._pair(best, challenger))
 
     def nearest_alternative(
         self, means: npt.ArrayLike, weights: npt.ArrayLike, best: int, family: Family
     ) -> Fit:
-        """The nearest mean vector of M in which another arm than `best` is best."""
+        """The nearest mean vector of M in which another arm than `best` is best.
+
+        Paper: Section 1.1, alternatives; Definition 3.
+        """
         j = self.checked_arm(best, "best")
         if overrides(self, "alt_min"):
             fits = (self.alt_min(means, weights, j, k, family) for k in self._others(j))
@@ -189,6 +196,8 @@ class Structure(Declared, Shown):
 
         Where they depend on the means (the sparse structure), give means, and weights unless these
         are equal; what is then in `Cell.marks` is what they depend on.
+
+        Paper: Section 2.3.1, cells.
         """
         j = self.checked_arm(best, "best")
         if overrides(self, "alt_min"):
@@ -212,7 +221,10 @@ class Structure(Declared, Shown):
     def cell_min(
         self, means: npt.ArrayLike, weights: npt.ArrayLike, cell: Cell, family: Family
     ) -> Fit:
-        """The nearest mean vector in a cell."""
+        """The nearest mean vector in a cell.
+
+        Paper: Section 2.3.1, cells.
+        """
         check_kind(cell, Cell, "cell", "one of cells(best)")
         self.checked_family(family)
         if overrides(self, "alt_min"):
@@ -326,7 +338,7 @@ class Structure(Declared, Shown):
         kernel, is_derived = self.entry(name, family)
         assert kernel is not None
         comparing = name in COMPARING
-        side = self.derived_side(comparing) if is_derived else self.own_side()
+        side = self.derived_side(comparing) if is_derived else self.own_side(family)
         return kernel, *side
 
     def _problem(

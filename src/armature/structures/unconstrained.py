@@ -16,8 +16,7 @@ from armature.solver.pooling import pair_cost, pooled_mean
 from armature.structures.checks import checked_order
 from armature.structures.counted import Counted
 from armature.structures.fast import scaled
-from armature.structures.oracles.cells import every_other
-from armature.structures.oracles.records import Oracle, Problem, Shape, Work
+from armature.structures.oracles.records import Oracle, Problem, Shape, Work, every_other
 from armature.structures.piece import Piece
 
 
@@ -39,7 +38,10 @@ def write_pair(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, lam:
 
 @kernel
 def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
-    """Pool two arms where they are out of order."""
+    """Pool two arms where they are out of order.
+
+    Paper: Appendix G.2, unconstrained.
+    """
     return write_pair(problem.family, problem.mu, problem.w, first, second, lam)
 
 
@@ -144,6 +146,7 @@ class Unconstrained(Counted):
     References
     ----------
     Lai and Robbins (1985), "Asymptotically Efficient Adaptive Allocation Rules".
+    Paper: Appendix F, unconstrained.
     """
 
     n_arms: int

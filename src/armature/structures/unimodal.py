@@ -11,7 +11,7 @@ from armature.families import Family
 from armature.kernels.arrays import Floats
 from armature.structures.checks import checked_order
 from armature.structures.counted import Counted
-from armature.structures.fast import scaled_peaks
+from armature.structures.fast import scaled
 from armature.structures.fast.one_peak import (
     alt_min,
     best_min,
@@ -22,27 +22,18 @@ from armature.structures.fast.one_peak import (
     project,
     scratch_of,
 )
-from armature.structures.fast.peaks import prefixes
-from armature.structures.fast.scaled import is_scaled
-from armature.structures.oracles.cells import every_other
-from armature.structures.oracles.records import Oracle
-from armature.structures.oracles.scratch import largest_of, measure
+from armature.structures.oracles.records import Oracle, every_other, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
-# A *split* i makes arms 0 .. i-1 non-decreasing and arms i .. K-1 non-increasing, with nothing
-# asked of the two arms i-1 and i where they meet: one of them is the peak. M is the union of the
-# splits.
-
-
 SCALED = Oracle(
-    project=scaled_peaks.project,
-    nearest=scaled_peaks.nearest,
+    project=scaled.peak_project,
+    nearest=scaled.peak_nearest,
     cells=every_other,
-    cell_min=scaled_peaks.cell_min,
-    challenger_min=scaled_peaks.cell_min,
-    challenger_costs=scaled_peaks.challenger_costs,
-    best_min=scaled_peaks.best_min,
+    cell_min=scaled.peak_cell_min,
+    challenger_min=scaled.peak_cell_min,
+    challenger_costs=scaled.peak_challenger_costs,
+    best_min=scaled.peak_best_min,
     highest=highest,
 )
 
@@ -74,9 +65,14 @@ class Unimodal(Counted):
     >>> curve.nearest_alternative([0.2, 0.4, 0.9, 0.7, 0.1], [1.0] * 5, 2, Gaussian()).means
     array([0.2, 0.4, 0.8, 0.8, 0.1])
 
+    Limits
+    ------
+    A single `alt_min` is O(K^2), though `nearest_alternative` is O(K).
+
     References
     ----------
     Combes and Proutiere (2014), "Unimodal Bandits: Regret Lower Bounds and Optimal Algorithms".
+    Paper: Appendix F, unimodal.
     """
 
     n_arms: int
@@ -110,14 +106,17 @@ class Unimodal(Counted):
 
     @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        return largest_of(
-            measure(scratch_of, self.n_arms),
-            measure(prefixes, self.n_arms, 1),
-            measure(scaled_peaks.runs_of, self.n_arms),
-        )
+        return measure(scratch_of, self.n_arms)
+
+    def work_size_for(self, family: Family | None) -> tuple[int, int]:
+        if family is None or family.pools_by_averaging:
+            return self.work_size
+        return measure(scaled.runs_of, self.n_arms)
 
     def oracle_for(self, family: Family) -> Oracle:
-        return SCALED if is_scaled(family) else super().oracle_for(family)
+        if family.pools_by_averaging or not scaled.is_scaled(family):
+            return super().oracle_for(family)
+        return SCALED
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         peak = int(means.argmax())

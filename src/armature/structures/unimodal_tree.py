@@ -33,6 +33,10 @@ class UnimodalTree(Structure):
     >>> star.contains([0.5, 0.9, 0.2, 0.4]), star.contains([0.5, 0.9, 0.6, 0.4])
     (True, False)
 
+    Limits
+    ------
+    A dense quadratic program for each place of the peak, for tens of arms.
+
     References
     ----------
     Combes and Proutiere (2014), "Unimodal Bandits: Regret Lower Bounds and Optimal Algorithms",

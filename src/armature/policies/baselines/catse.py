@@ -164,9 +164,14 @@ class CATSE(CompiledPolicy):
     >>> bool(ours < authors)
     True
 
+    Limits
+    ------
+    Strong dominance only; Gaussian and Bernoulli rewards only. It needs the horizon or `delta`.
+
     References
     ----------
     Jedor, Louëdec and Perchet (2019), "Categorized Bandits".
+    Paper: Section 3, CATSE; Appendix G.1, CATSE.
     """
 
     delta: float | None = None

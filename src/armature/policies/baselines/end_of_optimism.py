@@ -18,8 +18,8 @@ from armature.kernels.streams import Stream
 from armature.policies.options import check_horizon, check_number
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
+from armature.solver.least_squares import Ridge, estimate, fit_ridge, make_ridge
 from armature.structures import Linear, Structure
-from armature.structures.fast.ridge import Ridge, estimate, fit_ridge, make_ridge
 from armature.structures.oracles.model import Model
 
 RIDGE = 1e-9
@@ -138,10 +138,15 @@ class EndOfOptimism(CompiledPolicy):
     >>> bandit.pulls.tolist()  # the warm-up is 22 pulls of each
     [78, 22]
 
+    Limits
+    ------
+    Gaussian rewards only. It needs the horizon. Its regret was not compared with anything.
+
     References
     ----------
     Lattimore and Szepesvári (2017), "The End of Optimism? An Asymptotic Analysis of Finite-Armed
     Linear Bandits".
+    Paper: Section 3, End of Optimism.
     """
 
     c: float = 0.0

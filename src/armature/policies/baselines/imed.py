@@ -66,6 +66,10 @@ class IMED(CompiledPolicy):
     >>> bandit.ask()  # 1/2 + ln 1 for arm 0, 0 + ln 2 for arm 1
     0
 
+    Limits
+    ------
+    It uses no structure.
+
     References
     ----------
     Honda and Takemura (2015), "Non-asymptotic Analysis of a New Bandit Algorithm for Semi-bounded

@@ -66,6 +66,10 @@ class IMEDUB(CompiledPolicy):
     >>> bandit.pulls.tolist()  # arms 0 and 4 once, in the beginning
     [1, 7, 184, 7, 1]
 
+    Limits
+    ------
+    It can stall on a plateau, where no neighbour is better.
+
     References
     ----------
     Saber, Ménard and Maillard (2021), "Indexed Minimum Empirical Divergence for Unimodal Bandits".

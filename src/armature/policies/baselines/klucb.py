@@ -86,11 +86,16 @@ class KLUCB(CompiledPolicy):
     >>> bandit.ask()
     0
 
+    Limits
+    ------
+    It uses no structure.
+
     References
     ----------
     Garivier and Cappé (2011), "The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond".
     Cappé, Garivier, Maillard, Munos and Stoltz (2013), "Kullback-Leibler Upper Confidence Bounds
     for Optimal Sequential Allocation".
+    Paper: Section 3, UCB.
     """
 
     c: float = 0.0

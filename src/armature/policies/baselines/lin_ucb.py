@@ -16,8 +16,8 @@ from armature.kernels.streams import Stream
 from armature.policies.options import check_number
 from armature.policies.policy import CompiledPolicy
 from armature.policies.records import History, argmax
+from armature.solver.least_squares import Ridge, make_ridge, write_ridge_bounds
 from armature.structures import Linear, Structure
-from armature.structures.fast.ridge import Ridge, make_ridge, write_ridge_bounds
 from armature.structures.oracles.model import Model
 
 
@@ -79,12 +79,17 @@ class LinUCB(CompiledPolicy):
     >>> bandit.ask()  # a bad reward of one is a good one of the other
     1
 
+    Limits
+    ------
+    Gaussian and Bernoulli rewards only. Its regret was not compared with anything.
+
     References
     ----------
     Auer (2002), "Using Confidence Bounds for Exploitation-Exploration Trade-offs".
     Li, Chu, Langford and Schapire (2010), "A Contextual-Bandit Approach to Personalized News
     Article Recommendation".
     Abbasi-Yadkori, Pál and Szepesvári (2011), "Improved Algorithms for Linear Stochastic Bandits".
+    Paper: Section 3, LinUCB.
     """
 
     width: float = 1.0

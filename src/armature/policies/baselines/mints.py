@@ -74,6 +74,12 @@ class MINTS(CompiledPolicy):
     >>> bandit.ask()  # at these means, chance has no say
     1
 
+    Limits
+    ------
+    No guarantee, and its regret was not compared with anything. A convex program for each arm and
+    round. Its costs were compared for Gaussian and Bernoulli rewards only. For a structure in plain
+    Python it answers a slightly different question.
+
     References
     ----------
     None: this docstring defines it.

@@ -154,9 +154,16 @@ class OSSB(CompiledPolicy):
     >>> bandit.pulls.tolist()  # 2 N >= ln(101): three pulls of arm 1 are enough
     [97, 3]
 
+    Limits
+    ------
+    High regret in the first rounds. An underestimated leader is not sampled while the policy
+    explores. Where V = 0 it follows the leader, with linear regret. It needs the horizon or
+    `epsilon`.
+
     References
     ----------
     Combes, Magureanu and Proutiere (2017), "Minimal Exploration in Structured Stochastic Bandits".
+    Paper: Section 3, OSSB; Appendix G.1, OSSB.
     """
 
     epsilon: float | None = None

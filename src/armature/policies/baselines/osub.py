@@ -80,9 +80,14 @@ class OSUB(CompiledPolicy):
     >>> bandit.pulls.tolist()  # arms 0 and 4 once, in the beginning
     [1, 7, 184, 7, 1]
 
+    Limits
+    ------
+    It can stall on a plateau, where no neighbour is better.
+
     References
     ----------
     Combes and Proutiere (2014), "Unimodal Bandits: Regret Lower Bounds and Optimal Algorithms".
+    Paper: Section 3, OSUB.
     """
 
     gamma: int = 2

@@ -17,8 +17,8 @@ from armature.kernels.vectors import copy
 from armature.policies.options import check_number
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
+from armature.solver.least_squares import Ridge, estimate, fit_ridge, make_ridge, solve_lower
 from armature.structures import Linear, Structure
-from armature.structures.fast.ridge import Ridge, estimate, fit_ridge, make_ridge, solve_lower
 from armature.structures.oracles.model import Model
 
 RIDGE = 1.0  # of the estimate
@@ -215,6 +215,11 @@ class SOLID(CompiledPolicy):
     >>> bandit.tell([0, 0], [-9.0, -9.0])
     >>> bandit.ask()  # bad rewards of one are good ones of the other
     1
+
+    Limits
+    ------
+    Gaussian and Bernoulli rewards only. Its confidence bounds are narrower than those of the
+    authors' proof.
 
     References
     ----------

@@ -107,9 +107,14 @@ class SparseUCB(CompiledPolicy):
     >>> bool(3.0 * ours < authors)
     True
 
+    Limits
+    ------
+    Gaussian and Bernoulli rewards only. Slow to start where a good arm is hardly above the level.
+
     References
     ----------
     Kwon, Perchet and Vernade (2017), "Sparse Stochastic Bandits".
+    Paper: Section 3, SparseUCB.
     """
 
     a: float = 0.5

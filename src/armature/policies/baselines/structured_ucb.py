@@ -65,11 +65,17 @@ class StructuredUCB(CompiledPolicy):
     >>> bandit.ask()
     2
 
+    Limits
+    ------
+    Not for structures in plain Python without pieces. On linear structures it is `LinUCB` where
+    rewards are sub-Gaussian, and a linear program for each arm elsewhere.
+
     References
     ----------
     Degenne, Shao and Koolen (2020), "Structure Adaptive Algorithms for Stochastic Bandits".
     Lattimore and Szepesvári (2017), "The End of Optimism? An Asymptotic Analysis of Finite-Armed
     Linear Bandits".
+    Paper: Section 3, M-UCB.
     """
 
     oracles: ClassVar = ("highest", "optimistic")

@@ -53,6 +53,10 @@ class ThompsonSampling(CompiledPolicy):
     >>> bandit.ask()  # at these means, chance has no say
     1
 
+    Limits
+    ------
+    It uses no structure.
+
     References
     ----------
     Thompson (1933), "On the Likelihood that One Unknown Probability Exceeds Another in View of the

@@ -98,10 +98,15 @@ class UCB(CompiledPolicy):
     >>> bandit.ask()
     0
 
+    Limits
+    ------
+    Sub-Gaussian rewards only (Gaussian, Bernoulli). It uses no structure.
+
     References
     ----------
     Auer, Cesa-Bianchi and Fischer (2002), "Finite-time Analysis of the Multiarmed Bandit Problem".
     Katehakis and Robbins (1995), "Sequential Choice from Several Populations".
+    Paper: Section 3, UCB.
     """
 
     width: float = 1.0

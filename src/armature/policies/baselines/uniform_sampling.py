@@ -43,6 +43,10 @@ class UniformSampling(CompiledPolicy):
     >>> bandit.ask()
     1
 
+    Limits
+    ------
+    It ignores the structure. It is here for comparison.
+
     References
     ----------
     None: every arm in turns.

@@ -66,6 +66,11 @@ class UnimodalThompson(CompiledPolicy):
     >>> bandit.ask()  # at these means, chance has no say
     1
 
+    Limits
+    ------
+    It can stall on a plateau, where no neighbour is better. Compared with its twin for Gaussian
+    rewards only.
+
     References
     ----------
     Paladino, Trovò, Restelli and Gatti (2017), "Unimodal Thompson Sampling for Graph-Structured

@@ -6,24 +6,30 @@ import math
 from typing import NamedTuple
 
 from armature.families import FamilyRecord
-from armature.families.kernels import total_divergence
-from armature.kernels.arrays import Floats, Ints
+from armature.families.kernels import total_divergence, weighted_divergence
+from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy
-from armature.solver.isotonic import isotonic_blocks, isotonic_costs, write_blocks
-from armature.solver.pooling import pooled_mean
-from armature.structures.fast.peaks import fit_prefixes, peak_cost, prefixes
+from armature.solver.pooling import (
+    Prefixes,
+    fit_prefixes,
+    pooled_mean,
+    prefixes_of,
+    write_prefix,
+)
 from armature.structures.oracles.records import Problem, Shape, Work
+
+# A *split* i makes arms 0 .. i-1 non-decreasing and arms i .. K-1 non-increasing, with nothing
+# asked of the two arms i-1 and i where they meet: one of them is the peak. Its cost is that of a
+# prefix of the arms and of a prefix of the arms backwards.
 
 
 class PeakScratch(NamedTuple):
-    """Room for the costs of splits, for a run's blocks, and for two smaller problems."""
+    """Room for the fits of three runs, and for two smaller problems."""
 
-    costs: Floats  # (K + 1,): of the splits
-    falling: Floats  # (K + 1,)
-    block_mean: Floats  # (K,)
-    block_weight: Floats
-    block_size: Ints
+    left: Prefixes  # of the arms in order
+    right: Prefixes  # of the arms backwards
+    run: Prefixes  # of some arms between two others
     trial: Floats  # (K,)
     short_mu: Floats  # (K,): with a plateau as one arm
     short_w: Floats
@@ -36,66 +42,66 @@ class PeakScratch(NamedTuple):
 def scratch_of(work: Work, K: int) -> PeakScratch:
     """The scratch space for K arms."""
     real = work.real
-    a = 2 * K + 2
+    integer = work.integer
+    n = K + 1
+    a = 9 * n
     return PeakScratch(
-        real[: K + 1],
-        real[K + 1 : a],
+        prefixes_of(real[: 3 * n], integer[:n], K),
+        prefixes_of(real[3 * n : 6 * n], integer[n : 2 * n], K),
+        prefixes_of(real[6 * n : a], integer[2 * n : 3 * n], K),
         real[a : a + K],
         real[a + K : a + 2 * K],
-        work.integer[:K],
         real[a + 2 * K : a + 3 * K],
         real[a + 3 * K : a + 4 * K],
         real[a + 4 * K : a + 5 * K],
         real[a + 5 * K : a + 6 * K],
-        real[a + 6 * K : a + 7 * K],
-        real[a + 7 * K : a + 8 * K],
     )
 
 
 @kernel
-def split_costs(family: FamilyRecord, mu: Floats, w: Floats, room: PeakScratch) -> None:
-    """room.costs[i] = the cost of split i, for i = 0 .. K."""
+def fit_both(family: FamilyRecord, mu: Floats, w: Floats, room: PeakScratch) -> None:
+    """Fit all prefixes and all suffixes: what every split is made of.
+
+    Paper: Appendix G.2, unimodal.
+    """
     K = mu.size
-    rising = room.costs
-    falling = room.falling
-    isotonic_costs(family, mu, w, 0, 1, K, rising, room.block_mean, room.block_weight)
-    isotonic_costs(family, mu, w, K - 1, -1, K, falling, room.block_mean, room.block_weight)
-    for i in range(K + 1):
-        rising[i] += falling[K - i]
-
-
-@kernel
-def write_run(
-    mu: Floats, w: Floats, start: int, step: int, n: int, lam: Floats, room: PeakScratch
-) -> None:
-    """The non-decreasing fit to a run."""
-    blocks = isotonic_blocks(
-        mu, w, start, step, n, room.block_mean, room.block_weight, room.block_size
-    )
-    write_blocks(lam, start, step, blocks, room.block_mean, room.block_size)
+    fit_prefixes(family, mu, w, 0, 1, K, room.left)
+    fit_prefixes(family, mu, w, K - 1, -1, K, room.right)
 
 
 @kernel
 def write_split(
     family: FamilyRecord, mu: Floats, w: Floats, i: int, lam: Floats, room: PeakScratch
 ) -> float:
-    """The fit of split i."""
+    """The fit of split i, after `fit_both`."""
     K = mu.size
-    write_run(mu, w, 0, 1, i, lam, room)
-    write_run(mu, w, K - 1, -1, K - i, lam, room)
+    write_prefix(room.left, 0, 1, i, lam)
+    write_prefix(room.right, K - 1, -1, K - i, lam)
     return total_divergence(family, w, mu, lam)
+
+
+@kernel
+def best_split(room: PeakScratch, K: int, first: int, last: int, j: int) -> int:
+    """The cheapest split from `first` to `last`, after `fit_both`, whose peak is not j."""
+    best = -1
+    least = math.inf
+    for i in range(first, last + 1):  # `best` is the cheapest of those before i that are allowed
+        if i != j and i != j + 1:
+            cost = room.left.cost[i] + room.right.cost[K - i]
+            if best < 0 or cost < least:
+                least = cost
+                best = i
+    return best
 
 
 @kernel
 def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The best split."""
     mu = problem.mu
-    room = scratch_of(problem.work, mu.size)
-    split_costs(problem.family, mu, problem.w, room)
-    best = 1
-    for i in range(2, mu.size):
-        if room.costs[i] < room.costs[best]:
-            best = i
+    K = mu.size
+    room = scratch_of(problem.work, K)
+    fit_both(problem.family, mu, problem.w, room)
+    best = best_split(room, K, 1, K - 1, -2)
     return write_split(problem.family, mu, problem.w, best, lam, room)
 
 
@@ -103,14 +109,27 @@ def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
 def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The best split whose peak is not j: all but j and j + 1."""
     mu = problem.mu
-    j = first
-    room = scratch_of(problem.work, mu.size)
-    split_costs(problem.family, mu, problem.w, room)
-    best = -1
-    for i in range(mu.size + 1):
-        if i != j and i != j + 1 and (best < 0 or room.costs[i] < room.costs[best]):
-            best = i
+    K = mu.size
+    room = scratch_of(problem.work, K)
+    fit_both(problem.family, mu, problem.w, room)
+    best = best_split(room, K, 0, K, first)
     return write_split(problem.family, mu, problem.w, best, lam, room)
+
+
+@kernel
+def write_run(
+    family: FamilyRecord,
+    mu: Floats,
+    w: Floats,
+    start: int,
+    step: int,
+    n: int,
+    lam: Floats,
+    room: PeakScratch,
+) -> None:
+    """The non-decreasing fit to a run of n arms."""
+    fit_prefixes(family, mu, w, start, step, n, room.run)
+    write_prefix(room.run, start, step, n, lam)
 
 
 @kernel
@@ -132,8 +151,8 @@ def write_peak(problem: Problem, peak: int, lam: Floats) -> float:
     w = problem.w
     K = mu.size
     room = scratch_of(problem.work, K)
-    write_run(mu, w, 0, 1, peak, lam, room)
-    write_run(mu, w, K - 1, -1, K - 1 - peak, lam, room)
+    write_run(problem.family, mu, w, 0, 1, peak, lam, room)
+    write_run(problem.family, mu, w, K - 1, -1, K - 1 - peak, lam, room)
     value = mu[peak]
     weight = w[peak]
     left = peak - 1
@@ -181,12 +200,8 @@ def write_plateau(
     if n == 1:
         short_lam[0] = value
     else:
-        split_costs(family, short_mu, short_w, room)
-        best = 1
-        for i in range(2, n):
-            if room.costs[i] < room.costs[best]:
-                best = i
-        write_split(family, short_mu, short_w, best, short_lam, room)
+        fit_both(family, short_mu, short_w, room)
+        write_split(family, short_mu, short_w, best_split(room, n, 1, n - 1, -2), short_lam, room)
     for i in range(K):
         lam[i] = short_lam[i if i <= j else max(j, i - (k - j))]
     return total_divergence(family, w, mu, lam)
@@ -217,13 +232,14 @@ def write_bridge(
 ) -> float:
     """The fit of split i, j < i <= k, with lam_j = lam_k = v: higher between them, lower outside.
 
-    Four isotonic fits that do not see v, clipped at v; then v is where its pull vanishes.
+    After `fit_both`. Four isotonic fits that do not see v, clipped at v; then v is where its pull
+    vanishes.
     """
     K = mu.size
-    write_run(mu, w, 0, 1, j, lam, room)
-    write_run(mu, w, j + 1, 1, i - j - 1, lam, room)
-    write_run(mu, w, k - 1, -1, k - i, lam, room)
-    write_run(mu, w, K - 1, -1, K - 1 - k, lam, room)
+    write_prefix(room.left, 0, 1, j, lam)
+    write_run(family, mu, w, j + 1, 1, i - j - 1, lam, room)
+    write_run(family, mu, w, k - 1, -1, k - i, lam, room)
+    write_prefix(room.right, K - 1, -1, K - 1 - k, lam)
     low = -math.inf
     high = math.inf
     for a in range(K):
@@ -259,6 +275,8 @@ def alt_min_in_order(
     K = mu.size
     trial = room.trial
     best_cost = write_plateau(family, mu, w, j, k, lam, room)
+    fit_both(family, mu, w, room)
+    # lam is the best of the plateau and the splits j+1 .. i-1, bridged where they need it.
     for i in range(j + 1, K + 1):
         cost = write_split(family, mu, w, i, trial, room)
         if trial[k] < trial[j] and cost < best_cost:
@@ -290,19 +308,49 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
+def peak_cost(
+    family: FamilyRecord, mu: float, w: float, left: Prefixes, a: int, right: Prefixes, b: int
+) -> float:
+    """The cost of a peak at an arm of mean mu and weight w with a arms to its left, b to its right.
+
+    If the peak is put on one side, and what is then its block is at least as high as all of the
+    other side, that fit is the best. If neither side will do, the peak absorbs the highest block
+    that exceeds it, on either side, until there is none.
+    """
+    if left.mean[a] <= right.mean[b + 1]:
+        return float(left.cost[a] + right.cost[b + 1])
+    if right.mean[b] <= left.mean[a + 1]:
+        return float(left.cost[a + 1] + right.cost[b])
+    cost = left.cost[a] + right.cost[b]
+    while True:
+        m = max(left.mean[a], right.mean[b])
+        if m <= mu:
+            return float(cost)
+        if left.mean[a] >= right.mean[b]:
+            v = left.weight[a]
+            a = left.before[a]
+        else:
+            v = right.weight[b]
+            b = right.before[b]
+        pooled = pooled_mean(w, mu, v, m)
+        cost += weighted_divergence(family, v, m, pooled)
+        cost += weighted_divergence(family, w, mu, pooled)
+        mu = pooled
+        w += v
+
+
+@kernel
 def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
     """A challenger beats j where the peak is at it: O(K) unless valleys are many."""
     family = problem.family
     mu = problem.mu
     w = problem.w
     K = mu.size
-    left = prefixes(problem.work, K, 0)
-    right = prefixes(problem.work, K, 1)
-    fit_prefixes(family, mu, w, 0, 1, left)
-    fit_prefixes(family, mu, w, K - 1, -1, right)
+    room = scratch_of(problem.work, K)
+    fit_both(family, mu, w, room)
     base = math.inf
     for i in range(K):
-        costs[i] = peak_cost(family, mu[i], w[i], left, i, right, K - 1 - i)
+        costs[i] = peak_cost(family, mu[i], w[i], room.left, i, room.right, K - 1 - i)
         base = min(base, costs[i])
     costs[first] = base
     return base

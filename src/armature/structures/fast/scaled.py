@@ -1,4 +1,4 @@
-"""Pooling arms whose rewards are 0 or a scale of their own: Bernoulli with a scale for each arm.
+"""Bernoulli rewards with a scale for each arm: pooling them, and the oracles made of it.
 
 Arms with means x_k, weights w_k and scales s_k that are made equal meet at the y in [0, min s_k]
 with
@@ -8,18 +8,23 @@ with
 the stationary point of sum_k w_k d_k(x_k, y); at min s_k if g is negative up to there, which takes
 an arm with x_k = s_k. An arm without weight pulls nowhere, but its scale is a limit all the same;
 arms that are all without weight meet where equal weights would have them.
+
+Runs of arms are fitted by pool-adjacent-violators, with the meeting point of a block's arms as its
+value: each arm's cost is convex, so that this is exact.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from armature.families import Bernoulli, Family, FamilyRecord
 from armature.families.kernels import of_arm, total_divergence, weighted_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy
-from armature.structures.oracles.records import Problem
+from armature.solver.pooling import Prefixes, prefixes_of, write_prefix
+from armature.structures.oracles.records import Problem, Work
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 NEWTON_STEPS = 60
@@ -125,7 +130,7 @@ def pair_cost(problem: Problem, j: int, k: int) -> float:
     return pooled_cost(problem.family, mu, problem.w, arms, y)
 
 
-# The oracles of `Unconstrained`.
+# The oracles of `Unconstrained`; those of `Unimodal` and `Monotone` are below, about peaks.
 
 
 @kernel
@@ -186,3 +191,160 @@ def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     for i in range(n):
         lam[arms[i]] = value
     return total_divergence(problem.family, problem.w, mu, lam)
+
+
+class Runs(NamedTuple):
+    """The fits to all prefixes of the arms, and of the arms backwards."""
+
+    order: Ints  # (K,): 0, 1, ...: a slice of it is the arms of a block
+    left: Prefixes  # of the arms in order; the weights of blocks are not kept
+    right: Prefixes  # of the arms backwards
+
+
+class Peak(NamedTuple):
+    """A fit with its peak at an arm: the block about it, and what it costs."""
+
+    first: int
+    last: int
+    value: float
+    cost: float
+
+
+@kernel
+def runs_of(work: Work, K: int) -> Runs:
+    """Room in the scratch space."""
+    n = K + 1
+    return Runs(
+        work.integer[:K],
+        prefixes_of(work.real[: 3 * n], work.integer[K : K + n], K),
+        prefixes_of(work.real[3 * n : 6 * n], work.integer[K + n : K + 2 * n], K),
+    )
+
+
+@kernel
+def fit_run(problem: Problem, order: Ints, backwards: bool, run: Prefixes) -> None:
+    """Fit all prefixes of the run of all arms, or of the run backwards."""
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
+    K = mu.size
+    run.mean[0] = -math.inf
+    run.before[0] = 0
+    run.cost[0] = 0.0
+    # The fit to the first t arms is done. Arm t is a new block, which absorbs the block before it
+    # until that one is no higher.
+    for t in range(K):
+        at = t
+        y = mu[K - 1 - t if backwards else t]
+        while run.mean[at] > y:
+            at = run.before[at]
+            block = order[K - 1 - t : K - at] if backwards else order[at : t + 1]
+            y = meeting_point(family, mu, w, block)
+        run.mean[t + 1] = y
+        run.before[t + 1] = at
+        block = order[K - 1 - t : K - at] if backwards else order[at : t + 1]
+        run.cost[t + 1] = run.cost[at] + pooled_cost(family, mu, w, block, y)
+
+
+@kernel
+def fit_runs(problem: Problem) -> Runs:
+    """Fit both runs."""
+    K = problem.mu.size
+    runs = runs_of(problem.work, K)
+    for k in range(K):
+        runs.order[k] = k
+    fit_run(problem, runs.order, False, runs.left)
+    fit_run(problem, runs.order, True, runs.right)
+    return runs
+
+
+@kernel
+def fit_peak(family: FamilyRecord, mu: Floats, w: Floats, runs: Runs, peak: int) -> Peak:
+    """The peak absorbs the highest block that exceeds it, on either side, until there is none."""
+    K = mu.size
+    a = peak  # how many arms are left of the peak's block, and right of it
+    b = K - 1 - peak
+    y = mu[peak]
+    while max(runs.left.mean[a], runs.right.mean[b]) > y:
+        if runs.left.mean[a] >= runs.right.mean[b]:
+            a = runs.left.before[a]
+        else:
+            b = runs.right.before[b]
+        y = meeting_point(family, mu, w, runs.order[a : K - b])
+    cost = runs.left.cost[a] + runs.right.cost[b]
+    cost += pooled_cost(family, mu, w, runs.order[a : K - b], y)
+    return Peak(a, K - 1 - b, float(y), float(cost))
+
+
+@kernel
+def write_peak(problem: Problem, runs: Runs, peak: int, lam: Floats) -> float:
+    """The best fit with the peak at an arm."""
+    fit = fit_peak(problem.family, problem.mu, problem.w, runs, peak)
+    K = lam.size
+    write_prefix(runs.left, 0, 1, fit.first, lam)
+    write_prefix(runs.right, K - 1, -1, K - 1 - fit.last, lam)
+    for k in range(fit.first, fit.last + 1):
+        lam[k] = fit.value
+    return total_divergence(problem.family, problem.w, problem.mu, lam)
+
+
+@kernel
+def write_best_peak(problem: Problem, other_than: int, lam: Floats) -> float:
+    """The best fit with its peak anywhere but at one arm."""
+    runs = fit_runs(problem)
+    best = -1
+    least = math.inf
+    for p in range(lam.size):
+        if p != other_than:
+            cost = fit_peak(problem.family, problem.mu, problem.w, runs, p).cost
+            if best < 0 or cost < least:
+                least = cost
+                best = p
+    return write_peak(problem, runs, best, lam)
+
+
+# The oracles of `Unimodal`; that of `Monotone` is at the end.
+
+
+@kernel
+def peak_project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The best place of the peak."""
+    return write_best_peak(problem, -1, lam)
+
+
+@kernel
+def peak_nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The best place of the peak that is not j."""
+    return write_best_peak(problem, first, lam)
+
+
+@kernel
+def peak_cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The peak is at k."""
+    return write_peak(problem, fit_runs(problem), second, lam)
+
+
+@kernel
+def peak_best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """The peak is at j."""
+    return write_peak(problem, fit_runs(problem), first, lam)
+
+
+@kernel
+def peak_challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
+    """A challenger beats j where the peak is at it."""
+    runs = fit_runs(problem)
+    base = math.inf
+    for p in range(costs.size):
+        costs[p] = fit_peak(problem.family, problem.mu, problem.w, runs, p).cost
+        base = min(base, costs[p])
+    costs[first] = base
+    return base
+
+
+@kernel
+def project_in_order(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    """No fall along the arms."""
+    runs = fit_runs(problem)
+    write_prefix(runs.left, 0, 1, lam.size, lam)
+    return total_divergence(problem.family, problem.w, problem.mu, lam)

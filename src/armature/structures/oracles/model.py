@@ -155,7 +155,10 @@ def nearest_with(
 
 @kernel
 def nearest_alternative(model: Model, mu: Floats, w: Floats, best: int, lam: Floats) -> float:
-    """lam = the nearest point of `not best`; its cost."""
+    """lam = the nearest point of `not best`; its cost.
+
+    Paper: Eq. (9).
+    """
     return ask(model, NEAREST, mu, w, best, -1, lam)
 
 
@@ -248,7 +251,7 @@ def make_model(structure: Structure, family: Family, oracles: Sequence[str] = EN
     entries = structure.entries(family)
     derived = [own and name in oracles for (_, own), name in zip(entries, ENTRIES, strict=True)]
     kernels = tuple(kernel for kernel, _ in entries)
-    shape, work = structure.own_side()
+    shape, work = structure.own_side(family)
     weighs = record.gaussian and not record.alike
     return assemble(record, shape, work, kernels, derived, oracles, structure, weighs)
 

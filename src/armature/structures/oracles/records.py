@@ -1,12 +1,18 @@
-"""The records that structures and their kernels are made of."""
+"""The records that structures and their kernels are made of, and how much scratch space they need.
+
+A structure names its scratch space in one place, a record of arrays and a kernel that cuts them out
+of a `Work`. The same kernel, run on rulers instead of arrays, says how much there must be
+(`measure`).
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from armature.families import FamilyRecord
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import Kernel
+from armature.kernels.kernel import Kernel, interpreted, kernel
 
 
 class Shape(NamedTuple):
@@ -17,7 +23,11 @@ class Shape(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Scratch space, so that kernels allocate nothing. Its contents mean nothing between calls."""
+    """Scratch space, so that kernels allocate nothing. It comes as zeros.
+
+    Between calls it may have been used for another question: a kernel that keeps something there
+    also keeps what it was computed from, and compares.
+    """
 
     real: Floats
     integer: Ints
@@ -94,3 +104,43 @@ class Cell(NamedTuple):
     best: int
     number: int
     marks: tuple[int, ...] = ()
+
+
+@kernel
+def every_other(problem: Problem, first: int, out: Ints) -> int:
+    """The simplest cells: one for each challenger, all arms but `first`, numbered by it."""
+    n = 0
+    for k in range(problem.mu.size):
+        if k != first:
+            out[n] = k
+            n += 1
+    return n
+
+
+class Ruler:
+    """Stands for an array without end, and remembers how far anyone has reached into it."""
+
+    def __init__(self, start: int = 0, reach: list[int] | None = None) -> None:
+        self.start, self.reach = start, [0] if reach is None else reach
+
+    def __getitem__(self, part: slice) -> Ruler:
+        start = self.start + int(part.start or 0)
+        if part.stop is not None:
+            self.reach[0] = max(self.reach[0], self.start + int(part.stop))
+        return Ruler(start, self.reach)
+
+    def reshape(self, *shape: int) -> Ruler:
+        return self
+
+
+def measure(lay_out: Callable[..., Any], *sizes: int) -> tuple[int, int]:
+    """How many floats and integers the record takes that lay_out(work, *sizes) makes."""
+    real, integer = Ruler(), Ruler()
+    with interpreted():
+        lay_out(Work(real, integer), *sizes)  # type: ignore[arg-type]
+    return real.reach[0], integer.reach[0]
+
+
+def largest_of(*sizes: tuple[int, int]) -> tuple[int, int]:
+    """Room enough for each of several, of which one is in use at a time."""
+    return max(real for real, _ in sizes), max(integer for _, integer in sizes)
