@@ -17,9 +17,9 @@ from armature.client import Client
 from armature.service.api.app import make_app
 from armature.service.db.database import open_database
 from armature.service.db.keys import make_key
-from armature.service.db.migrate import migrate
-from armature.service.page import timeline
-from armature.service.page.timeline import Timeline
+from armature.service.db.maintenance import migrate
+from armature.service.domain import log as timeline
+from armature.service.domain.log import Timeline
 
 HTML = {"Accept": "text/html"}
 

@@ -24,9 +24,9 @@ from armature.cli.program import app
 from armature.client import Client
 from armature.service.db.database import open_database, writing
 from armature.service.db.keys import SCOPES, Guard, hash_of, make_key, read_keys, revoke_key
-from armature.service.db.migrate import migrate
-from armature.service.domain.limits import Limits
+from armature.service.db.maintenance import migrate
 from armature.service.domain.writer import Writer
+from armature.service.limits import Limits
 
 ENDPOINTS = {
     "admin": [

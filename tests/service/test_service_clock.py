@@ -11,8 +11,8 @@ from serving import PRICES, Postgres, serving
 from armature.client import Client
 from armature.service.db.database import clock, open_database
 from armature.service.db.keys import Guard, make_key
-from armature.service.db.migrate import migrate
-from armature.service.db.steady import SteadyClock, passing
+from armature.service.db.maintenance import migrate
+from armature.service.db.sqlite import SteadyClock, passing
 from armature.service.domain import backend
 
 

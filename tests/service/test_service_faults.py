@@ -23,11 +23,11 @@ from serving import PRICES, Postgres, query, serving, sqlite_in
 import armature as am
 from armature.client import Client, ServiceError
 from armature.service.db.database import clock, lock, open_database, writing
-from armature.service.db.migrate import migrate, revision_of
+from armature.service.db.maintenance import migrate, revision_of
 from armature.service.db.schema import REVISION
 from armature.service.domain import backend, replay
-from armature.service.domain.rules import Decide, Expire, Reward
-from armature.service.domain.turns import Job, Turn
+from armature.service.domain.commands import Decide, Expire, Reward
+from armature.service.domain.scheduler import Job, Turn
 from armature.service.domain.writer import Writer
 
 
@@ -170,7 +170,7 @@ def _assert_rebuilt(storage: str, key: int = 1) -> None:
         assert loaded is not None
         rebuilt = replay.rebuild(connection, key, loaded.spec)
     engine.dispose()
-    assert rebuilt.as_text() == loaded.engine.as_text()
+    assert rebuilt.as_text() == loaded.replica.as_text()
 
 
 def test_connections_that_were_closed_meanwhile(postgres: Postgres) -> None:
@@ -342,7 +342,7 @@ def test_a_transaction_that_failed_leaves_no_trace(
         raise sa.exc.OperationalError("INSERT", {}, Exception("the disk is gone"))
 
     with monkeypatch.context() as patched:
-        patched.setattr("armature.service.domain.writer._write", fail)
+        patched.setattr("armature.service.domain.writer.write", fail)
         (job,) = jobs = _jobs([Decide(n=6)])
         here._serve(Turn(1, jobs))
     assert "Nothing was changed" in str(job.error)
@@ -352,7 +352,7 @@ def test_a_transaction_that_failed_leaves_no_trace(
     with engine.connect() as connection:
         loaded = here.loaded[1]
         rebuilt = replay.rebuild(connection, 1, loaded.spec)
-    assert rebuilt.as_text() == loaded.engine.as_text()
+    assert rebuilt.as_text() == loaded.replica.as_text()
     engine.dispose()
 
 

@@ -25,8 +25,8 @@ from armature.errors import ArmatureError
 from armature.service.api.app import make_app
 from armature.service.api.serve import config_of
 from armature.service.db.database import open_database
-from armature.service.domain.limits import Limits
 from armature.service.domain.spec import parse_spec
+from armature.service.limits import Limits
 from armature.service.page.viewing import Viewer
 
 PORT = 8000

@@ -10,10 +10,10 @@ from fastapi import Request
 from prometheus_client import Counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from armature.service.api import metrics
+from armature.service import metrics
 from armature.service.api.answers import refusal
 from armature.service.db.keys import Guard
-from armature.service.domain.work import Refused
+from armature.service.limits import Refused
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 

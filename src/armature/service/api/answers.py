@@ -14,8 +14,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from armature.errors import ArmatureError
-from armature.service.db.opened import Moved
-from armature.service.domain.work import Refused
+from armature.service.db.sqlite import Moved
+from armature.service.limits import Refused
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 log = logging.getLogger("armature.service")

@@ -11,16 +11,17 @@ from sqlalchemy.engine import Engine
 from starlette.responses import Response
 
 from armature import __version__
-from armature.service.api import bodies, metrics
+from armature.service import metrics
+from armature.service.api import bodies
 from armature.service.api.access import Doorman, admit
 from armature.service.api.answers import Answer, add_handlers
 from armature.service.api.endpoints import router
 from armature.service.api.fast_path import Service
 from armature.service.api.readiness import Readiness
 from armature.service.db.keys import Guard
-from armature.service.db.migrate import migrate
+from armature.service.db.maintenance import migrate
 from armature.service.domain.backend import Backend
-from armature.service.domain.limits import Limits
+from armature.service.limits import Limits
 from armature.service.page.routes import add_pages
 from armature.service.page.viewing import Viewer
 from armature.storage.registry import Allowed

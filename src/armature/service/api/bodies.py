@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from armature.service.db.schema import Status
-from armature.service.domain.limits import IDENTIFIER, NAME, Limits
+from armature.service.limits import IDENTIFIER, NAME, Limits
 
 LIMITS = Limits()
 Label = str | int | float

@@ -12,11 +12,9 @@ from armature.service.api.answers import Answer, refusal
 from armature.service.api.routes import Route, needs
 from armature.service.domain import reading
 from armature.service.domain.backend import Backend
-from armature.service.domain.commands import AddArm, Change, Labels, RetireArm
-from armature.service.domain.limits import Limits, checked_identifier
-from armature.service.domain.rules import Cancel, Decide
+from armature.service.domain.commands import AddArm, Cancel, Change, Decide, Labels, RetireArm
 from armature.service.domain.spec import checked_label
-from armature.service.domain.work import Refused
+from armature.service.limits import Limits, Refused, checked_identifier
 
 LIMITS = Limits()
 _PROBLEM = {"model": bodies.Problem}

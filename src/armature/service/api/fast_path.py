@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from armature.service.api.access import body_length, count
 from armature.service.api.answers import Answer
-from armature.service.domain.limits import Limits
+from armature.service.limits import Limits
 
 _PATHS = re.compile(r"/v1/(?:experiments/([^/]+)/decisions|decisions/([^/]+)/reward)")
 DECIDE, REWARD = "/v1/experiments/{name}/decisions", "/v1/decisions/{id}/reward"

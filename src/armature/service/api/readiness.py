@@ -10,7 +10,7 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from armature.service.db.database import reason_of, try_to_write
-from armature.service.domain.work import Refused
+from armature.service.limits import Refused
 
 FRESH = 1.0  # seconds for which what was found is not tried again, however many ask
 

@@ -17,7 +17,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 
 from armature.service.api.access import admit
-from armature.service.domain.work import Refused
+from armature.service.limits import Refused
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 SCOPE = "x-scope"  # where an endpoint says which scope it needs; the description shows it

@@ -15,7 +15,7 @@ from armature.service.api.app import make_app
 from armature.service.api.connections import Connection
 from armature.service.db.database import open_database
 from armature.service.db.keys import is_loopback, read_keys
-from armature.service.db.migrate import migrate
+from armature.service.db.maintenance import migrate
 from armature.storage.registry import Allowed
 
 

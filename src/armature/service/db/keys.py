@@ -15,8 +15,8 @@ from sqlalchemy.engine import Engine
 from armature.errors import ArmatureError
 from armature.service.db.database import clock, insert, writing
 from armature.service.db.schema import api_key
-from armature.service.db.steady import passing
-from armature.service.domain.limits import checked_name
+from armature.service.db.sqlite import passing
+from armature.service.limits import checked_name
 
 SCOPES = ("decide", "reward", "read", "admin")  # admin may do everything
 FRESH = 2.0  # seconds for which the keys that were read count: a revoked one ends within them

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from armature.service.api.access import check_host
 from armature.service.db.keys import Guard
-from armature.service.domain.work import Refused
+from armature.service.limits import Refused
 
 COOKIE = "armature_key"
 DAYS = 30

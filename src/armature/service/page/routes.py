@@ -27,7 +27,7 @@ from armature.service.db.keys import CLOSED
 from armature.service.db.schema import Status
 from armature.service.domain.commands import Change
 from armature.service.domain.spec import hint_about
-from armature.service.domain.work import Refused
+from armature.service.limits import Refused
 from armature.service.page.browsing import (
     COOKIE,
     HEADERS,

@@ -26,9 +26,9 @@ from armature.live.verdict import Verdict
 from armature.service.db.schema import Kind
 from armature.service.domain import reading
 from armature.service.domain.backend import Backend, worked_out
-from armature.service.domain.engine import Engine
-from armature.service.domain.work import Refused
-from armature.service.page.timeline import Timeline
+from armature.service.domain.log import Timeline
+from armature.service.domain.replay import Replica
+from armature.service.limits import Refused
 from armature.structures.instance import Instance
 from armature.views import Picture, picture_of
 
@@ -151,12 +151,12 @@ class Viewer:
     async def _look(self, name: str, key: int, kept: _Kept) -> View:
         copy = await self._backend.look(name)
         row = await self._backend.find(name)
-        engine, belief = await self._backend.explain(_read, copy)
-        await self._see_to_bound(key, engine, belief, kept)
+        replica, belief = await self._backend.explain(_read, copy)
+        await self._see_to_bound(key, replica, belief, kept)
         counted = await self._count(key, kept)
         duplicates = self._backend.duplicates[key] if counted else None
         looks = self._backend.looks
-        return await worked_out(looks, key, view_of, row, engine, belief, kept, duplicates)
+        return await worked_out(looks, key, view_of, row, replica, belief, kept, duplicates)
 
     async def _count(self, key: int, kept: _Kept) -> bool:
         """Bring the timeline up to date; whether that is done in a moment."""
@@ -172,34 +172,34 @@ class Viewer:
             kept.timeline.catch_up(connection, key)
 
     async def _see_to_bound(
-        self, key: int, engine: Engine, belief: Explanation, kept: _Kept
+        self, key: int, replica: Replica, belief: Explanation, kept: _Kept
     ) -> None:
         rounds = int(belief.pulls.sum())
         old = kept.bound
         busy = kept.bounding is not None and not kept.bounding.done()
         due = rounds > GROWTH * old.rounds or belief.leader != old.leader
         if due and not busy and self.with_bounds:
-            kept.bounding = asyncio.create_task(self._work_out(key, engine, belief, kept))
+            kept.bounding = asyncio.create_task(self._work_out(key, replica, belief, kept))
         if kept.bounding is not None and old.value is None and old.verdict is None:
             await asyncio.wait([kept.bounding], timeout=PATIENCE)
 
-    async def _work_out(self, key: int, engine: Engine, belief: Explanation, kept: _Kept) -> None:
+    async def _work_out(self, key: int, replica: Replica, belief: Explanation, kept: _Kept) -> None:
         try:
             bounds = self._backend.bounds
-            kept.bound = await worked_out(bounds, key, _bound_of, engine, belief)
+            kept.bound = await worked_out(bounds, key, _bound_of, replica, belief)
         except Refused as refused:
             rounds = int(belief.pulls.sum())
             kept.bound = _Bound(rounds, belief.leader, words=f"There is no bound: {refused.detail}")
 
 
-def _read(copy: reading.Copy) -> tuple[Engine, Explanation]:
-    engine = copy.engine()
-    return engine, engine.bandit.explain()
+def _read(copy: reading.Copy) -> tuple[Replica, Explanation]:
+    replica = copy.replica()
+    return replica, replica.bandit.explain()
 
 
-def _bound_of(engine: Engine, belief: Explanation) -> _Bound:
+def _bound_of(replica: Replica, belief: Explanation) -> _Bound:
     bound = _Bound(int(belief.pulls.sum()), belief.leader)
-    bandit = engine.bandit
+    bandit = replica.bandit
     if not np.any(belief.pulls):
         bound.words = "The lower bound depends on the means: there are no rewards yet."
         return bound
@@ -216,12 +216,12 @@ def _bound_of(engine: Engine, belief: Explanation) -> _Bound:
 
 
 def view_of(
-    row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicates: int | None
+    row: Any, replica: Replica, belief: Explanation, kept: _Kept, duplicates: int | None
 ) -> View:
     """All of it together; without the timeline if duplicates is None."""
-    bandit, bound = engine.bandit, kept.bound
+    bandit, bound = replica.bandit, kept.bound
     timeline = None if duplicates is None else kept.timeline
-    numbers = [engine.numbers[label] for label in belief.arms]
+    numbers = [replica.numbers[label] for label in belief.arms]
     same = bound.leader == belief.leader
     value = bound.value if same else None
     if value is not None and value.pulls.size != len(numbers):  # an arm has come or gone
@@ -238,25 +238,25 @@ def view_of(
         spec=json.dumps(json.loads(row.spec), indent=2, ensure_ascii=False),
         picture=shown,
         pending=[int(pending[k]) for k in shown.arms.places],
-        floor=engine.floor,
-        stream=None if timeline is None else stream_of(timeline, engine, duplicates or 0),
+        floor=bandit.floor,
+        stream=None if timeline is None else stream_of(timeline, replica, duplicates or 0),
         bound_words=words,
         verdict=bound.verdict if same else None,
         delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
     )
 
 
-def stream_of(timeline: Timeline, engine: Engine, duplicates: int) -> Stream:
+def stream_of(timeline: Timeline, replica: Replica, duplicates: int) -> Stream:
     """What became of the rewards."""
     kinds = timeline.kinds
     return Stream(
-        outstanding=int(engine.bandit.pending.sum()),
+        outstanding=int(replica.bandit.pending.sum()),
         told=kinds[Kind.told.value],
         late=kinds[Kind.late.value],
         expired=kinds[Kind.expired.value],
         cancelled=kinds[Kind.cancelled.value],
         duplicates=duplicates,
-        divergences=engine.divergences,
+        divergences=replica.divergences,
         events=timeline.seq,
         last_at=timeline.last_at,
     )
