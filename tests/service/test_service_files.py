@@ -22,7 +22,7 @@ from serving import PRICES, Postgres, copy_sqlite, free_port, query, sentence, s
 
 import armature as am
 from armature.client import Client, ServiceError
-from armature.service.api import readiness
+from armature.service.api import app as readiness
 from armature.service.db.database import open_database, writing
 from armature.service.db.maintenance import migrate
 

@@ -80,7 +80,7 @@ def serve(
     """
     with failing(""):
         with extra():
-            from armature.service.api.serve import serve as run
+            from armature.service.api.server import serve as run
 
         def ready() -> None:
             complaints().print(f"serving on http://{visible(host)}:{port}", soft_wrap=True)

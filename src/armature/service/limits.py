@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +14,9 @@ NAME, IDENTIFIER = 100, 200  # characters of an experiment's name; of a unit or 
 class Refused(Exception):  # noqa: N818
     """A request that can't be done: its HTTP code, and a sentence that says why."""
 
-    def __init__(self, code: int, detail: str) -> None:
+    def __init__(self, code: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
-        self.code, self.detail = code, detail
+        self.code, self.detail, self.headers = code, detail, headers or {}
 
 
 @dataclass(frozen=True)

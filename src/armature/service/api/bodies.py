@@ -87,6 +87,13 @@ class OldArm(Body):
     label: Label
 
 
+class PartOfLog(BaseModel):
+    """Which events are asked for."""
+
+    after: int = Field(default=0, ge=0, le=2**62)
+    limit: int = Field(default=1_000, ge=1, le=LIMITS.events)
+
+
 class Problem(BaseModel):
     """Why a request was refused."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,8 @@ DEFAULT = "sqlite:///armature.db"
 _LIMITS = f"-c lock_timeout={int(PATIENCE)}s -c idle_in_transaction_session_timeout=120s"
 
 log = logging.getLogger("armature.service")
+
+Rows = Sequence[tuple[Any, ...]]  # of a table, each in the order of its columns
 
 
 def open_database(storage: str) -> Engine:
@@ -268,22 +270,33 @@ def _at_the_driver(connection: Connection, statement: str) -> Iterator[Any]:
         cursor.close()
 
 
-def add_rows(
-    connection: Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]], conflict: str = ""
+def write_rows(
+    connection: Connection,
+    inserts: Sequence[tuple[sa.Table, Rows]],
+    updates: Sequence[tuple[str, Rows]],
+    conflicts: Mapping[sa.Table, str],
 ) -> None:
-    """Insert whole rows; `conflict` is how the statement ends, if something may be there already.
+    """Insert whole rows into tables, then run updates, of which each question mark is an entry.
 
-    PostgreSQL gets a column at a time: as one statement, a row costs it a tenth.
+    `conflicts` is how the statement of a table ends, if something may be there already. PostgreSQL
+    gets a column at a time: as one statement, a row costs it a tenth.
     """
-    if not rows:
-        return
-    statement = _adding(connection.dialect.name, table, conflict)
-    with _at_the_driver(connection, statement) as cursor:
-        if connection.dialect.name == "postgresql":
-            columns = zip(table.columns, zip(*rows, strict=True), strict=True)
-            cursor.execute(statement, [_array(column.type, values) for column, values in columns])
-        else:
-            cursor.executemany(statement, rows)
+    postgresql = connection.dialect.name == "postgresql"
+    for table, rows in inserts:
+        if not rows:
+            continue
+        statement = _adding(connection.dialect.name, table, conflicts.get(table, ""))
+        with _at_the_driver(connection, statement) as cursor:
+            if postgresql:
+                columns = zip(table.columns, zip(*rows, strict=True), strict=True)
+                cursor.execute(statement, [_array(column.type, some) for column, some in columns])
+            else:
+                cursor.executemany(statement, rows)
+    for update, rows in updates:
+        if rows:
+            statement = _with_marks(connection, update)
+            with _at_the_driver(connection, statement) as cursor:
+                cursor.executemany(statement, rows)
 
 
 @functools.cache
@@ -308,24 +321,19 @@ def _array(kind: Any, values: Sequence[Any]) -> list[Any]:
     return list(values)
 
 
-def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run a statement for each row, of which each question mark is an entry."""
-    if rows:
-        if connection.dialect.name == "postgresql":
-            statement = statement.replace("?", "%s")
-        with _at_the_driver(connection, statement) as cursor:
-            cursor.executemany(statement, rows)
-
-
 def rows_of(
     connection: Connection, statement: str, parameters: Sequence[Any]
 ) -> Generator[tuple[Any, ...], None, None]:
     """Rows as the driver gives them; each question mark of the statement is a parameter."""
-    if connection.dialect.name == "postgresql":
-        statement = statement.replace("?", "%s")
+    statement = _with_marks(connection, statement)
     with _at_the_driver(connection, statement) as cursor:
         cursor.execute(statement, parameters)
         yield from cursor
+
+
+def _with_marks(connection: Connection, statement: str) -> str:
+    """A statement with the driver's marks for parameters."""
+    return statement.replace("?", "%s") if connection.dialect.name == "postgresql" else statement
 
 
 def insert(connection: Connection, table: sa.Table) -> Any:

@@ -55,18 +55,6 @@ class Event(NamedTuple):
     detail: str | None
 
 
-def event_of(
-    kind: str,
-    decision: str | None,
-    arm: int | None,
-    value: float | None,
-    at: float,
-    detail: str | None,
-) -> Event:
-    """An event, the same before it is stored and after: a file has no -0.0, and no whole reward."""
-    return Event(kind, decision, arm, None if value is None else float(value) + 0.0, at, detail)
-
-
 @dataclass
 class Replica:
     """The bandit of an experiment after the event `seq` of its log.
@@ -106,10 +94,16 @@ class Replica:
         self.bandit.retire_arm(self.labels[arm])
         self._live.remove(self.labels[arm])
 
-    def note(self, event: Event) -> None:
-        """Record that an event has been applied."""
+    def note(self, event: Event) -> Event:
+        """Count an event that has been applied, and keep it as it is read from the database.
+
+        A file has no -0.0, and no whole reward.
+        """
         self.seq += 1
+        if event.value is not None:
+            event = event._replace(value=float(event.value) + 0.0)
         self.last = event
+        return event
 
     def apply(self, event: Event) -> None:
         """Do what an event of the log says."""
@@ -234,7 +228,7 @@ def event_at(connection: Connection, experiment_id: int, seq: int) -> Event | No
 
 def _read(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Event]]:
     """Events with their numbers."""
-    return ((seq, event_of(*content)) for seq, *content in rows)
+    return ((seq, Event(*content)) for seq, *content in rows)
 
 
 def _from_snapshot(connection: Connection, experiment_id: int, allow: Allowed) -> Replica | None:

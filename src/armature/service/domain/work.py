@@ -18,9 +18,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from armature.errors import ArmatureError
-from armature.service.db.database import add_rows, run_many
+from armature.service.db.database import write_rows
 from armature.service.db.schema import Kind, State, assignment, decision, event, reward
-from armature.service.domain.replay import Loaded, event_of, save_if_due
+from armature.service.domain.replay import Event, Loaded, save_if_due
 
 CHUNK = 5_000  # keys in one query; SQLite takes 32,766
 EXPIRED = 1_000  # windows that are closed at a time
@@ -109,8 +109,7 @@ class Work:
     ) -> None:
         """Add an event to the log."""
         text = None if detail is None else json.dumps(detail, allow_nan=False)
-        event = event_of(kind.value, decision, arm, value, self.now, text)
-        self.replica.note(event)
+        event = self.replica.note(Event(kind.value, decision, arm, value, self.now, text))
         self.counts[kind] += 1
         self.new_events.append((self.experiment_id, self.replica.seq, *event))
 
@@ -189,6 +188,11 @@ class Work:
             return None
         return self.spec.default
 
+    def advance(self) -> Row:
+        """What changes of the experiment's row, in the order of `_ADVANCE`."""
+        made = len(self.new_decisions)
+        return self.replica.seq, self.status, made, self.learned, self.experiment_id
+
     def is_overdue(self, decision: Decision) -> bool:
         """Whether an open decision's window has closed."""
         until = decision.expires_at
@@ -266,32 +270,27 @@ _ADVANCE = (
     "rewards = rewards + ? WHERE id = ?"
 )
 _CLOSE = "UPDATE decision SET status = ? WHERE id = ?"
-_ASSIGN = (
-    "ON CONFLICT (experiment_id, unit) DO UPDATE SET arm = excluded.arm, until = excluded.until"
-)
+_AGAIN = {
+    assignment: "ON CONFLICT (experiment_id, unit) "
+    "DO UPDATE SET arm = excluded.arm, until = excluded.until"
+}
 
 
 def write(connection: Connection, works: Sequence[Work]) -> None:
     """Write all rows of all experiments, with one statement for each table."""
-    add_rows(connection, event, [row for work in works for row in work.new_events])
-    add_rows(connection, decision, [row for work in works for row in work.new_decisions])
-    add_rows(connection, reward, [row for work in works for row in work.new_rewards])
-    run_many(connection, _CLOSE, [row for work in works for row in work.closed])
-    assigned = [row for work in works for row in work.assigned.values()]
-    add_rows(connection, assignment, assigned, _ASSIGN)
-    run_many(
+    write_rows(
         connection,
-        _ADVANCE,
         [
-            (
-                work.replica.seq,
-                work.status,
-                len(work.new_decisions),
-                work.learned,
-                work.experiment_id,
-            )
-            for work in works
+            (event, [row for work in works for row in work.new_events]),
+            (decision, [row for work in works for row in work.new_decisions]),
+            (reward, [row for work in works for row in work.new_rewards]),
+            (assignment, [row for work in works for row in work.assigned.values()]),
         ],
+        [
+            (_CLOSE, [row for work in works for row in work.closed]),
+            (_ADVANCE, [work.advance() for work in works]),
+        ],
+        _AGAIN,
     )
     for work in works:
         save_if_due(connection, work.experiment_id, work.first_seq, work.replica)
