@@ -109,6 +109,10 @@ class Replica:
         """Do what an event of the log says."""
         self.note(event)
         kind, value = event.kind, event.value
+        if kind == Kind.arm_added:
+            options = json.loads(event.detail or "{}")
+            self.add_arm(options.pop("label"), options)
+            return
         label: Any = None if event.arm is None else self.labels[event.arm]
         if kind == Kind.asked:
             self.divergences += self.bandit.asked(label) != label
@@ -120,9 +124,6 @@ class Replica:
             self.bandit.cancel(label)
         elif kind == Kind.floor and value is not None:
             self.bandit.set_floor(value)
-        elif kind == Kind.arm_added:
-            options = json.loads(event.detail or "{}")
-            self.add_arm(options.pop("label"), options)
         elif kind == Kind.arm_retired and event.arm is not None:
             self.retire_arm(event.arm)
 
