@@ -25,7 +25,7 @@ from armature.client import Client, ServiceError
 from armature.service.db.database import clock, lock, open_database, writing
 from armature.service.db.maintenance import migrate, revision_of
 from armature.service.db.schema import REVISION
-from armature.service.domain import backend, replay
+from armature.service.domain import backend, replay, writer
 from armature.service.domain.commands import Decide, Expire, Reward
 from armature.service.domain.scheduler import Job, Turn
 from armature.service.domain.writer import Writer
@@ -353,6 +353,30 @@ def test_a_transaction_that_failed_leaves_no_trace(
         loaded = here.loaded[1]
         rebuilt = replay.rebuild(connection, 1, loaded.spec)
     assert rebuilt.as_text() == loaded.replica.as_text()
+    engine.dispose()
+
+
+def test_another_server_writes_while_the_log_is_read(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of events and the events themselves are read as of one moment."""
+    engine = open_database(storage)
+    migrate(engine)
+    here, there = backend.Backend(engine).writer, backend.Backend(engine).writer
+    backend.Backend(engine)._create("prices", PRICES)
+    _run(here, [Decide(n=4)])
+    look_at = writer.look_at
+
+    def look_and_let_write(*arguments: Any) -> Any:
+        found = look_at(*arguments)
+        _run(there, [Decide(n=1)])
+        return found
+
+    monkeypatch.setattr(writer, "look_at", look_and_let_write)
+    (job,) = jobs = _jobs([Decide(n=1)])
+    here._compute(Turn(1, jobs))
+    assert job.error is None
+    assert len(job.answer) == 1
     engine.dispose()
 
 
