@@ -56,9 +56,10 @@ def test_what_happened_to_rewards(page: httpx.Client) -> None:
         shown = figures(page.get("/experiments/prices").text)
     assert (shown["decisions"], shown["rewards"], shown["arms"]) == ("12", "8", "4")
     assert shown["best so far"] == "b"
-    assert (shown["outstanding"], shown["told"], shown["cancelled"]) == ("3", "8", "1")
-    assert (shown["late, not applied"], shown["expired without a reward"]) == ("0", "0")
-    assert shown["duplicates, to this server since it started"] == "1"
+    assert (shown["outstanding"], shown["arrived in time"], shown["decisions cancelled"]) == ("3", "8", "1")
+    late, expired = shown["arrived late, not applied"], shown["never arrived (window closed)"]
+    assert (late, expired) == ("0", "0")
+    assert shown["sent twice (since this server started)"] == "1"
     assert shown["events in the log"] == "22"
 
 

@@ -39,21 +39,6 @@ MOMENT = 0.5  # seconds for which it waits until the log is counted
 GLANCE, FEW = 0.7, 12  # seconds for which a list waits for its pictures, and how many it has
 
 
-@dataclass(frozen=True)
-class Stream:
-    """The rewards: how many are outstanding, and what became of the others."""
-
-    outstanding: int
-    told: int
-    late: int
-    expired: int
-    cancelled: int
-    duplicates: int  # since this server was started, by it
-    divergences: int
-    events: int
-    last_at: float
-
-
 @dataclass(frozen=True, eq=False)
 class View:
     """An experiment as the page shows it."""
@@ -66,7 +51,8 @@ class View:
     picture: Picture
     pending: list[int]  # in the order of the picture's arms
     floor: float
-    stream: Stream | None  # None as long as the log is being counted
+    ledger: dict[str, int] | None  # what became of the rewards; None while the log is counted
+    last_at: float  # when the last event was
     bound_words: str | None  # why there is no bound
     verdict: Verdict | None  # whether the leader is surely the best arm, if that is known
     delta: float  # of the evidence: how probably a true structure is ever refuted
@@ -218,15 +204,14 @@ def _bound_of(replica: Replica, belief: Explanation) -> _Bound:
 def view_of(
     row: Any, replica: Replica, belief: Explanation, kept: _Kept, duplicates: int | None
 ) -> View:
-    """All of it together; without the timeline if duplicates is None."""
+    """All of it together; without what the log counts if `duplicates` is None."""
     bandit, bound = replica.bandit, kept.bound
-    timeline = None if duplicates is None else kept.timeline
     numbers = [replica.numbers[label] for label in belief.arms]
     same = bound.leader == belief.leader
     value = bound.value if same else None
     if value is not None and value.pulls.size != len(numbers):  # an arm has come or gone
         value = None
-    past = None if timeline is None else timeline.past(numbers)
+    past = None if duplicates is None else kept.timeline.past(numbers)
     shown = picture_of(belief, bandit.structure, goal=bandit.goal, bound=value, past=past)
     pending = bandit.pending
     words = None if value is not None else bound.words or "The lower bound is being worked out."
@@ -239,24 +224,24 @@ def view_of(
         picture=shown,
         pending=[int(pending[k]) for k in shown.arms.places],
         floor=bandit.floor,
-        stream=None if timeline is None else stream_of(timeline, replica, duplicates or 0),
+        ledger=None if duplicates is None else _ledger(kept, replica, duplicates),
+        last_at=kept.timeline.last_at,
         bound_words=words,
         verdict=bound.verdict if same else None,
         delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
     )
 
 
-def stream_of(timeline: Timeline, replica: Replica, duplicates: int) -> Stream:
-    """What became of the rewards."""
-    kinds = timeline.kinds
-    return Stream(
-        outstanding=int(replica.bandit.pending.sum()),
-        told=kinds[Kind.told.value],
-        late=kinds[Kind.late.value],
-        expired=kinds[Kind.expired.value],
-        cancelled=kinds[Kind.cancelled.value],
-        duplicates=duplicates,
-        divergences=replica.divergences,
-        events=timeline.seq,
-        last_at=timeline.last_at,
-    )
+def _ledger(kept: _Kept, replica: Replica, duplicates: int) -> dict[str, int]:
+    """What became of the rewards, with the page's words for each number."""
+    kinds = kept.timeline.kinds
+    return {
+        "outstanding": int(replica.bandit.pending.sum()),
+        "arrived in time": kinds[Kind.told.value],
+        "never arrived (window closed)": kinds[Kind.expired.value],
+        "arrived late, not applied": kinds[Kind.late.value],
+        "decisions cancelled": kinds[Kind.cancelled.value],
+        "sent twice (since this server started)": duplicates,
+        "replays that chose another arm": replica.divergences,
+        "events in the log": kept.timeline.seq,
+    }
