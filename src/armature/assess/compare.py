@@ -15,7 +15,7 @@ from armature.errors import ArmatureError
 from armature.experiments import simulate
 from armature.kernels.arrays import Floats
 from armature.policies import KLUCB, Challenger, Guarded, Policy, ProjectedThompson
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 LOGGED = "as in the log"
@@ -84,7 +84,7 @@ def sensible_policies(structure: Structure, informed: Informed) -> list[Policy]:
 
     A guard needs to know sigma: it is left out where the log does not tell it well enough.
     """
-    if isinstance(structure, Unconstrained):
+    if structure.assumes_nothing:
         tried: list[Policy] = [Challenger(), ProjectedThompson(), KLUCB()]
     else:
         tried = [Challenger(), Guarded(Challenger()), ProjectedThompson(), KLUCB()]

@@ -22,7 +22,7 @@ from armature.live.verdict import Verdict, verdict
 from armature.policies import Belief, Policy
 from armature.rounds.runner import PolicyRunner
 from armature.rounds.stopping import Threshold, checked_threshold
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.views.picture import Picture, picture_of
 from armature.words import Arm, Card, Sentence, Shown, best_first, row_of
@@ -184,7 +184,7 @@ def _seen_by(decisions: PolicyRunner) -> Seen:
     """What a policy has seen; without the structure, if it has dropped that."""
     history, structure = decisions.history, decisions.structure
     if decisions.policy.dropped(decisions.state) is not None:
-        structure = Unconstrained(structure.n_arms)
+        structure = structure.forgotten()
     return Seen(structure, decisions.informed_family(), history.pulls.copy(), history.means.copy())
 
 
