@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from armature.assess.arms import seen_means
-from armature.assess.log.log import Log
+from armature.assess.log import Log
 from armature.assess.noise import Informed
 from armature.assess.worth import Worth, worth_of
 from armature.bounds.evidence import Evidence, evidence

@@ -16,7 +16,7 @@ from armature.families import Family
 from armature.kernels.arrays import Floats
 from armature.live.arms import Arms
 from armature.live.choosing import untouched
-from armature.live.goal import Goal
+from armature.live.rewards import Goal
 from armature.live.verdict import DELTA as DELTA_OF_VERDICT
 from armature.live.verdict import Verdict, verdict
 from armature.policies import Belief, Policy

@@ -45,13 +45,13 @@ class Tickets:
         self.named: Counter[Hashable] = Counter()  # how many of each arm are open
         self._ended: OrderedDict[int, float | None] = OrderedDict()  # None: cancelled
 
-    def issue(self, name: Hashable) -> int:
-        """A new id, for a decision for this arm."""
+    def issue(self, name: Hashable, probability: float | None = None) -> Decision:
+        """A decision for an arm, with a new id."""
         number = self.next
         self.next += 1
         self.open[number] = name
         self.named[name] += 1
-        return number
+        return Decision(number, name, probability)
 
     def checked(self, number: Any) -> int:
         """An id that was handed out."""

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from armature.assess.log.csv_file import read_csv
-from armature.assess.log.frames import read_frame, read_pairs, read_parquet, read_summary
-from armature.assess.log.table import (
+from armature.assess.reading import read_csv, read_frame, read_pairs, read_parquet, read_summary
+from armature.assess.table import (
     Codes,
     Columns,
     Table,
