@@ -22,7 +22,7 @@ from armature.bounds.tableau import make_tableau
 from armature.errors import INSTANCE, ArmatureError, check_kind
 from armature.families import Family
 from armature.families.kernels import divergences
-from armature.families.limits import MOST_PAIRED, checked_scale
+from armature.kernels.numbers import MOST_PAIRED, checked_scale
 from armature.structures import Structure
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import make_model

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
-from armature.families.limits import check_size
 from armature.kernels.arrays import Floats
+from armature.kernels.numbers import check_size
 from armature.structures.checks import checked_n_arms
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure

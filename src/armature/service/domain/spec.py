@@ -21,7 +21,7 @@ from typing import Any, Literal, cast
 from armature.errors import ArmatureError
 from armature.experiments.spec import with_arms
 from armature.families import Family
-from armature.families.limits import LARGEST
+from armature.kernels.numbers import LARGEST
 from armature.live.bandit import Bandit
 from armature.policies import Challenger, Guarded, Policy
 from armature.service.domain.limits import Limits, check_arms
