@@ -18,7 +18,7 @@ from armature.live.verdict import Seen, Verdict, verdict, verdict_on
 from armature.policies import Belief, Policy
 from armature.rounds.runner import PolicyRunner
 from armature.rounds.stopping import Threshold, checked_threshold
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
 from armature.views.picture import Picture, picture_of
 from armature.words import Arm, Card, Sentence, Shown, best_first, row_of
 
@@ -181,7 +181,7 @@ def _judge_of(
     """What says which arm is best; without the structure, if the policy has dropped that."""
     structure = seen.structure
     if decisions.policy.dropped(decisions.state) is not None:
-        structure = Unconstrained(structure.n_arms)
+        structure = structure.forgotten()
     elif (seen.pulls > 0.0).all():
         return functools.partial(verdict_on, seen, arms=names)
     return functools.partial(verdict, structure, seen.family, seen.pulls, seen.means, arms=names)

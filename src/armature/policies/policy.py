@@ -12,9 +12,9 @@ import numpy as np
 
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family
-from armature.families.limits import MOST_PAIRED
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
+from armature.kernels.numbers import MOST_PAIRED
 from armature.policies.records import History
 from armature.structures import Structure
 from armature.words import Arm, Sentence
