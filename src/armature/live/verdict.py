@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from armature.bounds import time_of
 from armature.errors import ArmatureError
@@ -28,6 +29,7 @@ from armature.storage.tagged_json import encoded
 from armature.structures import Fit, Structure
 from armature.structures.instance import Instance
 from armature.structures.oracles.leader import leader_of
+from armature.views.gauge_chart import verdict_chart
 from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.05
@@ -71,6 +73,10 @@ class Verdict(Shown):
 
     def card(self) -> Card:
         return Card(str(self))
+
+    def picture(self) -> Markup:
+        """What a notebook draws: the evidence, up to what is enough."""
+        return verdict_chart(self)
 
     def sentence(self, goal: str = "max") -> Sentence:
         """The same in words: which arm, how sure, and how long it takes to be sure."""
