@@ -20,8 +20,8 @@ from armature.experiments.experiment import parse_experiments
 from armature.experiments.simulation import SimulationPlan
 from armature.experiments.spec import shipped_specs
 from armature.experiments.sweep import point_folder
-from armature.service.domain.limits import Limits
 from armature.service.domain.spec import parse_spec
+from armature.service.limits import Limits
 
 MORE = [
     """
