@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from armature.assess import report
 from armature.assess.arms import ArmEstimates
+from armature.assess.charts import picture_of_arms
 from armature.assess.compare import Trial
 from armature.assess.drift import Drift
 from armature.assess.fit import Candidate
@@ -22,6 +23,7 @@ from armature.storage.tagged_json import encoded
 from armature.words import Card, Shown, best_first, row_of
 
 if TYPE_CHECKING:
+    from armature.views.picture import Picture as ArmsPicture
     from armature.views.plotting import Picture
 
 VERSION = 1
@@ -95,6 +97,10 @@ class Assessment(Shown):
         ranked = best_first(estimates.means.tolist())
         columns = ("arm", "rounds", "mean", "from", "to")
         return Card(f"{self.title}: {self.recommendation}", columns, tuple(rows[k] for k in ranked))
+
+    def picture(self) -> ArmsPicture:
+        """What a notebook draws: means, intervals, fit, and how well the structure fits."""
+        return picture_of_arms(self)
 
     def __str__(self) -> str:
         return report.as_text(self)

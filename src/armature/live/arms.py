@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.limits import LARGEST
-from armature.kernels.numbers import MOST_COUNTED, is_several, is_whole
+from armature.kernels.numbers import LARGEST, MOST_COUNTED, is_several, is_whole
 from armature.policies import History
 from armature.storage import fields
 from armature.storage.tagged_json import decoded, encoded

@@ -10,8 +10,7 @@ import numpy as np
 
 from armature.errors import ArmatureError, check_kind, short
 from armature.families import Family
-from armature.families.limits import LARGEST
-from armature.kernels.numbers import MOST_COUNTED
+from armature.kernels.numbers import LARGEST, MOST_COUNTED
 from armature.live.changing import Setting
 from armature.live.choosing import Chooser, checked_floor
 from armature.live.outstanding import Outstanding

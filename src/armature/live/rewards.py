@@ -11,8 +11,8 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.families import Family, Interval
-from armature.families.limits import LARGEST, check_mean
 from armature.kernels.arrays import Floats
+from armature.kernels.numbers import LARGEST, check_mean
 from armature.live.arms import Arms
 from armature.structures import Structure
 

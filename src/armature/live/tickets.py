@@ -7,8 +7,7 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from armature.errors import ArmatureError
-from armature.families.limits import LARGEST
-from armature.kernels.numbers import is_whole
+from armature.kernels.numbers import LARGEST, is_whole
 from armature.storage import fields
 from armature.storage.tagged_json import encoded
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.limits import check_mean
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import MOST_COUNTED, is_several
+from armature.kernels.numbers import MOST_COUNTED, check_mean, is_several
 from armature.live.arms import Arms
 from armature.live.rewards import Goal, Rewards
 from armature.rounds.runner import PolicyRunner

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from armature.bounds import LowerBound
+from armature.bounds import CharacteristicTime, LowerBound
+from armature.bounds.evidence import Evidence
 from armature.structures.instance import Instance
 from armature.views.arms_chart import arms_chart
+from armature.views.gauge_chart import gauge_chart
 from armature.views.pages import chart_style
-from armature.views.picture import Arms, Picture
+from armature.views.picture import Arms, Picture, gauge_of
 from armature.views.pulls_chart import pulls_chart
 from armature.views.svg import joined, tag
 
@@ -67,10 +69,17 @@ def picture_in(value: Any) -> Markup:
         return arms_chart(_picture_of_means(value.means))
     if isinstance(value, LowerBound):
         return pulls_chart(_arms_of(value.pulls, value.pulls), None)
+    if isinstance(value, CharacteristicTime):
+        samples = value.value * value.shares
+        return pulls_chart(_arms_of(samples, samples), None)
+    if isinstance(value, Evidence):
+        return gauge_chart(gauge_of(value))
     chart = getattr(value, "picture", None)
     shown = chart() if callable(chart) else chart
     if isinstance(shown, Picture):
         return arms_chart(shown)
+    if isinstance(shown, Markup):
+        return shown
     if hasattr(value, "regret") and hasattr(value, "plot"):  # results of simulations
         drawn = base64.b64encode(value.plot()._repr_png_()).decode()
         return tag("img", src=f"data:image/png;base64,{drawn}", alt="Mean regret of each policy")
