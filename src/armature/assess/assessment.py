@@ -22,7 +22,7 @@ from armature.storage.tagged_json import encoded
 from armature.words import Card, Shown, best_first, row_of
 
 if TYPE_CHECKING:
-    from armature.views.plotting import Picture
+    from armature.views.figure import Drawing
 
 VERSION = 1
 PAGE, DATA = "report.html", "assessment.json"
@@ -143,8 +143,8 @@ class Assessment(Shown):
         for name, text in contents.items():
             write_text(out / name, text)
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Drawing:
         """Draw the arms with the fit, and the policies' regret; into a PNG, SVG or PDF, if so."""
-        from armature.assess.figure import plot_assessment
+        from armature.assess.charts import plot_assessment
 
         return plot_assessment(self, path)
