@@ -9,7 +9,7 @@ import pandas as pd
 
 from armature import Results
 from armature.views.figure import Drawing, checked_picture, new_drawing, save
-from armature.views.looks import BLACK, BLUE, DASHES, GREEN, STYLES, style_of
+from armature.views.looks import BLACK, BLUE, DASHES, GREEN, STYLES, styles_of
 
 MARKS = "osD^v<>PX*hpd8"
 SHARED = (BLACK, "#B2182B", BLUE, GREEN, "#7F3C8D")  # a colour for each policy
@@ -31,8 +31,9 @@ def draw_ratios(ratios: pd.DataFrame, policy: str) -> Drawing:
     groups = list(ratios.index)
     picture = new_drawing(10.5, 1.6 + 0.3 * len(groups))
     axis = picture.subplots()
+    styles = styles_of(list(ratios.columns))
     for n, name in enumerate(ratios.columns):
-        colour, mark = style_of(name, n)["color"], MARKS[n % len(MARKS)]
+        colour, mark = styles[name]["color"], MARKS[n % len(MARKS)]
         axis.plot(
             ratios[name], range(len(groups)), mark, color=colour, label=name,
             markersize=5.5, alpha=0.9, linestyle="none",

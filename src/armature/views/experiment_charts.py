@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from armature.bounds import LowerBound, bound_or_none, lower_bound
-from armature.structures import Unconstrained
 from armature.structures.instance import Instance
 from armature.views.chart import (
     Axis,
@@ -139,7 +138,7 @@ def _bounds(instance: Instance) -> dict[str, float]:
     bound = bound_or_none(instance)
     if bound is None:  # which does not take the curves with it
         return {}
-    if isinstance(instance.structure, Unconstrained):
+    if instance.structure.assumes_nothing:
         return {LOWER: bound.value}
     return {LOWER: bound.value, WITHOUT: bound.unconstrained}
 
@@ -288,7 +287,7 @@ def bound_charts(
 ) -> tuple[Chart, Chart]:
     """Means and confusing instances, and pulls per ln T with the structure and without it."""
     free = lower_bound(
-        Instance(Unconstrained(instance.n_arms), instance.means, instance.family), epsilon
+        Instance(instance.structure.forgotten(), instance.means, instance.family), epsilon
     )
     names, best, means = tuple(map(str, range(instance.n_arms))), instance.best_arm, instance.means
     slots = Slots(names, best, True, title="arm")

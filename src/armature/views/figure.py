@@ -197,9 +197,13 @@ def save(drawing: Figure, paths: Sequence[Path]) -> None:
 
 
 def content_of(drawing: Figure, suffix: str) -> bytes:
-    """The content of a drawing's file."""
+    """The content of a drawing's file: the same, however often it is drawn."""
     content = io.BytesIO()
     engine = drawing.get_layout_engine()
+    for axes in drawing.axes:  # the layout begins from where panels are, and rounds
+        spec = axes.get_subplotspec()
+        if spec is not None:
+            axes.set_subplotspec(spec)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a font need not have every script
         try:

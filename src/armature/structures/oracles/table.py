@@ -11,7 +11,7 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
-from armature.solver.rows import Rows
+from armature.solver.program import Rows
 from armature.structures.oracles.records import Shape
 from armature.structures.piece import Piece
 
