@@ -21,8 +21,8 @@ from armature.experiments.run import description_of
 from armature.experiments.simulation import checked_policies
 from armature.experiments.spec import shipped_specs
 from armature.experiments.sweep import point_folder
-from armature.service.domain.limits import Limits
 from armature.service.domain.spec import parse_spec
+from armature.service.limits import Limits
 
 MORE = [
     """

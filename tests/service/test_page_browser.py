@@ -14,7 +14,7 @@ from serving import PRICES, serving, sqlite_in
 from armature.client import Client
 from armature.service.db.database import open_database
 from armature.service.db.keys import make_key
-from armature.service.db.migrate import migrate
+from armature.service.db.maintenance import migrate
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open pages with")
 AXE = (Path(__file__).parents[1] / "data" / "axe.min.js").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from armature.service.db.schema import Status
-from armature.service.domain.limits import IDENTIFIER, NAME, Limits
+from armature.service.limits import IDENTIFIER, NAME, Limits
 
 LIMITS = Limits()
 Label = str | int | float
@@ -85,6 +85,13 @@ class OldArm(Body):
     """An arm to be retired."""
 
     label: Label
+
+
+class PartOfLog(BaseModel):
+    """Which events are asked for."""
+
+    after: int = Field(default=0, ge=0, le=2**62)
+    limit: int = Field(default=1_000, ge=1, le=LIMITS.events)
 
 
 class Problem(BaseModel):

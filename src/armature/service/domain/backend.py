@@ -15,17 +15,17 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from armature.errors import ArmatureError
-from armature.service.api import metrics
+from armature.service import metrics
 from armature.service.db.database import clock, insert, writing
-from armature.service.db.lookups import OVERDUE
 from armature.service.db.schema import Kind, Status, event, experiment
 from armature.service.domain import reading
-from armature.service.domain.limits import Limits, checked_name
-from armature.service.domain.pool import Pool
-from armature.service.domain.rules import UNKNOWN, Expire, Result, Reward
+from armature.service.domain.commands import UNKNOWN, Expire, Result, Reward
+from armature.service.domain.log import events_after
+from armature.service.domain.scheduler import Pool
 from armature.service.domain.spec import hint_about, parse_spec
-from armature.service.domain.work import Command, Named, Refused
+from armature.service.domain.work import OVERDUE, Command
 from armature.service.domain.writer import Writer
+from armature.service.limits import Limits, Refused, checked_name
 from armature.storage.registry import Allowed
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class Backend:
         """What comes of a command on an experiment, once it is on the disk."""
         key = await self.id_of(name)
         try:
-            return await self.writer.run(key, Named(name, command))
+            return await self.writer.run(key, command, name)
         except Refused as refused:
             if refused.code != 404 or await self.id_of(name, again=True) == key:
                 raise
@@ -155,7 +155,7 @@ class Backend:
     def events(self, key: int, after: int, limit: int) -> list[dict[str, Any]]:
         """A part of a log, with the numbers of arms."""
         with self.engine.connect() as connection:
-            return reading.events_after(connection, key, after, limit)
+            return events_after(connection, key, after, limit)
 
     async def bound(self, copy: reading.Copy) -> dict[str, Any]:
         """The lower bound at the means so far."""

@@ -24,7 +24,7 @@ from armature.families import Family
 from armature.kernels.numbers import LARGEST
 from armature.live.bandit import Bandit
 from armature.policies import Challenger, Guarded, Policy
-from armature.service.domain.limits import Limits, check_arms
+from armature.service.limits import Limits, check_arms
 from armature.storage.registry import (
     FAMILIES,
     KINDS,

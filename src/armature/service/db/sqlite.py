@@ -1,12 +1,16 @@
-"""The files of a SQLite database, as this process has them open.
+"""The file of a SQLite database, as this process has it open, and a clock for it.
 
 What is written into a file that was replaced or deleted meanwhile is gone with the next start. So
-each transaction begins, and each commit ends, with a look whether the files are still those that
-were opened: a commit that went elsewhere is an error, and not answered as if it were stored.
+each transaction begins, and each commit ends, with a check that the files are still those that were
+opened: a commit that went elsewhere is an error, and is not answered as if it were stored.
+
+A file has no clock. `SteadyClock` reads the time of day once and then counts the seconds that pass,
+so a window closes after its length even if somebody sets the machine's clock in between.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import threading
@@ -20,6 +24,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 PATIENCE = 30.0  # seconds to wait for another process's transaction
 BESIDE = ("-wal", "-shm")  # files that belong to a database, and to no other
+JUMP = 5.0  # seconds between the machine's clock and this one that are worth a warning
+
+log = logging.getLogger("armature.service")
 
 Identity = tuple[int, int] | None  # a file's device and inode; None if there is no file
 
@@ -135,3 +142,34 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
+
+
+def passing() -> float:
+    """Seconds that pass, those of a suspended machine included where it counts them."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
+class SteadyClock:
+    """Seconds since 1970 by the time of day when it was made, and what has passed since."""
+
+    def __init__(
+        self, wall: Callable[[], float] = time.time, passing: Callable[[], float] = passing
+    ) -> None:
+        self._wall, self._passing = wall, passing
+        self._start = wall() - passing()
+        self._noticed = 0.0
+
+    def __call__(self) -> float:
+        """The time now."""
+        now = self._start + self._passing()
+        ahead = self._wall() - now
+        if abs(ahead - self._noticed) > JUMP:
+            self._noticed = ahead
+            log.warning(
+                "the clock of this machine was set: it is %+.0f s from the one here, which goes on "
+                "as if nothing had happened. Start the server again if the new time is right.",
+                ahead,
+            )
+        return now

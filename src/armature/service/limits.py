@@ -1,13 +1,22 @@
-"""How much a request may ask for, and which texts may name things."""
+"""How much a request may ask for, which texts may name things, and how a request is refused."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from armature.errors import ArmatureError
 
 NAME, IDENTIFIER = 100, 200  # characters of an experiment's name; of a unit or a request id
+
+
+class Refused(Exception):  # noqa: N818
+    """A request that can't be done: its HTTP code, and a sentence that says why."""
+
+    def __init__(self, code: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.code, self.detail, self.headers = code, detail, headers or {}
 
 
 @dataclass(frozen=True)
@@ -30,14 +39,14 @@ def checked_name(name: Any) -> str:
     good = isinstance(name, str) and 1 <= len(name) <= NAME and name.isprintable()
     if not good or name != name.strip() or set(name) & set("/\\") or not name.strip("."):
         raise ArmatureError(
-            f"a name has 1 to {NAME} printable characters, none of them a slash, and is not made "
-            "of dots alone."
+            f"a name has 1 to {NAME} printable characters, no slash, no space at either end, and "
+            "is not made of dots alone."
         )
     return str(name)
 
 
 def checked_identifier(value: Any, what: str) -> str | None:
-    """A unit or a request id: whatever the caller calls it, as long as it is a short text."""
+    """A unit or a request id: any short text that the caller has chosen."""
     if value is None:
         return None
     if not (isinstance(value, str) and 1 <= len(value) <= IDENTIFIER and value.isprintable()):
@@ -46,6 +55,6 @@ def checked_identifier(value: Any, what: str) -> str | None:
 
 
 def check_arms(n_arms: Any, limits: Limits) -> None:
-    """Refuse more arms than this server is for, before they take memory."""
+    """Refuse more arms than the server allows, before they take memory."""
     if isinstance(n_arms, (int, float)) and n_arms > limits.arms:
-        raise ArmatureError(f"this server is for at most {limits.arms} arms.")
+        raise ArmatureError(f"an experiment has at most {limits.arms} arms on this server.")
