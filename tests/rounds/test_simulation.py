@@ -252,7 +252,7 @@ def test_results_outlive_a_default(tmp_path: Path, monkeypatch) -> None:
     class Wide(am.UCB):
         width: float = 2.0
 
-    monkeypatch.setitem(KNOWN, "wide", Wide)
+    monkeypatch.setitem(KNOWN._known, "wide", Wide)
     am.simulate(UNIMODAL, [Wide()], 50, 2).save(tmp_path / "a.parquet")
 
     @dataclasses.dataclass(frozen=True)
@@ -260,7 +260,7 @@ def test_results_outlive_a_default(tmp_path: Path, monkeypatch) -> None:
         width: float = 0.5
 
     Narrow.__name__ = "Wide"
-    monkeypatch.setitem(KNOWN, "wide", Narrow)
+    monkeypatch.setitem(KNOWN._known, "wide", Narrow)
     (policy,) = am.Results.load(tmp_path / "a.parquet").policies
     assert policy == Narrow(width=2.0)
     assert am.Results.load(tmp_path / "a.parquet").names == ("Wide(width=2.0)",)

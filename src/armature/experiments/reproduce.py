@@ -27,8 +27,8 @@ from armature.experiments.store.folder import claim_folder
 from armature.rounds.record import checkpoints_up_to
 from armature.storage.files import write_text
 from armature.structures.oracles.model import make_model
-from armature.views.markdown import markdown_table
-from armature.views.plotting import Panel, plot_panels, plot_regret
+from armature.views.experiment_charts import Panel, plot_panels, plot_regret
+from armature.views.numbers import markdown_table
 
 # The paper: "an interval around the mean of width twice its empirical standard deviation". We read
 # "its" as the mean's: one standard error to either side.

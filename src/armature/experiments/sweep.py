@@ -29,8 +29,8 @@ from armature.experiments.run import Place, run_experiment, sayer
 from armature.experiments.store.folder import claim_folder
 from armature.experiments.store.run_store import PartsFolder
 from armature.storage.files import write_text
-from armature.views.markdown import markdown_table
-from armature.views.sweep_picture import plot_sweep
+from armature.views.experiment_charts import plot_sweep
+from armature.views.numbers import markdown_table
 from armature.views.terminal import visible
 
 WRITTEN = ("index.csv", "table.csv", "table.md", "regret.png", "results.parquet")
