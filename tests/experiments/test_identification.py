@@ -20,7 +20,7 @@ from armature.experiments.experiment import parse_experiments
 from armature.experiments.identification import IdentificationPlan
 from armature.experiments.run import Place, run_all, run_missing
 from armature.rounds.rewards import make_rewards, next_reward
-from armature.views.stopping_times import stopping_panels
+from armature.views.experiment_charts import stopping_charts
 
 RULES = [am.TopTwo(), am.GameSampling(), am.TrackAndStop(), am.UniformSampling()]
 UNIMODAL = am.Instance(am.Unimodal(4), [0.0, 0.6, 1.6, 0.8])
@@ -228,10 +228,11 @@ def test_the_table(found: am.Identification) -> None:
 def test_the_picture(found: am.Identification, tmp_path) -> None:
     rounds = {"TopTwo": np.array([[3], [1], [9], [9]])}
     sure = {"TopTwo": np.array([[True], [True], [True], [False]])}
-    (panel,) = stopping_panels([0.1], rounds, sure, 2.0)
-    assert panel.least == pytest.approx(2.0 * math.log(10.0))
-    assert panel.curves[0].rounds.tolist() == [1.0, 3.0, 9.0]
-    assert panel.curves[0].share.tolist() == [0.25, 0.5, 0.75]
+    (chart,) = stopping_charts([0.1], rounds, sure, 2.0)
+    curve, least = chart.marks
+    assert least.x == pytest.approx(2.0 * math.log(10.0))
+    assert curve.x.tolist() == [1.0, 1.0, 3.0, 3.0, 9.0, 9.0]
+    assert curve.y.tolist() == [0.0, 0.25, 0.25, 0.5, 0.5, 0.75]
     found.plot(tmp_path / "stopping.png")
     assert (tmp_path / "stopping.png").stat().st_size > 1000
 

@@ -20,8 +20,7 @@ MOST_ROWS = 24  # arms in the picture of changes
 def as_page(assessment: Assessment) -> str:
     """The page."""
     shown = charts.picture_of_arms(assessment)
-    page = environment("armature.assess")
-    page.globals |= {"regret_chart": charts.regret_chart, "drift_chart": charts.drift_chart}
+    page = environment("armature.assess", (charts.regret_chart, charts.drift_chart))
     return page.get_template("assessment.html").render(
         css=Markup(stylesheet()),
         found=assessment,

@@ -191,13 +191,14 @@ class Identification(AllRuns[SamplingRuns], Shown):
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """The share of runs that have stopped, by round; written to a file if path is given."""
-        from armature.views.stopping_times import plot_stopping
+        from armature.views.experiment_charts import plot_stopping, stopping_charts
 
         rounds = {name: runs.rounds for name, runs in self.runs.items()}
         sure = {name: runs.arms >= 0 for name, runs in self.runs.items()}
         time = time_or_none(self.instance)
         value = None if time is None else time.value
-        return plot_stopping(self.deltas, rounds, sure, value, () if path is None else [path])
+        charts = stopping_charts(self.deltas, rounds, sure, value)
+        return plot_stopping(charts, () if path is None else [path])
 
     def about(self) -> dict[str, Any]:
         """What the numbers are of, as plain data."""

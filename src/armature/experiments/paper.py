@@ -199,8 +199,8 @@ def write_all(
     """The figure, a picture of each panel, the table as CSV and Markdown, the report."""
     from armature.experiments.report import overview, write_report
     from armature.storage.files import write_text
-    from armature.views.markdown import markdown_table
-    from armature.views.plotting import Panel, plot_panels, plot_regret
+    from armature.views.experiment_charts import Panel, plot_panels, plot_regret
+    from armature.views.numbers import markdown_table
 
     panels = []
     for name, result in results.items():

@@ -190,7 +190,7 @@ class Results(AllRuns[PolicyRuns], Shown):
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """Mean regret with a band, beside the lower bounds; written to a file if path is given."""
-        from armature.views.plotting import plot_regret
+        from armature.views.experiment_charts import plot_regret
 
         regret = {name: runs.regret for name, runs in self.runs.items()}
         return plot_regret(self.instance, self.checkpoints, regret, () if path is None else [path])

@@ -26,8 +26,8 @@ from armature.experiments.folder import claim_folder
 from armature.experiments.plan import Plan
 from armature.experiments.runs import Summary
 from armature.storage.files import write_text
-from armature.views.markdown import markdown_table
-from armature.views.sweep_picture import plot_sweep
+from armature.views.experiment_charts import plot_sweep
+from armature.views.numbers import markdown_table
 
 WRITTEN = ("index.csv", "table.csv", "table.md", "regret.png", "results.parquet")
 NAME_LENGTH = 60
