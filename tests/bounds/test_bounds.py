@@ -371,7 +371,7 @@ def test_bad_input() -> None:
         am.lower_bound(instance, epsilon=0.0)
     with pytest.raises(am.ArmatureError, match='learner must be "k" or "lambda"'):
         am.solve_game(instance, "mu")
-    with pytest.raises(am.ArmatureError, match="at least one round"):
+    with pytest.raises(am.ArmatureError, match="rounds must be a whole number, at least 1; got 0"):
         am.solve_game(instance, rounds=0)
     with pytest.raises(am.ArmatureError, match="epsilon must be a positive"):
         am.solve_game(instance, epsilon=-1.0)

@@ -237,6 +237,8 @@ def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
     constraints += [uses[i] <= gaps[i] for i in range(K) if gaps[i] > 0.0]
     problem = cp.Problem(cp.Maximize(cp.sum(cp.hstack(qs))), constraints)
     problem.solve(solver=cp.CLARABEL)
+    if problem.status != cp.OPTIMAL:
+        raise cp.error.SolverError(f"the solver says {problem.status}")
     return float(problem.value)
 
 
