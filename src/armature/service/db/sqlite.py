@@ -21,6 +21,8 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from armature.storage.files import create_private
+
 PATIENCE = 30.0  # seconds to wait for another process's transaction
 BESIDE = ("-wal", "-shm")  # files that belong to a database, and to no other
 JUMP = 5.0  # seconds between the machine's clock and this one that are worth a warning
