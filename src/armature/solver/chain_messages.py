@@ -250,8 +250,8 @@ def nearest_on_chain(
     """lam = the nearest point; False where there is none.
 
     held[i] says how the difference of i and i + 1 is held. Weightless arms stay as near to x as the
-    others let them. Bounds that contradict each other by no more than the tolerance are met half-way,
-    and a difference that misses its bound by `near` at most is held by it.
+    others let them. Bounds that contradict each other by no more than the tolerance are met
+    half-way, and a difference that misses its bound by `near` at most is held by it.
     """
     K = h.size
     begin(m)

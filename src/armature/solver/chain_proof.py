@@ -1,15 +1,15 @@
 """Multipliers of a chain, and how far its cost is above what they prove to be the minimum.
 
-With g the gradient of the cost at lam, u_i the multiplier of the difference of i and i + 1 (at least
-0 where it is as large as it may be, at most 0 where it is as small, 0 where it is free) and b_i that
-of a bound on lam_i (likewise), lam is a minimiser if
+With g the gradient of the cost at lam, u_i the multiplier of the difference of i and i + 1 (at
+least 0 where it is as large as it may be, at most 0 where it is as small, 0 where it is free) and
+b_i that of a bound on lam_i (likewise), lam is a minimiser if
 
     g_i + u_{i-1} - u_i + b_i = 0    for all i, with u_{-1} = u_{K-1} = 0.
 
 Which u_i can be part of such multipliers of the arms 0 .. i is an interval, found along the chain;
 backwards, each u is the one in its interval that needs the least b. What remains is a residual r_i:
-by convexity no point of the chain costs less by more than r_i^2 / h_i where an arm has the curvature
-h_i, or than |r_i| times the way.
+by convexity no point of the chain costs less by more than r_i^2 / h_i where an arm has the
+curvature h_i, or than |r_i| times the way.
 """
 
 from __future__ import annotations

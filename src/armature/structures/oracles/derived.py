@@ -17,6 +17,8 @@ from armature.families.kernels import divergence, total_divergence, unit_gaussia
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill
+from armature.solver.chain import ChainScratch, make_chain_scratch
+from armature.solver.chain_limits import UNPROVED, highest_on_chain, minimise_on_chain
 from armature.solver.convex import minimise, nearest_of
 from armature.solver.pooling import pair_cost
 from armature.solver.quadratic import State, make_state, state_size
@@ -25,7 +27,7 @@ from armature.solver.support_function import farthest
 from armature.solver.tied_arms import GUESSES, settle
 from armature.solver.workspace import fail, nearest_scratch_size
 from armature.structures.oracles.records import Oracle, Problem, Shape, Work
-from armature.structures.oracles.table import Table, rows_of, table_of
+from armature.structures.oracles.table import Table, chain_at, is_chain, rows_of, table_of
 
 ROUNDING = 1e-12  # of a cost
 
@@ -40,6 +42,7 @@ class DerivedScratch(NamedTuple):
     trial: Floats
     base: Floats
     solver: Floats  # what `minimise` and `nearest_of` take
+    chain: ChainScratch
 
 
 @kernel
@@ -47,6 +50,7 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
     """The scratch space for K arms and at most m rows in a piece."""
     n_real, n_integer = state_size(K, K, m)
     a = 2 * n_real
+    b = a + 4 * K + nearest_scratch_size(K, K)
     return DerivedScratch(
         make_state(work.real[:n_real], work.integer[:n_integer], K, K, m),
         make_state(work.real[n_real:a], work.integer[n_integer : 2 * n_integer], K, K, m),
@@ -54,7 +58,8 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
         work.real[a + K : a + 2 * K],
         work.real[a + 2 * K : a + 3 * K],
         work.real[a + 3 * K : a + 4 * K],
-        work.real[a + 4 * K : a + 4 * K + nearest_scratch_size(K, K)],
+        work.real[a + 4 * K : b],
+        make_chain_scratch(work.real[b:], work.integer[2 * n_integer :], K),
     )
 
 
@@ -82,10 +87,15 @@ def solve_in(
     """The nearest point of a piece within limits."""
     family = simplest(table, problem.family)
     rows = rows_of(table, p)
-    identity = room.solver[:0].reshape(0, 0)
-    cost = minimise(
-        family, problem.mu, problem.w, rows, limits, identity, lam, room.state, room.solver
-    )
+    mu = problem.mu
+    w = problem.w
+    cost = UNPROVED
+    if is_chain(table, p, lam.size):
+        line = chain_at(table, p, lam.size)
+        cost = minimise_on_chain(family, mu, w, line, limits, lam, room.chain)
+    if cost == UNPROVED:
+        identity = room.solver[:0].reshape(0, 0)
+        cost = minimise(family, mu, w, rows, limits, identity, lam, room.state, room.solver)
     if not (table.orders_only and problem.family.alike) or cost == math.inf:
         return cost
     for i in range(lam.size):
@@ -219,7 +229,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     domain(problem.family, room)
     mu = problem.mu
     w = problem.w
-    if table.equalities.size == 1 and not table.orders_only:
+    if table.equalities.size == 1 and not table.orders_only and not is_chain(table, 0, K):
         return nearest_of(
             problem.family,
             mu,
@@ -324,7 +334,7 @@ def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 @kernel
 def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
-    """A linear program for each piece and arm."""
+    """A linear program for each piece and arm; for all arms of a chain at once."""
     K = low.size
     table = table_of(shape, K)
     room = scratch_for(table, K, work)
@@ -334,6 +344,12 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     possible = 0.0
     for p in range(table.equalities.size):
         rows = rows_of(table, p)
+        if is_chain(table, p, K):
+            if highest_on_chain(chain_at(table, p, K), low, high, room.trial, room.chain):
+                possible = 1.0
+                for k in range(K):
+                    out[k] = max(out[k], room.trial[k])
+            continue
         for k in range(K):
             value = farthest(rows, limits, identity, k, room.trial, room.state, room.solver)
             if value == -math.inf:
