@@ -44,19 +44,22 @@ def test_against_the_dense_solver(family: str, request: pytest.FixtureRequest) -
 @pytest.mark.parametrize("n_arms", [7, 40, 150])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_against_a_convex_solver(family: str, n_arms: int, rng: np.random.Generator) -> None:
+    solved = 0
     for _ in range(4):
         problem = random_problem(family, n_arms, rng, ends=False)
         problem = dataclasses.replace(problem, w=10.0 ** rng.uniform(-1.0, 3.0, n_arms))
         cost, lam = solve(problem)
         assert cost != UNPROVED
         least = convex_cost(problem)
-        if np.isinf(least) or np.isinf(cost):
-            assert least == cost
+        if cost == np.inf:
+            assert least == np.inf
             continue
         assert problem.violation(lam) <= 1e-12
         assert cost == pytest.approx(problem.cost(lam), rel=1e-12, abs=1e-12)
-        assert cost <= least + 1e-6 * max(least, 1.0)
-        assert least <= cost + 1e-6 * max(least, 1.0)
+        if least < np.inf:  # else it says that there is nothing, where there is lam
+            assert cost == pytest.approx(least, rel=1e-6, abs=1e-6)
+            solved += 1
+    assert solved >= 1
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
