@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 import armature as am
-from armature.assess.weights import mean_interval, weigh
+from armature.assess.resampling import mean_interval, weigh
 from armature.kernels.arrays import Floats, Ints
 from armature.rounds.logged import QUEUES, REJECTION, SHADOW, make_log
 from armature.rounds.run import play_log

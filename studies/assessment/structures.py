@@ -8,7 +8,7 @@ import numpy as np
 
 import armature as am
 from armature.assess.fit import evidence_in, judge
-from armature.assess.log.log import Log, read_log
+from armature.assess.log import Log, read_log
 from armature.assess.noise import informed
 from armature.kernels.arrays import Floats
 

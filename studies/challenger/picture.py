@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from armature import Results
-from armature.views.looks import BLACK, BLUE, DASHES, GREEN, STYLES, style_of
+from armature.views.looks import BLACK, BLUE, DASHES, GREEN, STYLES, styles_of
 from armature.views.plotting import Picture, checked_picture, new_picture, save
 
 MARKS = "osD^v<>PX*hpd8"
@@ -31,8 +31,9 @@ def draw_ratios(ratios: pd.DataFrame, policy: str) -> Picture:
     groups = list(ratios.index)
     picture = new_picture(10.5, 1.6 + 0.3 * len(groups))
     axis = picture.subplots()
+    styles = styles_of(list(ratios.columns))
     for n, name in enumerate(ratios.columns):
-        colour, mark = style_of(name, n)["color"], MARKS[n % len(MARKS)]
+        colour, mark = styles[name]["color"], MARKS[n % len(MARKS)]
         axis.plot(
             ratios[name], range(len(groups)), mark, color=colour, label=name,
             markersize=5.5, alpha=0.9, linestyle="none",

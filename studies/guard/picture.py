@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature.views.looks import BLACK, BLUE, style_of
+from armature.views.looks import BLACK, BLUE, styles_of
 from armature.views.plotting import Picture, checked_picture, new_picture, save
 
 TICKS = (0.3, 0.5, 1, 2, 5, 10, 30, 100)
@@ -36,7 +36,7 @@ def draw_cover(frame: pd.DataFrame, alone: str, guarded: str, reference: str) ->
     places = range(len(wrong))
     left.hlines(places, wrong[guarded], wrong[alone], color="0.8", linewidth=1.5, zorder=1)
     for name, mark in ((alone, "o"), (guarded, "D")):
-        colour = style_of(name, 1)["color"] if name == alone else BLUE
+        colour = styles_of([name])[name]["color"] if name == alone else BLUE
         left.plot(wrong[name], places, mark, color=colour, markersize=6, label=name)
     left.axvline(1.0, color=BLACK, linewidth=1.0)
     left.axvline(2.5, color=BLACK, linewidth=0.8, linestyle=":")

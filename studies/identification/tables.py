@@ -9,7 +9,7 @@ import numpy as np
 
 from armature import Identification
 from armature.storage.files import write_text
-from armature.views.looks import BLACK, style_of
+from armature.views.looks import BLACK, styles_of
 from armature.views.markdown import markdown_table
 from armature.views.plotting import new_picture, save
 
@@ -129,9 +129,10 @@ def plot_ratios(results: dict[str, Identification], path: Path) -> None:
     axes = np.ravel(picture.subplots(-(-len(results) // columns), columns, squeeze=False))
     for axis, (name, found) in zip(axes, results.items(), strict=False):
         summary = found.summary()
-        for n, policy in enumerate(found.names):
+        styles = styles_of(found.names)
+        for policy in found.names:
             ratios = summary.loc[policy]["ratio"]
-            axis.plot(found.deltas, ratios, marker="o", label=policy, **style_of(policy, n))
+            axis.plot(found.deltas, ratios, marker="o", label=policy, **styles[policy])
         axis.axhline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
         axis.set_xscale("log")
         axis.invert_xaxis()

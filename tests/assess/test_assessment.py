@@ -19,15 +19,14 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import armature as am
-from armature.assess import draws
+from armature.assess import compare, page
+from armature.assess.arms import at_any_time, interval
 from armature.assess.compare import LOGGED, try_policies
 from armature.assess.drift import find_drift, p_value
 from armature.assess.fit import POWER, distance_needed, judge, ranked
-from armature.assess.intervals import at_any_time, interval
-from armature.assess.log.log import Log, read_log
+from armature.assess.log import Log, read_log
 from armature.assess.noise import informed
-from armature.assess.report import page
-from armature.assess.report.words import number
+from armature.assess.report import number
 from armature.bounds.evidence import evidence
 from armature.cli.program import app
 from armature.experiments.store import keys
@@ -253,23 +252,23 @@ def test_worth_is_the_lower_bound() -> None:
 def test_draws_are_of_the_posterior() -> None:
     log = gaussian_log([0.0, 1.0, 0.5], 25, seed=4, sigma=2.0)
     known = informed(log, am.Gaussian(2.0))
-    found = draws.draw_instances(log, am.Unimodal(3), known, 400, 3, projected=False)
+    found = compare.draw_instances(log, am.Unimodal(3), known, 400, 3, projected=False)
     means = np.array([one.means for one in found])
     error = 2.0 / 5.0
     assert np.abs(means.mean(axis=0) - log.means).max() < 4.0 * error / math.sqrt(400)
     np.testing.assert_allclose(means.std(axis=0), error, rtol=0.15)
-    inside = draws.draw_instances(log, am.Unimodal(3), known, 50, 3, projected=True)
+    inside = compare.draw_instances(log, am.Unimodal(3), known, 50, 3, projected=True)
     for free, fitted in zip(found, inside, strict=False):
         expected = am.Unimodal(3).project(free.means, log.counts, am.Gaussian(2.0)).means
         np.testing.assert_allclose(fitted.means, expected, atol=1e-6)
-    again = draws.draw_instances(log, am.Unimodal(3), known, 3, 3, projected=True)
+    again = compare.draw_instances(log, am.Unimodal(3), known, 3, 3, projected=True)
     np.testing.assert_array_equal(again[2].means, inside[2].means)
 
 
 def test_draws_of_sigma_and_of_arms_without_rewards() -> None:
     log = read_log({"counts": [5, 5, 0], "sums": [0, 5, 0], "squares": [4, 9, 0]}, am.Unimodal(3))
     known = informed(log, am.Gaussian(None))
-    found = draws.draw_instances(log, am.Unimodal(3), known, 300, 1, projected=False)
+    found = compare.draw_instances(log, am.Unimodal(3), known, 300, 1, projected=False)
     ratios = [8.0 / one.family.sigma**2 for one in found]  # type: ignore[attr-defined]
     assert stats.kstest(ratios, stats.chi2(8).cdf).pvalue > 1e-4
     for one in found:
@@ -284,7 +283,7 @@ def test_trials() -> None:
     policies = [am.UCB(), am.ThompsonSampling()]
     found = try_policies(log, am.Unimodal(3), known, policies, **options)
     assert found.names == ("UCB", "ThompsonSampling", LOGGED)
-    drawn = draws.draw_instances(log, am.Unimodal(3), known, 6, 2, projected=True)
+    drawn = compare.draw_instances(log, am.Unimodal(3), known, 6, 2, projected=True)
     for i, instance in enumerate(drawn):
         alone = am.simulate(instance, [am.UCB()], 300, 1, 2 + i).regret("UCB")[0, -1]
         assert found.regret[0, i] == alone

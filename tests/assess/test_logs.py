@@ -15,9 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 import armature as am
-from armature.assess.log.csv_file import read_csv
-from armature.assess.log.log import Log, read_log
-from armature.assess.log.table import Columns, Table
+from armature.assess.log import Log, read_log
+from armature.assess.reading import read_csv
+from armature.assess.table import Columns, Table
 from armature.cli.program import app
 
 QUOTED = '"x ""y, z"""'

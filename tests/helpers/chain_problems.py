@@ -21,7 +21,7 @@ from armature.families.kernels import divide_by_variances, unit_gaussian
 from armature.kernels.kernel import interpreted
 from armature.solver.chain import Chain, ChainScratch, make_chain_scratch
 from armature.solver.chain_limits import UNPROVED, minimise_on_chain
-from armature.solver.rows import Limits
+from armature.solver.program import Cost, Limits
 from armature.structures.oracles.records import Work, measure
 
 FAMILIES = ("gaussian", "sigmas", "bernoulli", "scales", "poisson")
@@ -91,9 +91,7 @@ def solve(problem: ChainProblem) -> tuple[float, np.ndarray]:
     lam = np.full(K, -9.0)
     limits = Limits(*problem.ends, *problem.pairs)
     cost = minimise_on_chain(
-        problem.family.record_for(K),
-        problem.mu,
-        problem.w,
+        Cost(problem.family.record_for(K), problem.mu, problem.w),
         problem.chain,
         limits,
         lam,

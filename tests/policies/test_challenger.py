@@ -15,8 +15,7 @@ from twins import ChallengerTwin, Twin
 import armature as am
 from armature.kernels.streams import DECISIONS, make_stream, next_units
 from armature.policies.challenger import least_cost
-from armature.policies.records import make_history
-from armature.policies.start import spanning_arms
+from armature.policies.records import make_history, spanning_arms
 from armature.rounds.runner import make_runner
 from armature.structures.oracles.model import make_model
 from armature.testing import random_problem, supported_families

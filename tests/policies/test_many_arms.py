@@ -10,7 +10,7 @@ import pytest
 
 import armature as am
 from armature.experiments.store.results_file import MOST_TRACED
-from armature.families.limits import MOST_PAIRED
+from armature.kernels.numbers import MOST_PAIRED
 from armature.policies.records import least_divergence, make_history
 from armature.storage.registry import POLICIES
 

@@ -75,6 +75,17 @@ class OneStepOnly(am.Lipschitz):
         return am.Fit(0.5 * (fit.means + np.asarray(means)), fit.cost)
 
 
+class AnyOrder(am.Unimodal):
+    exchangeable = True
+
+    def relabelled(self, order):
+        raise am.ArmatureError("which other checks then leave out")
+
+
+class EveryVector(am.Unimodal):
+    assumes_nothing = True
+
+
 @pytest.mark.parametrize(
     "saboteur",
     [
@@ -88,6 +99,8 @@ class OneStepOnly(am.Lipschitz):
         LeftHanded([[1.0, 0.1], [0.9, 0.3], [0.2, 1.0]]),
         ContainsAnything(4),
         OneStepOnly(5, 0.1),
+        AnyOrder(5),
+        EveryVector(5),
     ],
     ids=lambda s: type(s).__name__,
 )

@@ -49,6 +49,25 @@ def test_policies_that_meet_in_most_pictures_have_colours_of_their_own() -> None
         assert STYLES[one][0] != STYLES[two][0], (one, two)
 
 
+def test_others_get_colours_that_nobody_has() -> None:
+    names = ["SPk", "Guarded(Challenger)", "TopTwo", "Mine", "Mine(c=2)", "Yours", "OSSB"]
+    looks = styles_of(names)
+    assert looks["Mine"]["color"] == looks["Mine(c=2)"]["color"]
+    colours = {looks[name]["color"] for name in names}
+    assert len(colours) == len(names) - 1
+    assert styles_of(names[::-1]) == looks
+
+
+def test_dashes_can_be_seen_in_a_legend() -> None:
+    """Each pattern is in the line of a legend once and with the gap that follows."""
+    picture = draw_problem(regret_curves(PRICES, ROUNDS, {"SPk": RISING, "UCB": RISING}))
+    (legend,) = picture.legends
+    points = legend.handlelength * legend._fontsize
+    for line in legend.get_lines():
+        for dash in DASHES[1:]:
+            assert points >= 1.4 * line.get_linewidth() * sum(dash[1]), dash
+
+
 def test_a_policy_looks_the_same_in_all_panels() -> None:
     one, two = "SPk(epsilon=0.1)", "SPk(epsilon=0.2)"
     styles = styles_of([one, "CATSE"], [two, one], ["OSUB"])

@@ -2,8 +2,8 @@
 
 from armature.assess.assess import assess
 from armature.assess.assessment import Assessment
-from armature.assess.log.table import Columns
 from armature.assess.replay import replay
 from armature.assess.replayed import Replay
+from armature.assess.table import Columns
 
 __all__ = ["Assessment", "Columns", "Replay", "assess", "replay"]

@@ -10,13 +10,13 @@ import numpy as np
 
 from armature.assess.arms import estimate_arms, seen_means
 from armature.assess.assessment import Assessment
-from armature.assess.certainty import Certainty, how_sure
 from armature.assess.compare import Progress, Trial, sensible_policies, try_policies
 from armature.assess.drift import find_drift
 from armature.assess.fit import Candidate, judge, ranked
-from armature.assess.log.log import Log, read_log
-from armature.assess.log.table import Columns
+from armature.assess.log import Log, read_log
 from armature.assess.noise import Informed, Spread, informed
+from armature.assess.table import Columns
+from armature.assess.worth import Certainty, how_sure
 from armature.bounds.evidence import DELTA as DELTA_OF_EVIDENCE
 from armature.errors import ArmatureError, check_kind, short
 from armature.families import Family, Gaussian
@@ -221,7 +221,7 @@ def _goes_with(structure: Structure, family: Family) -> bool:
 def _certainty(log: Log, chosen: Candidate, known: Informed, delta: float) -> Certainty:
     """Whether the best arm is known: with the structure, unless it is refuted."""
     if chosen.refuted or not np.isfinite(chosen.fitted).all():
-        nothing = Unconstrained(len(log.arms))
+        nothing = chosen.structure.forgotten()
         return how_sure(log, nothing, known, seen_means(log, known), delta)
     return how_sure(log, chosen.structure, known, chosen.fitted, delta)
 

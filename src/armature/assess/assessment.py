@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armature.assess import report
 from armature.assess.arms import ArmEstimates
-from armature.assess.certainty import Certainty
 from armature.assess.compare import Trial
 from armature.assess.drift import Drift
 from armature.assess.fit import Candidate
-from armature.assess.log.log import Log
+from armature.assess.log import Log
 from armature.assess.noise import Informed
-from armature.assess.report import words
+from armature.assess.worth import Certainty
+from armature.errors import ArmatureError
+from armature.storage.files import write_text
 from armature.storage.tagged_json import encoded
 from armature.words import Card, Shown, best_first, row_of
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from armature.views.plotting import Picture
 
 VERSION = 1
+PAGE, DATA = "report.html", "assessment.json"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,18 +69,18 @@ class Assessment(Shown):
     @property
     def recommendation(self) -> str:
         """What to do, in a sentence or two."""
-        return words.recommendation(self)
+        return report.recommendation(self)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the log says, in plain sentences: fit, worth, policies, certainty, drift."""
         sentences = [
-            words.about_fit(self.chosen),
-            words.about_noticeable(self.chosen, self.log.arms),
-            words.about_candidates(self.candidates),
-            words.about_worth(self),
-            *(words.about_trial(trial, self.unit) for trial in self.trials[:1]),
-            words.about_certainty(self),
+            report.about_fit(self.chosen),
+            report.about_noticeable(self.chosen, self.log.arms),
+            report.about_candidates(self.candidates),
+            report.about_worth(self),
+            *(report.about_trial(trial, self.unit) for trial in self.trials[:1]),
+            report.about_certainty(self),
             str(self.drift),
             self.informed.note,
         ]
@@ -93,9 +97,7 @@ class Assessment(Shown):
         return Card(f"{self.title}: {self.recommendation}", columns, tuple(rows[k] for k in ranked))
 
     def __str__(self) -> str:
-        from armature.assess.report.text import as_text
-
-        return as_text(self)
+        return report.as_text(self)
 
     def to_data(self) -> dict[str, Any]:
         """All of it as plain data."""
@@ -127,18 +129,22 @@ class Assessment(Shown):
 
     def to_html(self) -> str:
         """A page that opens without a network."""
-        from armature.assess.report.page import as_page
+        from armature.assess.page import as_page
 
         return as_page(self)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write `report.html` and `assessment.json` to a folder, each whole or not at all."""
-        from armature.assess.report.saving import save
-
-        save(self, folder)
+        contents = {DATA: self.to_json() + "\n", PAGE: self.to_html()}  # before any is written
+        out = Path(folder)
+        if out.exists() and not out.is_dir():
+            raise ArmatureError(f"{str(folder)!r} is a file: give a folder.")
+        out.mkdir(parents=True, exist_ok=True)
+        for name, text in contents.items():
+            write_text(out / name, text)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
         """Draw the arms with the fit, and the policies' regret; into a PNG, SVG or PDF, if so."""
-        from armature.assess.report.figure import plot_assessment
+        from armature.assess.figure import plot_assessment
 
         return plot_assessment(self, path)

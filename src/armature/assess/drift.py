@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from armature.assess.log.log import Log
+from armature.assess.log import Log
 from armature.kernels.arrays import Floats
 
 LEAST = 20

@@ -34,8 +34,8 @@ from typing import Any
 from armature.assess.assess import assess
 from armature.assess.assessment import Assessment
 from armature.assess.compare import Progress
-from armature.assess.log.log import read_table
-from armature.assess.log.table import Columns
+from armature.assess.log import read_table
+from armature.assess.table import Columns
 from armature.errors import ArmatureError
 from armature.experiments.spec import with_arms
 from armature.storage.files import read_text

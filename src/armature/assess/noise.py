@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from armature.assess.log.log import Log
+from armature.assess.log import Log
 from armature.errors import ArmatureError
 from armature.families import Exponential, Family, Gaussian, Poisson
 from armature.families.estimation import estimate_variance

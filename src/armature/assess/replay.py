@@ -21,11 +21,10 @@ from typing import Any, Literal
 import numpy as np
 
 from armature.assess.drift import find_drift
-from armature.assess.log.log import Log, read_log
-from armature.assess.log.table import Columns
+from armature.assess.log import Log, read_log
 from armature.assess.replayed import Replay, Replayed
-from armature.assess.rng import generator
-from armature.assess.weights import mean_interval, weigh
+from armature.assess.resampling import generator, mean_interval, weigh
+from armature.assess.table import Columns
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
 from armature.kernels.arrays import Floats, Ints

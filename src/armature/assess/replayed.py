@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from armature.assess.drift import Drift
-from armature.assess.report.text import aligned
-from armature.assess.report.words import number
-from armature.assess.weights import Weighted
+from armature.assess.report import aligned, number
+from armature.assess.resampling import Weighted
 from armature.kernels.arrays import Floats
 from armature.storage.spelling import unknown
 from armature.storage.tagged_json import encoded

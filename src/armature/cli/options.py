@@ -60,6 +60,11 @@ def checked_folder(out: str | None) -> str | None:
     """The name of a folder: refused, as the command line does, where it can't be one."""
     if out is None:
         return None
+    if "://" in out:
+        raise typer.BadParameter(
+            f"{out!r} is an address: give a folder of this machine, and copy it there and back "
+            "with a command such as `aws s3 sync`."
+        )
     try:
         is_file = Path(out).is_file()
     except OSError as error:

@@ -20,7 +20,7 @@ def run(
     out: Annotated[
         str | None,
         typer.Option(
-            help="A folder for results, from which a run goes on; or an address, as s3://bucket/x.",
+            help="A folder for results, from which a run goes on.",
             callback=options.checked_folder,
         ),
     ] = None,
@@ -42,18 +42,15 @@ def run(
     """
     with failing(options.kept_in(out)):
         from armature.experiments.experiment import load_experiments
-        from armature.experiments.store.remote import folder_here
 
         experiments = load_experiments(spec, options.allowed(allow))
         options.check_engine(engine, address, shard)
-        with folder_here(out) as folder:
-            if shard is not None:
-                said = _run_shard(experiments, shard, folder, workers, quiet)
-            else:
-                results = _run_whole(experiments, folder, engine, address, workers, quiet)
+        folder = None if out is None else Path(out)
         if shard is not None:
+            said = _run_shard(experiments, shard, folder, workers, quiet)
             output().print(f"{said} {visible(str(out))}", soft_wrap=True)
         else:
+            results = _run_whole(experiments, folder, engine, address, workers, quiet)
             _print_results(experiments, results, out, as_json)
 
 
@@ -109,9 +106,7 @@ def merge(
     spec: options.Spec,
     out: Annotated[
         str,
-        typer.Option(
-            help="The folder for results, or an address.", callback=options.checked_folder
-        ),
+        typer.Option(help="The folder for results.", callback=options.checked_folder),
     ],
     sources: Annotated[
         list[Path] | None,
@@ -130,14 +125,10 @@ def merge(
     """
     with failing("what was copied is kept"):
         from armature.experiments.experiment import load_experiments
-        from armature.experiments.store.remote import folder_here
         from armature.experiments.store.shards import merge as merge_shares
 
         experiments = load_experiments(spec, options.allowed(allow))
-        with folder_here(out) as folder:
-            results = merge_shares(
-                experiments, sources or [], folder or Path(), complaints(), workers
-            )
+        results = merge_shares(experiments, sources or [], Path(out), complaints(), workers)
         _print_results(experiments, results, out, as_json)
 
 

@@ -17,8 +17,7 @@ from armature.kernels.vectors import largest
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
-from armature.policies.records import History, mark_exploration
-from armature.policies.start import spanning_arms
+from armature.policies.records import History, mark_exploration, spanning_arms
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import (
@@ -353,43 +352,40 @@ class Challenger(CompiledPolicy):
         coming = [k for k in state.start[state.begun[0] :] if history.pulls[k] == 0.0]
         if coming:
             return Sentence("Pulled once first: {arms}.", arms=[Arm(int(k)) for k in coming])
-        base = projection(belief.known, history.means, history.pulls, state.projected)
-        j = leader_of(belief.known.family, state.projected, history.means, history.pulls)
-        due = longest_waiting(state, belief.known, history, j, base, math.inf)
-        i, many = due.arm, history.pulls[due.arm] != 1.0
+        state.projected[:], j = belief.projected, belief.leader
+        due = longest_waiting(state, belief.known, history, j, belief.misfit, math.inf)
         said = {
             "leader": Arm(j),
             "led": float(history.pulls[j]),
-            "arm": Arm(i),
+            "arm": Arm(due.arm),
             "drawn": "" if self.draw == "none" else " (or an arm drawn at random)",
-            "pulls": f"{history.pulls[i]:,.0f} pull{'s' if many else ''}",
+            "pulls": float(history.pulls[due.arm]),
             "evidence": due.evidence,
             "due": math.exp(min(due.wait + self.patience, 700.0)),
         }
         if due.wait < latest.py_func(state, history, j):
             return Sentence(
-                "{leader} leads, with {led} pulls. Right now {arm}{drawn} is being checked: "
-                "{pulls} and evidence of {evidence:.2f} against it are too little to rule it out.",
+                "{leader} leads, with {led:pull}. Right now {arm}{drawn} is being checked: "
+                "{pulls:pull} and evidence of {evidence:.2f} against it are too little to rule it "
+                "out.",
                 **said,
             )
-        if i == j:
-            return Sentence(
-                "{leader} is pulled: no other arm can be as good as it seems so far.", **said
-            )
+        if due.arm == j:
+            alone = "{leader} is pulled: no other arm can be as good as it seems so far."
+            return Sentence(alone, leader=Arm(j))
         return Sentence(
-            "{leader} leads and is pulled{drawn}. The next to be checked is {arm} ({pulls}, "
+            "{leader} leads and is pulled{drawn}. The next to be checked is {arm} ({pulls:pull}, "
             "evidence of {evidence:.2f} against it), when {leader} has more than {due:.3g} pulls.",
             **said,
         )
 
     def init(self, structure: Structure, family: Family) -> ChallengerState:
         K = structure.n_arms
-        every = np.arange(K, dtype=np.int64)
         level = structure.lone_level
         return ChallengerState(
             looked=np.zeros(K),
             begun=np.zeros(1, dtype=np.int64),
-            start=every if self.draw == "sample" else spanning_arms(structure),
+            start=np.arange(K) if self.draw == "sample" else spanning_arms(structure),
             projected=np.zeros(K),
             costs=np.zeros(K),
             lam=np.zeros(K),

@@ -88,7 +88,7 @@ class PolicyRunner(abc.ABC):
     def checked(self, arm: Any) -> int:
         """What the policy chose, if it is an arm."""
         n_arms = self.history.pulls.size
-        if not (is_whole(arm) and 0 <= arm < n_arms):
+        if not ((type(arm) is int or is_whole(arm)) and 0 <= arm < n_arms):
             raise no_such_arm(self.policy, arm, n_arms)
         return int(arm)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from armature.families import FamilyRecord
 from armature.families.kernels import (
     curvature,
     of_arm,
@@ -26,6 +25,7 @@ from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, largest
 from armature.solver.chain_messages import Messages, make_messages, nearest_on_chain
 from armature.solver.chain_proof import prove
+from armature.solver.program import Cost
 from armature.solver.proof import is_minimum
 
 NEWTON_STEPS = 60
@@ -98,8 +98,9 @@ def make_chain_scratch(real: Floats, integer: Ints, K: int) -> ChainScratch:
 
 
 @kernel
-def cost_at(family: FamilyRecord, mu: Floats, w: Floats, order: Ints, lam: Floats) -> float:
+def cost_at(cost: Cost, order: Ints, lam: Floats) -> float:
     """The cost of means along the line."""
+    family, mu, w = cost
     total = 0.0
     for i in range(order.size):
         k = order[i]
@@ -108,14 +109,16 @@ def cost_at(family: FamilyRecord, mu: Floats, w: Floats, order: Ints, lam: Float
 
 
 @inlined
-def scale_of(family: FamilyRecord, w: Floats) -> float:
+def scale_of(cost: Cost) -> float:
     """The order of magnitude of the cost's curvatures."""
-    return largest(w) / (family.parameter if family.gaussian and family.alike else 1.0)
+    family = cost.family
+    return largest(cost.w) / (family.parameter if family.gaussian and family.alike else 1.0)
 
 
 @kernel
-def write_slopes(family: FamilyRecord, mu: Floats, w: Floats, order: Ints, s: ChainScratch) -> None:
+def write_slopes(cost: Cost, order: Ints, s: ChainScratch) -> None:
     """g, h = the gradient and the curvatures of the cost at lam."""
+    family, mu, w = cost
     for i in range(order.size):
         k = order[i]
         s.g[i] = 0.0
@@ -128,7 +131,7 @@ def write_slopes(family: FamilyRecord, mu: Floats, w: Floats, order: Ints, s: Ch
 
 @kernel
 def step(
-    family: FamilyRecord, mu: Floats, w: Floats, chain: Chain, size: float, reach: float,
+    cost: Cost, chain: Chain, size: float, reach: float,
     s: ChainScratch,
 ) -> bool:  # fmt: skip
     """trial = the nearest point of the chain in the model with g, h at lam; False: there is none.
@@ -163,16 +166,17 @@ def step(
             s.trial[i] = s.lower[i]
         else:
             s.trial[i] += s.lam[i]
-    snap(family, mu, w, chain.order, size, s.trial, s)
+    snap(cost, chain.order, size, s.trial, s)
     return True
 
 
 @kernel
 def snap(
-    family: FamilyRecord, mu: Floats, w: Floats, order: Ints, size: float, lam: Floats,
+    cost: Cost, order: Ints, size: float, lam: Floats,
     s: ChainScratch,
 ) -> None:  # fmt: skip
     """Put means onto bounds that they miss by rounding only, and that cost: they are held there."""
+    family, mu, w = cost
     near = ROUNDING * size
     for i in range(lam.size):
         k = order[i]
@@ -189,21 +193,18 @@ def snap(
 
 
 @kernel
-def gap_at(
-    family: FamilyRecord, mu: Floats, w: Floats, chain: Chain, reach: float, s: ChainScratch
-) -> float:
+def gap_at(cost: Cost, chain: Chain, reach: float, s: ChainScratch) -> float:
     """By how much the cost at lam may exceed the minimum; g, h and b are what they are there."""
-    write_slopes(family, mu, w, chain.order, s)
+    write_slopes(cost, chain.order, s)
     return prove(
         s.g, s.h, s.lam, chain.lo, chain.hi, s.lower, s.upper, s.held, reach, s.least, s.most, s.b
     )
 
 
 @kernel
-def first_point(
-    family: FamilyRecord, mu: Floats, w: Floats, chain: Chain, size: float, s: ChainScratch
-) -> bool:
+def first_point(cost: Cost, chain: Chain, size: float, s: ChainScratch) -> bool:
     """lam = the nearest point as if rewards were Gaussian; False where there is none."""
+    family, mu, w = cost
     for i in range(chain.order.size):
         k = chain.order[i]
         s.h[i] = w[k]
@@ -215,13 +216,13 @@ def first_point(
         ROUNDING * size, s.lam, s.held, s.messages,
     )  # fmt: skip
     if found:
-        snap(family, mu, w, chain.order, size, s.lam, s)
+        snap(cost, chain.order, size, s.lam, s)
     return found
 
 
 @kernel
 def descend(
-    family: FamilyRecord, mu: Floats, w: Floats, chain: Chain, size: float, is_warm: bool,
+    cost: Cost, chain: Chain, size: float, is_warm: bool,
     s: ChainScratch,
 ) -> tuple[float, float]:  # fmt: skip
     """lam = the nearest point within `lower` and `upper`; its cost, and by how much that may be
@@ -232,32 +233,32 @@ def descend(
     """
     value = math.inf
     reach = size
-    if is_warm and not family.gaussian:
+    if is_warm and not cost.family.gaussian:
         reach = size + largest(s.lam)
-        write_slopes(family, mu, w, chain.order, s)
-        if not step(family, mu, w, chain, size, reach, s):
+        write_slopes(cost, chain.order, s)
+        if not step(cost, chain, size, reach, s):
             return math.inf, 0.0
         copy(s.trial, s.lam)
-        value = cost_at(family, mu, w, chain.order, s.lam)
+        value = cost_at(cost, chain.order, s.lam)
     if value == math.inf:
-        if not first_point(family, mu, w, chain, size, s):
+        if not first_point(cost, chain, size, s):
             return math.inf, 0.0
-        value = cost_at(family, mu, w, chain.order, s.lam)
+        value = cost_at(cost, chain.order, s.lam)
         if value == math.inf:
             return value, math.inf
-    steepest = scale_of(family, w)
+    steepest = scale_of(cost)
     reach = size + largest(s.lam)
     is_whole = True  # whether lam is the minimum of the last model, where `held` is about it
     best_gap = math.inf
     for _ in range(NEWTON_STEPS):
-        gap = gap_at(family, mu, w, chain, reach, s)
+        gap = gap_at(cost, chain, reach, s)
         if is_whole and is_minimum(value, gap, steepest, reach):
             return value, gap
         if is_whole:
             best_gap = min(best_gap, gap)
-        if not step(family, mu, w, chain, size, reach, s):
+        if not step(cost, chain, size, reach, s):
             return value, best_gap
-        value_there, is_whole = go(family, mu, w, chain.order, value, s)
+        value_there, is_whole = go(cost, chain.order, value, s)
         if not value_there < math.inf:
             return value, math.inf
         value = value_there
@@ -265,13 +266,12 @@ def descend(
 
 
 @kernel
-def go(
-    family: FamilyRecord, mu: Floats, w: Floats, order: Ints, value: float, s: ChainScratch
-) -> tuple[float, bool]:
+def go(cost: Cost, order: Ints, value: float, s: ChainScratch) -> tuple[float, bool]:
     """Go from lam towards trial as far as the cost falls; the cost there, and whether all the way.
 
     inf where it falls nowhere on the way, by more than rounding.
     """
+    family, mu, w = cost
     descent = 0.0
     part = 1.0
     for i in range(order.size):
@@ -292,7 +292,7 @@ def go(
                 s.x[i] = s.trial[i]
             else:
                 s.x[i] = s.lam[i] + part * (s.trial[i] - s.lam[i])
-        there = cost_at(family, mu, w, order, s.x)
+        there = cost_at(cost, order, s.x)
         if there <= value - 1e-4 * part * descent or (
             part == 1.0 and there <= value * (1.0 + 1e-14) and descent <= 1e-9 * value
         ):

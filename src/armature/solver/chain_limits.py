@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import math
 
-from armature.families import FamilyRecord
 from armature.families.kernels import total_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, largest
 from armature.solver.chain import CONTRADICTION, Chain, ChainScratch, descend, scale_of
 from armature.solver.chain_messages import FREE
+from armature.solver.program import Cost, Limits, mark_infeasible
 from armature.solver.proof import is_minimum
-from armature.solver.rows import Limits
-from armature.solver.workspace import fail
 
 SPLITS = 100
 EXACT = 1e-15  # of a cost: what t is worth at the end
@@ -117,9 +115,7 @@ def meeting_level(below: float, above: float, s: ChainScratch) -> float:
 
 
 @kernel
-def split(
-    family: FamilyRecord, mu: Floats, w: Floats, chain: Chain, size: float, s: ChainScratch
-) -> tuple[float, float]:
+def split(cost: Cost, chain: Chain, size: float, s: ChainScratch) -> tuple[float, float]:
     """lam = the nearest point in which no arm of side -1 is above one of side 1; as `descend`.
 
     lam has the nearest point of the chain. Every trial is a feasible point.
@@ -160,12 +156,12 @@ def split(
     right_slope = math.nan
     least_value = math.inf
     least_gap = math.inf
-    steepest = scale_of(family, w)
+    steepest = scale_of(cost)
     # Invariant: the best t is in [left, right]. The slope is negative at the left end and positive
     # at the right one, where these are known; `best` is the best point of those that were tried.
     for trial in range(SPLITS):
         set_level(t, s)
-        value, gap = descend(family, mu, w, chain, size, trial > 0, s)
+        value, gap = descend(cost, chain, size, trial > 0, s)
         if value == math.inf:
             if gap == 0.0 or trial == 0:
                 return value, gap
@@ -216,15 +212,14 @@ def split(
 
 @kernel
 def minimise_on_chain(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
+    cost: Cost,
     chain: Chain,
     limits: Limits,
     lam: Floats,
     s: ChainScratch,
 ) -> float:
     """lam = the nearest point within limits, and its cost; UNPROVED where that is not certain."""
+    family, mu, w = cost
     K = mu.size
     size = largest(mu)
     for i in range(K):
@@ -235,15 +230,15 @@ def minimise_on_chain(
         s.upper[i] = s.high[i]
         s.side[i] = 0
         if not abs(mu[k]) < math.inf:
-            return fail(lam)  # what was no answer itself
-    value, gap = descend(family, mu, w, chain, size, False, s)
+            return mark_infeasible(lam)  # what was no answer itself
+    value, gap = descend(cost, chain, size, False, s)
     if value == math.inf:
-        return fail(lam) if gap == 0.0 else UNPROVED
+        return mark_infeasible(lam) if gap == 0.0 else UNPROVED
     if choose_sides(limits, chain.order, s.side) and is_out_of_order(s):
-        value, gap = split(family, mu, w, chain, size, s)
+        value, gap = split(cost, chain, size, s)
         if value == math.inf:
-            return fail(lam) if gap == 0.0 else UNPROVED
-    steepest = scale_of(family, w)
+            return mark_infeasible(lam) if gap == 0.0 else UNPROVED
+    steepest = scale_of(cost)
     if not is_minimum(value, gap, steepest, size + largest(s.lam)):
         return UNPROVED
     for i in range(K):

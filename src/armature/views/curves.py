@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.bounds import Alternative, LowerBound, bound_or_none, lower_bound
-from armature.structures import Unconstrained
 from armature.structures.instance import Instance
 
 Array = npt.NDArray[Any]
@@ -102,7 +101,7 @@ def _bounds(instance: Instance) -> dict[str, float]:
     bound = bound_or_none(instance)
     if bound is None:  # which does not take the curves with it
         return {}
-    if isinstance(instance.structure, Unconstrained):
+    if instance.structure.assumes_nothing:
         return {LOWER: bound.value}
     return {LOWER: bound.value, WITHOUT: bound.unconstrained}
 
@@ -136,7 +135,7 @@ def bound_bars(
     instance: Instance, bound: LowerBound, epsilon: float | None = None, most: int = 4
 ) -> BoundBars:
     """What there is to draw of a bound, with so many of its confusing instances at most."""
-    free = Instance(Unconstrained(instance.n_arms), instance.means, instance.family)
+    free = Instance(instance.structure.forgotten(), instance.means, instance.family)
     others = lower_bound(free, epsilon)
     return BoundBars(
         title=type(instance.structure).__name__,

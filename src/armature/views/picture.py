@@ -13,7 +13,7 @@ import numpy.typing as npt
 from armature.bounds import LowerBound
 from armature.bounds.evidence import Evidence
 from armature.kernels.arrays import Floats
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
 
 if TYPE_CHECKING:
     from armature.live.explanation import Explanation
@@ -331,8 +331,7 @@ def gain_of(belief: Explanation, goal: str = "max", past: Past | None = None) ->
 
 
 def _gauge(belief: Explanation, structure: Structure) -> Gauge | None:
-    nothing_assumed = isinstance(structure, Unconstrained)
-    if belief.fit is None or nothing_assumed or not belief.pulls.any():
+    if belief.fit is None or structure.assumes_nothing or not belief.pulls.any():
         return None
     return gauge_of(belief.fit)
 

@@ -265,9 +265,13 @@ def save(picture: Figure, paths: Sequence[Path]) -> None:
 
 
 def drawn(picture: Figure, suffix: str) -> bytes:
-    """The content of a picture's file."""
+    """The content of a picture's file: the same, however often it is drawn."""
     content = io.BytesIO()
     engine = picture.get_layout_engine()
+    for axis in picture.axes:  # the layout begins from where panels are, and rounds
+        spec = axis.get_subplotspec()
+        if spec is not None:
+            axis.set_subplotspec(spec)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")  # a font need not have every script
         try:

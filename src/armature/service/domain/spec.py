@@ -21,7 +21,7 @@ from typing import Any, Literal, cast
 from armature.errors import ArmatureError
 from armature.experiments.spec import with_arms
 from armature.families import Family
-from armature.families.limits import LARGEST
+from armature.kernels.numbers import LARGEST
 from armature.live.bandit import Bandit
 from armature.policies import Challenger, Guarded, Policy
 from armature.service.domain.limits import Limits, check_arms
@@ -38,7 +38,7 @@ from armature.storage.registry import (
     spelled_out,
 )
 from armature.storage.spelling import unknown
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
 
 KEYS = (
     "structure", "family", "policy", "labels", "seed", "horizon", "goal", "floor", "rewards",
@@ -196,7 +196,7 @@ def _is_number(label: Any) -> bool:
 def default_policy(structure: Structure, family: Family) -> Policy:
     """Challenger with a guard, where there is a structure that may be wrong and evidence of it."""
     guarded = Guarded()
-    if isinstance(structure, Unconstrained) or not guarded.supports(structure, family):
+    if structure.assumes_nothing or not guarded.supports(structure, family):
         return Challenger()
     return guarded
 

@@ -12,7 +12,7 @@ from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.solver.chain import Chain
-from armature.solver.rows import Rows
+from armature.solver.program import Rows
 from armature.structures.oracles.records import Shape
 from armature.structures.piece import Piece
 

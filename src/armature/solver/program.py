@@ -1,12 +1,22 @@
-"""The constraints of a dense program: sparse rows, orders of two arms, limits of single arms."""
+"""What a dense convex program is: a cost, a polyhedron, and room to solve it."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
+from armature.families import FamilyRecord
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, fill
+
+
+class Cost(NamedTuple):
+    """F(lam) = sum_i w_i d(mu_i, lam_i)."""
+
+    family: FamilyRecord
+    mu: Floats
+    w: Floats
 
 
 class Rows(NamedTuple):
@@ -37,6 +47,62 @@ class Limits(NamedTuple):
     top: int
 
 
+class Region(NamedTuple):
+    """A polyhedron: the lam = B y for which rows and limits hold; an empty basis is the identity.
+
+    Its constraints have numbers: m rows, K lower and K upper limits, two pairs, K for the top arm.
+    """
+
+    rows: Rows
+    limits: Limits
+    basis: Floats  # (K, n), or (0, 0)
+
+
+class ConvexScratch(NamedTuple):
+    """Room for `minimise`."""
+
+    g: Floats  # (K,)
+    h: Floats  # (K,)
+    trial: Floats  # (K,)
+    low: Floats  # (K,)
+    high: Floats  # (K,)
+    y: Floats  # (n,)
+    model: Floats  # (n, n)
+
+
+@kernel
+def scratch_size(n: int, K: int) -> int:
+    """How many floats `minimise` takes besides its state."""
+    return 5 * K + n + n * n
+
+
+@kernel
+def nearest_scratch_size(n: int, K: int) -> int:
+    """How many floats `nearest_of` takes besides its states."""
+    return 3 * K + (5 * K + n + n * n)
+
+
+@kernel
+def make_scratch(real: Floats, n: int, K: int) -> ConvexScratch:
+    """Lay the room over scratch space."""
+    return ConvexScratch(
+        real[:K],
+        real[K : 2 * K],
+        real[2 * K : 3 * K],
+        real[3 * K : 4 * K],
+        real[4 * K : 5 * K],
+        real[5 * K : 5 * K + n],
+        real[5 * K + n : 5 * K + n + n * n].reshape(n, n),
+    )
+
+
+@kernel
+def mark_infeasible(lam: Floats) -> float:
+    """Nothing is feasible: no means, and an infinite cost."""
+    fill(lam, math.nan)
+    return math.inf
+
+
 @kernel
 def write_means(basis: Floats, y: Floats, lam: Floats) -> None:
     """lam = B y, where an empty basis stands for the identity."""
@@ -51,8 +117,10 @@ def write_means(basis: Floats, y: Floats, lam: Floats) -> None:
 
 
 @inlined
-def slack(rows: Rows, limits: Limits, lam: Floats, constraint: int) -> float:
+def slack(region: Region, lam: Floats, constraint: int) -> float:
     """How much room a constraint leaves; negative where it is violated."""
+    rows = region.rows
+    limits = region.limits
     m = rows.right.size
     K = lam.size
     if constraint < m:
@@ -88,8 +156,9 @@ def n_entries(rows: Rows, K: int, constraint: int) -> int:
 
 
 @kernel
-def entry(rows: Rows, limits: Limits, K: int, constraint: int, number: int) -> tuple[int, float]:
+def entry(region: Region, K: int, constraint: int, number: int) -> tuple[int, float]:
     """An arm that a constraint depends on, and its coefficient."""
+    rows = region.rows
     m = rows.right.size
     if constraint < m:
         at = rows.start[constraint] + number
@@ -98,15 +167,16 @@ def entry(rows: Rows, limits: Limits, K: int, constraint: int, number: int) -> t
         return constraint - m, 1.0
     if constraint < m + 2 * K:
         return constraint - m - K, -1.0
-    upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+    upper, lower = ordered_arms(region.limits, constraint - m - 2 * K)
     if number == 0:
         return upper, 1.0
     return lower, -1.0
 
 
 @inlined
-def add_row(rows: Rows, limits: Limits, constraint: int, factor: float, gradient: Floats) -> None:
+def add_row(region: Region, constraint: int, factor: float, gradient: Floats) -> None:
     """gradient += factor * (the gradient of a constraint in lam)."""
+    rows = region.rows
     m = rows.right.size
     K = gradient.size
     if constraint < m:
@@ -117,7 +187,7 @@ def add_row(rows: Rows, limits: Limits, constraint: int, factor: float, gradient
     elif constraint < m + 2 * K:
         gradient[constraint - m - K] -= factor
     else:
-        upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+        upper, lower = ordered_arms(region.limits, constraint - m - 2 * K)
         gradient[upper] += factor
         gradient[lower] -= factor
 
@@ -133,10 +203,10 @@ def add_arm(basis: Floats, arm: int, factor: float, normal: Floats) -> None:
 
 
 @kernel
-def write_normal(
-    rows: Rows, limits: Limits, basis: Floats, K: int, constraint: int, sign: float, normal: Floats
-) -> None:
+def write_normal(region: Region, K: int, constraint: int, sign: float, normal: Floats) -> None:
     """The gradient of a constraint in y, times the sign."""
+    rows = region.rows
+    basis = region.basis
     m = rows.right.size
     fill(normal, 0.0)
     if constraint < m:
@@ -147,6 +217,6 @@ def write_normal(
     elif constraint < m + 2 * K:
         add_arm(basis, constraint - m - K, -sign, normal)
     else:
-        upper, lower = ordered_arms(limits, constraint - m - 2 * K)
+        upper, lower = ordered_arms(region.limits, constraint - m - 2 * K)
         add_arm(basis, upper, sign, normal)
         add_arm(basis, lower, -sign, normal)

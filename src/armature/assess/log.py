@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from armature.assess.log.csv_file import read_csv
-from armature.assess.log.frames import read_frame, read_pairs, read_parquet, read_summary
-from armature.assess.log.table import (
+from armature.assess.reading import read_csv, read_frame, read_pairs, read_parquet, read_summary
+from armature.assess.table import (
     Codes,
     Columns,
     Table,
@@ -26,10 +25,9 @@ from armature.families import Family
 from armature.families.estimation import ROUNDING
 from armature.kernels.arrays import Floats
 from armature.kernels.numbers import checked_several, is_several
-from armature.structures import Simplex, Sparse, Structure, Unconstrained
+from armature.structures import Structure
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
-ANY_ORDER = (Unconstrained, Sparse, Simplex)  # which say the same of all arms
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +216,7 @@ def arrange(
         if structure is not None and all(v % 1.0 == 0.0 and 0.0 <= v < n_arms for v in known):
             return _matched(labels, list(range(n_arms)), name)
         order = sorted(range(len(labels)), key=lambda i: known[i])
-    elif structure is None or isinstance(structure, ANY_ORDER):
+    elif structure is None or structure.exchangeable:
         order = sorted(range(len(labels)), key=lambda i: str(labels[i]))
     else:
         shown = ", ".join(repr(label) for label in labels[:3])

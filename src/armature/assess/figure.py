@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FixedLocator, MaxNLocator, StrMethodFormatter
 
+from armature.assess.charts import picture_of_arms, reach
 from armature.assess.compare import LOGGED, Trial
-from armature.assess.report.charts import reach
-from armature.assess.report.pictures import picture_of_arms
 from armature.views.figure import draw_arms
 from armature.views.looks import BLUE, literal
 from armature.views.plotting import Picture, checked_picture, new_picture, save

@@ -1,1 +1,0 @@
-"""Logs: reading them from files, frames and totals, and checking them."""

@@ -1,1 +1,0 @@
-"""An assessment as text, as a page and as pictures."""
