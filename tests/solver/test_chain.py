@@ -303,10 +303,12 @@ def hidden(structure: am.Structure) -> am.Structure:
     [
         am.Lipschitz(6, 0.9, [0.3, 0.0, 1.0, 0.4, 0.7, 0.9]),
         am.Monotone(5) & am.Lipschitz(5, 0.15),
+        am.Monotone(5) & am.Box(5, 0.2, [0.9, 0.8, 0.7, 0.9, 0.9]),
+        am.Multimodal(5, 2),
         am.Unimodal(5) & am.Lipschitz(5, 0.2) & am.Box(5, 0.05, 0.9),
         (am.Lipschitz(4, 0.1) | am.Monotone(4)).relabelled([2, 0, 3, 1]),
     ],
-    ids=["rate", "rising", "peak", "either"],
+    ids=["rate", "rising", "order", "peaks", "peak", "either"],
 )
 def test_every_question_has_the_dense_solver_s_answer(
     structure: am.Structure, rng: np.random.Generator

@@ -120,11 +120,11 @@ def solve_in(search: Search, p: int, limits: Limits, lam: Floats) -> float:
     """The nearest point of a piece within limits."""
     problem, table, room = search
     cost = Cost(simplest(table, problem.family), problem.mu, problem.w)
+    region = region_of(search, p, limits)
     least = UNPROVED
     if is_chain(table, p, lam.size):
         least = minimise_on_chain(cost, chain_at(table, p, lam.size), limits, lam, room.chain)
     if least == UNPROVED:
-        region = region_of(search, p, limits)
         least = minimise(cost, region, lam, room.state, room.solver)
     if not (table.orders_only and problem.family.alike) or least == math.inf:
         return least
