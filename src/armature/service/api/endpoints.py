@@ -10,11 +10,12 @@ from fastapi import Path, Query, Request
 
 from armature.service.api import bodies
 from armature.service.api.router import Answer, Endpoint, Table
+from armature.service.db.schema import Status
 from armature.service.domain import reading
 from armature.service.domain.backend import Backend
 from armature.service.domain.commands import AddArm, Cancel, Change, Decide, Labels, RetireArm
 from armature.service.domain.spec import checked_label
-from armature.service.limits import Refused, checked_identifier
+from armature.service.limits import Refused
 
 _REFUSALS = {
     400: "Not JSON that can be read",
@@ -64,9 +65,7 @@ def _backend(request: Request) -> Backend:
 @endpoint("POST", "/experiments/{name}/decisions", "decide", bodies.Decisions, 404, 409)
 async def decide(request: Request, name: Name, body: bodies.NewDecisions) -> Answer:
     """Make decisions. The same request_id again gets the same decisions."""
-    unit = checked_identifier(body.unit, "unit")
-    request_id = checked_identifier(body.request_id, "request_id")
-    made = await _backend(request).run(name, Decide(body.n, unit, request_id))
+    made = await _backend(request).run(name, Decide(body.n, body.unit, body.request_id))
     return Answer({"decisions": made})
 
 
@@ -135,7 +134,8 @@ async def show_experiment(request: Request, name: Name) -> Answer:
 @endpoint("PATCH", "/experiments/{name}", "admin", bodies.Experiment, 404, 409)
 async def change_experiment(request: Request, name: Name, body: bodies.Changes) -> Answer:
     """Pause, resume or stop an experiment; set its floor."""
-    await _backend(request).run(name, Change(body.wanted_status(), body.floor))
+    status = None if body.status is None else Status(body.status)
+    await _backend(request).run(name, Change(status, body.floor))
     return await show_experiment(request, name)
 
 
