@@ -34,6 +34,7 @@ from armature.service.api.access import (
 from armature.service.api.router import Table
 from armature.service.api.router import refuse as refuse_program
 from armature.service.db.schema import Status
+from armature.service.domain import reading
 from armature.service.domain.commands import Change
 from armature.service.domain.spec import hint_about
 from armature.service.limits import Refused
@@ -108,7 +109,7 @@ async def _may_change(request: Request) -> bool:
 async def list_page(request: Request) -> Response:
     """The experiments."""
     await admit_browser(request, "read")
-    found = await asyncio.to_thread(request.app.state.backend.experiments)
+    found = await request.app.state.backend.read(reading.list_experiments)
     views, troubles = await _viewer(request).glance([row["name"] for row in found])
     return await _page(
         request,
