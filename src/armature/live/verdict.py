@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
 
 from armature.bounds import time_of
 from armature.errors import ArmatureError
@@ -29,7 +28,8 @@ from armature.storage.tagged_json import encoded
 from armature.structures import Fit, Structure
 from armature.structures.instance import Instance
 from armature.structures.oracles.leader import leader_of
-from armature.views.gauge_chart import verdict_chart
+from armature.views.bandit_charts import verdict_chart
+from armature.views.chart import Chart
 from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.05
@@ -74,7 +74,7 @@ class Verdict(Shown):
     def card(self) -> Card:
         return Card(str(self))
 
-    def picture(self) -> Markup:
+    def picture(self) -> Chart:
         """What a notebook draws: the evidence, up to what is enough."""
         return verdict_chart(self)
 
