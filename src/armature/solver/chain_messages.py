@@ -51,7 +51,7 @@ class Messages(NamedTuple):
     offset: Floats  # (2,)
     first: Floats  # (K,): the minimisers of f_i
     last: Floats  # (K,)
-    count: Ints  # (2,): of knots
+    knots: Ints  # (2,): how many there are
 
 
 @kernel
@@ -83,7 +83,7 @@ def begin(m: Messages) -> None:
         m.value[s] = 0.0
         m.slope[s] = 0.0
         m.offset[s] = 0.0
-        m.count[s] = 0
+        m.knots[s] = 0
 
 
 @inlined
@@ -95,18 +95,18 @@ def shift(m: Messages, lo: float, hi: float) -> None:
         m.end[s] += move
         m.offset[s] += move
         if move == math.inf:
-            m.count[s] = 0
+            m.knots[s] = 0
             m.offset[s] = 0.0
 
 
 @inlined
 def push(m: Messages, s: int, place: float, bend: float, jump: float) -> None:
     """One more knot, the nearest to the edge."""
-    n = m.count[s]
+    n = m.knots[s]
     m.place[s, n] = place - m.offset[s]
     m.bend[s, n] = bend
     m.jump[s, n] = jump
-    m.count[s] = n + 1
+    m.knots[s] = n + 1
 
 
 @inlined
@@ -130,7 +130,7 @@ def cut(m: Messages, s: int) -> None:
     """Leave out what is beyond the domain's end on side s, where the other end is not passed."""
     o = 1 - s
     target = -m.end[s]
-    m.count[s] = 0
+    m.knots[s] = 0
     if m.edge[o] >= target:
         m.edge[s] = m.end[s]
         return
@@ -139,15 +139,15 @@ def cut(m: Messages, s: int) -> None:
     here = m.edge[o]
     value = m.value[o]
     slope = m.slope[o]
-    while m.count[o] > 0:
-        n = m.count[o] - 1
+    while m.knots[o] > 0:
+        n = m.knots[o] - 1
         place = m.place[o, n] + m.offset[o]
         if place >= target:
             break
         value += slope * max(place - here, 0.0) + m.jump[o, n]
         slope = max(slope + m.bend[o, n], 0.0)
         here = max(here, place)
-        m.count[o] = n
+        m.knots[o] = n
     settle_at(m, o, target, value + slope * (target - here), slope)
 
 
@@ -206,7 +206,7 @@ def add(m: Messages, h: float, x: float) -> None:
         value += jump
         slope = beyond
         root = here - value / slope
-        n = m.count[s] - 1
+        n = m.knots[s] - 1
         place = m.end[s]
         is_end = True
         if n >= 0 and m.place[s, n] + m.offset[s] < place:
@@ -219,12 +219,12 @@ def add(m: Messages, h: float, x: float) -> None:
         value = min(value + slope * (place - here), 0.0)
         here = place
         if is_end:
-            m.count[s] = 0
+            m.knots[s] = 0
             settle_at(m, o, -here, -value, slope)
             return
         bend = m.bend[s, n]
         jump = m.jump[s, n]
-        m.count[s] = n
+        m.knots[s] = n
 
 
 @inlined

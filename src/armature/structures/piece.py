@@ -298,7 +298,7 @@ def differences_of(chain: Chain) -> Floats:
     most[:K, K], most[K, :K] = high, -low
     most[K, K] = 0.0
     np.minimum(most[:K, :K], high[:, None] - low[None, :], out=most[:K, :K])
-    return most[np.ix_(place, place)]
+    return np.asarray(most[np.ix_(place, place)])
 
 
 def _rounding(differences: Floats) -> float:
