@@ -28,6 +28,8 @@ from armature.storage.tagged_json import encoded
 from armature.structures import Fit, Structure
 from armature.structures.instance import Instance
 from armature.structures.oracles.leader import leader_of
+from armature.views.bandit_charts import verdict_chart
+from armature.views.chart import Chart
 from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.05
@@ -71,6 +73,10 @@ class Verdict(Shown):
 
     def card(self) -> Card:
         return Card(str(self))
+
+    def picture(self) -> Chart:
+        """What a notebook draws: the evidence, up to what is enough."""
+        return verdict_chart(self)
 
     def sentence(self, goal: str = "max") -> Sentence:
         """The same in words: which arm, how sure, and how long it takes to be sure."""

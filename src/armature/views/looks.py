@@ -10,8 +10,8 @@ from typing import Any
 from armature.views.terminal import visible
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers and in print.
-BLACK, ORANGE, BLUE, GREEN = "#000000", "#E69F00", "#0072B2", "#009E73"
-COLOURS = (BLUE, "#D55E00", GREEN, "#CC79A7", ORANGE, "#56B4E9", "#7F3C8D", "#8C6D31", "#666666")
+BLACK, ORANGE, BLUE, GREEN, PINK = "#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7"
+COLOURS = (BLUE, "#D55E00", GREEN, PINK, ORANGE, "#56B4E9", "#7F3C8D", "#8C6D31", "#666666")
 DASHES: tuple[Any, ...] = (
     "-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3.5)),
     (0, (3, 1, 1, 1, 1, 1)),
@@ -22,14 +22,14 @@ STYLES: dict[str, tuple[str, int]] = {  # a colour and one of DASHES
     "OSSB": ("#D55E00", 0),
     "UCB": ("#666666", 0),
     "StructuredUCB": (GREEN, 1),
-    "CATSE": ("#CC79A7", 3),
-    "EndOfOptimism": ("#CC79A7", 3),
-    "OSUB": ("#CC79A7", 3),
+    "CATSE": (PINK, 3),
+    "EndOfOptimism": (PINK, 3),
+    "OSUB": (PINK, 3),
     "IMEDUB": ("#8C6D31", 3),
     "UnimodalThompson": ("#7F3C8D", 3),
     "IDS": ("#56B4E9", 3),
     "SOLID": ("#D55E00", 3),
-    "SparseUCB": ("#CC79A7", 3),
+    "SparseUCB": (PINK, 3),
     "LinUCB": (ORANGE, 2),
     "KLUCB": ("#666666", 2),
     "Challenger": ("#B2182B", 0),

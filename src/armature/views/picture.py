@@ -14,6 +14,7 @@ from armature.bounds import LowerBound
 from armature.bounds.evidence import Evidence
 from armature.kernels.arrays import Floats
 from armature.structures import Structure
+from armature.views.chart import Group
 
 if TYPE_CHECKING:
     from armature.live.explanation import Explanation
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
 SERIES = 5  # arms with an area of their own in the picture of traffic
 NOTHING = 0.01  # pulls that nobody needs
 Places = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Arms that belong together, from `start` to before `stop`."""
-
-    name: str
-    start: int
-    stop: int
 
 
 @dataclass(frozen=True, eq=False)
