@@ -243,7 +243,7 @@ def read_arrays(payload: bytes, like: Runs, repetitions: int) -> Arrays | None:
                 return None
             found: Arrays = {}
             for name in recorded(like):
-                with file.open(members[f"{name}.npy"]) as stream:
+                with file.open(name=members[f"{name}.npy"], mode="r") as stream:
                     found[name] = _read_array(stream, getattr(like, name), repetitions)
     except Exception:
         return None
