@@ -19,7 +19,7 @@ from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
 from armature.policies.records import History, mark_exploration, spanning_arms
 from armature.structures import Structure
-from armature.structures.oracles.leader import leader_of
+from armature.structures.oracles.leader import leader_of, own_evidence
 from armature.structures.oracles.model import (
     Model,
     challenger_costs,
@@ -31,6 +31,7 @@ from armature.words import Arm, Sentence
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
 UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
+SAME = 1e-10  # likewise of waits, and of gains relative to the gain
 TINY = 1e-100  # the least regret to divide by
 DRAWS = ("none", "sample", "tail")
 NONE, SAMPLE, TAIL = range(3)
@@ -107,6 +108,15 @@ def evidence_against(
     return G
 
 
+@inlined
+def is_ahead(model: Model, history: History, pr: Floats, one: int, other: int) -> bool:
+    """Of two arms that nothing else tells apart, whether the first has the better own evidence."""
+    mu = history.means
+    N = history.pulls
+    first = own_evidence(model.family, one, N[one], mu[one], pr[one])
+    return first > own_evidence(model.family, other, N[other], mu[other], pr[other])
+
+
 class Due(NamedTuple):
     """The challenger that has waited longest, or the leader where there is none."""
 
@@ -121,13 +131,16 @@ def longest_waiting(
 ) -> Due:
     """Of the challengers of leader j whose wait is less than `before`, the one with the least.
 
-    Invariant: `due` has the least wait of the challengers before i, and of several the first.
+    Invariant: `due` has the least wait of the challengers before i, and of several that wait
+    equally long the best own evidence (by their numbers only where that is equal, too).
     """
     N = history.pulls
+    pr = state.projected
     joint = is_joint(model)
     if joint:
         challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
     due = Due(j, 0.0, before)
+    late = before  # who waits as long as this is not due
     for i in range(N.size):
         if i == j:
             continue
@@ -135,16 +148,19 @@ def longest_waiting(
             cost = state.costs[i]
         else:
             if state.convex and model.family.gaussian:
-                bound = least_cost(model, history, state.projected, j, i)
-                if waited(bound, N[i] + state.looked[i]) >= due.wait:
+                bound = least_cost(model, history, pr, j, i)
+                if waited(bound, N[i] + state.looked[i]) >= late:
                     continue
             cost = nearest_challenger(model, history.means, N, j, i, state.lam)
-        if cost - base >= due.wait:
+        if cost - base >= late:
             continue
         G = evidence_against(state, model, history, j, i, cost - base)
         wait = waited(G, N[i] + state.looked[i])
-        if wait < due.wait:
+        if wait >= late:
+            continue
+        if due.arm == j or wait < due.wait - SAME or is_ahead(model, history, pr, i, due.arm):
             due = Due(i, max(G, 0.0), wait)
+            late = min(before, wait + SAME)
     return due
 
 
@@ -197,7 +213,8 @@ def answer(
 ) -> int:
     """The challenger i, or what tells most per regret against lam, the opponent that it stands for.
 
-    Between the two, in proportion to information per squared regret.
+    Between the two, in proportion to information per squared regret. Of several arms that tell
+    most, i if it is one of them, else the one with the best own evidence.
     """
     pr = state.projected
     lam = state.lam
@@ -212,7 +229,11 @@ def answer(
         if a != j and lam[a] != pr[a]:
             regret = max(pr[j] - pr[a], least)
             gain = divergence(of_arm(model.family, a), pr[a], lam[a]) / regret**state.price
-            if gain > most:
+            if most > 0.0 and most * (1.0 - SAME) <= gain <= most * (1.0 + SAME):
+                better = k != i and (a == i or is_ahead(model, history, pr, a, k))
+            else:
+                better = gain > most
+            if better:
                 most = gain
                 k = a
     if k == i or most == math.inf:
@@ -273,6 +294,8 @@ class Challenger(CompiledPolicy):
       pr_j - pr_k and sd / sqrt(N_j + 1), sd being the standard deviation of rewards of mean pr_j.
       Pull i or k, with probabilities in proportion to d(pr, lam^i) / g^2. Where lam^i leaves i
       where it was, pull i.
+    * Of challengers that wait equally long, and of arms k that tell as much, the one whose own
+      rewards speak most for it goes first, as with the leader; i goes before other k.
 
     "i beats j" reads lam_i >= lam_j, but in a union of pieces (one peak, categories) it asks
     besides that i can be the best arm there: that the peak is at i, that its category is on top.
