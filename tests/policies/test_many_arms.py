@@ -77,7 +77,7 @@ def test_memory_is_in_proportion_to_the_arms(cls: type[am.CompiledPolicy]) -> No
             continue
         few, more = (
             numbers(policy.init(structure, family))
-            + numbers(structure.own_side())
+            + numbers(structure.own_side(family))
             + numbers(make_history(structure.n_arms))
             for structure in (small, large)
         )
