@@ -1,4 +1,4 @@
-"""Challenger: look into whoever is overdue, where that tells most per regret."""
+"""Challenger: pull the leader, and check the arm that has waited longest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from armature.kernels.vectors import largest
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
-from armature.policies.records import History, mark_exploration, spanning_arms
+from armature.policies.records import History, draw_index, mark_exploration, spanning_arms
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import (
@@ -37,7 +37,7 @@ NONE, SAMPLE, TAIL = range(3)
 
 
 class ChallengerState(NamedTuple):
-    """Who was looked into; room for projection, costs, opponent and sample; the options."""
+    """Which arms were checked; room for projection, costs, opponent and sample; the options."""
 
     looked: Floats  # into each arm, how often, by pulling another one
     begun: Ints  # [how many of the arms to begin with were handed out]
@@ -161,26 +161,22 @@ def draw_by_tails(
     """An arm by the weights erfc(sqrt(G)) / 2, the leader having 1."""
     q = state.costs
     challenger_costs(model, history.means, history.pulls, j, base, q, state.lam)
-    total = 0.0
+    total = 0.0  # invariant: of the weights before i
     for i in range(q.size):
         G = max(evidence_against(state, model, history, j, i, q[i] - base), 0.0)
         q[i] = 0.5 * math.erfc(math.sqrt(G)) if G < NEGLIGIBLE else 0.0
         if i == j:
             q[i] = 1.0
         total += q[i]
-    target = next_unit(stream) * total
-    for i in range(q.size):
-        target -= q[i]
-        if target < 0.0:
-            return i
-    return j
+    drawn = draw_index(q, total, stream)
+    return drawn if drawn >= 0 else j
 
 
 @kernel
 def opponent(
     state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
 ) -> int:
-    """Who is overdue, or who is drawn; the leader where it is nobody."""
+    """The arm to check: one that is due, or one that is drawn; the leader if there is none."""
     i = longest_waiting(state, model, history, j, base, latest(state, history, j)).arm
     if i != j or state.draw == NONE:
         return i
@@ -206,6 +202,7 @@ def answer(
         return i  # pulling it is the one way to learn more about it
     noise = variance(of_arm(model.family, j), pr[j])
     least = max(TINY, math.sqrt(noise / (history.pulls[j] + 1.0)))
+    # Invariant: of the arms before a, k tells most per regret, `most`; it is i where none tells.
     k = i
     most = 0.0
     for a in range(pr.size):
@@ -230,7 +227,7 @@ def answer(
 @kernel
 def next_to_begin(state: ChallengerState, history: History) -> int:
     """The next of the arms to begin with that has no rewards; -1: it has begun."""
-    while state.begun[0] < state.start.size:
+    while state.begun[0] < state.start.size:  # invariant: those before it have been handed out
         first = state.start[state.begun[0]]
         state.begun[0] += 1
         if history.pulls[first] == 0.0:
@@ -240,7 +237,7 @@ def next_to_begin(state: ChallengerState, history: History) -> int:
 
 @kernel
 def choose(state: ChallengerState, model: Model, history: History, stream: Stream) -> int:
-    """The leader, unless somebody challenges it; then the answer to that."""
+    """The leader, unless another arm has to be checked; then the pull that checks it best."""
     first = next_to_begin(state, history)
     if first >= 0:
         return first
@@ -285,11 +282,11 @@ class Challenger(CompiledPolicy):
     Parameters
     ----------
     patience : float
-        How long a challenger may wait, at least 0. Less explores more.
+        How long an arm may wait to be checked, >= 0. Less explores more.
     draw : {"none", "sample", "tail"}
-        Who may challenge before the date: nobody; the best arm of a posterior sample that is
-        projected onto M (as in `ProjectedThompson`); or an arm drawn by the weights
-        erfc(sqrt(G_i)) / 2, the leader having 1. With a large patience, only who is drawn.
+        Which arm may be checked before it is due: none; the best arm of a posterior sample that
+        is projected onto M (as in `ProjectedThompson`); or an arm drawn by the weights
+        erfc(sqrt(G_i)) / 2, the leader having 1. With a large patience, only what is drawn.
     price : float
         The power of the regret by which k is found, at least 0.
     share : float, optional

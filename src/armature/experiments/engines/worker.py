@@ -22,7 +22,7 @@ from armature.experiments.simulation import compile_policies, run_repetition
 from armature.experiments.store.keys import code_of, package_code, package_version, run_key
 from armature.experiments.store.part_arrays import recorded
 from armature.experiments.store.run_store import pack, read_part
-from armature.kernels.compiling.once import once_on_this_machine
+from armature.kernels.compiling.files import once_on_this_machine
 from armature.rounds.record import checkpoints_up_to
 from armature.storage.files import write_bytes
 
