@@ -63,7 +63,7 @@ def draw_shares(results: Results, value: float) -> Drawing:
     picture = new_drawing(8.5, 4.2)
     axis = picture.subplots()
     rounds = results.checkpoints
-    for name, colour, dash in zip(results.names, SHARED, (*DASHES, DASHES[0]), strict=True):
+    for name, colour, dash in zip(results.names, SHARED, DASHES[: len(SHARED)], strict=True):
         regret = results.regret(name)
         mean = regret.mean(axis=0)
         error = 2.0 * regret.std(axis=0, ddof=1) / np.sqrt(len(regret))

@@ -256,7 +256,7 @@ def test_a_long_log_is_counted_beside_the_page(
     with make(page) as client:
         client.decide_many("prices", 4)
     text = page.get("/experiments/prices").text
-    assert text.count("The log is being counted.") == 2
+    assert text.count("Counting the log…") == 2
     assert "outstanding" not in figures(text)
     assert figures(text)["decisions"] == "4"
     counting.set()

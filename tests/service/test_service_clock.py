@@ -90,7 +90,7 @@ def test_a_clock_that_is_set_is_told_once(caplog: pytest.LogCaptureFixture) -> N
         assert steady() == steady() == machine.wall - 7_201.0
     (message,) = caplog.messages
     assert "+7201 s" in message
-    assert "start the server again" in message.lower()
+    assert "restart the server" in message.lower()
 
 
 def test_whose_clock_it_is(storage: str, postgres: Postgres) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from armature.assess import charts, report
-from armature.experiments.store.keys import versions_of
+from armature.experiments.keys import versions_of
 from armature.views.pages import environment, stylesheet
 
 if TYPE_CHECKING:

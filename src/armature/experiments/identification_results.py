@@ -12,6 +12,7 @@ import numpy as np
 
 from armature.bounds import CharacteristicTime, characteristic_time
 from armature.errors import ArmatureError
+from armature.experiments.results_file import read_file
 from armature.experiments.runs import (
     AllRuns,
     Origin,
@@ -20,7 +21,6 @@ from armature.experiments.runs import (
     origin_of,
     standard_error,
 )
-from armature.experiments.store.results_file import read_file
 from armature.kernels.arrays import Floats, Ints
 from armature.policies import Policy
 from armature.rounds.outcome import Outcome
@@ -202,16 +202,15 @@ class Identification(AllRuns[SamplingRuns], Shown):
 
     def about(self) -> dict[str, Any]:
         """What the numbers are of, as plain data."""
-        about = about_runs(
+        return about_runs(
             self.instance,
             self.policies,
             self.max_rounds,
             self.repetitions,
             self.seed,
             self.made_by,
+            settings(self.deltas, self.threshold),
         )
-        about["max_rounds"] = about.pop("horizon")
-        return {**about, **settings(self.deltas, self.threshold)}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Identification:

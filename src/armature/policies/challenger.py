@@ -19,9 +19,10 @@ from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
 from armature.policies.records import History, draw_index, mark_exploration, spanning_arms
 from armature.structures import Structure
-from armature.structures.oracles.leader import leader_of
+from armature.structures.oracles.leader import is_ahead, leader_of
 from armature.structures.oracles.model import (
     Model,
+    challenger_bound,
     challenger_costs,
     is_joint,
     nearest_challenger,
@@ -31,6 +32,7 @@ from armature.words import Arm, Sentence
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
 UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
+SAME = 1e-10  # likewise of waits, and of gains relative to the gain
 TINY = 1e-100  # the least regret to divide by
 DRAWS = ("none", "sample", "tail")
 NONE, SAMPLE, TAIL = range(3)
@@ -59,23 +61,6 @@ class ChallengerState(NamedTuple):
 def waited(G: float, looks: float) -> float:
     """The logarithm of how many pulls of the leader a challenger has to wait for (as in IMED)."""
     return max(G, 0.0) + math.log(max(looks, 1.0))
-
-
-@inlined
-def least_cost(model: Model, history: History, pr: Floats, j: int, i: int) -> float:
-    """At most what it costs more than the projection that i beats j: Gaussian rewards, convex M.
-
-    From a projection pr onto a convex set, every lam of the set is at least
-    sum_k N_k (lam_k - pr_k)^2 / (2 variance) further than pr is, and where i beats j, arms i and j
-    alone make up for this much of it.
-    """
-    N = history.pulls
-    if N[i] == 0.0 or N[j] == 0.0:
-        return 0.0
-    gap = max(0.0, pr[j] - pr[i])
-    noise = variance(of_arm(model.family, i), pr[i]) / N[i]
-    noise += variance(of_arm(model.family, j), pr[j]) / N[j]
-    return float(gap * gap / (2.0 * noise))
 
 
 @inlined
@@ -121,13 +106,17 @@ def longest_waiting(
 ) -> Due:
     """Of the challengers of leader j whose wait is less than `before`, the one with the least.
 
-    Invariant: `due` has the least wait of the challengers before i, and of several the first.
+    Invariant: `due` has the least wait of the challengers before i, and of several that wait
+    equally long the best own evidence (by their numbers only where that is equal, too).
     """
     N = history.pulls
+    mu = history.means
+    pr = state.projected
     joint = is_joint(model)
     if joint:
-        challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
+        challenger_costs(model, mu, N, j, base, state.costs, state.lam)
     due = Due(j, 0.0, before)
+    late = before  # who waits as long as this is not due
     for i in range(N.size):
         if i == j:
             continue
@@ -135,23 +124,20 @@ def longest_waiting(
             cost = state.costs[i]
         else:
             if state.convex and model.family.gaussian:
-                bound = least_cost(model, history, state.projected, j, i)
-                if waited(bound, N[i] + state.looked[i]) >= due.wait:
+                bound = challenger_bound(model, N, pr, j, i)
+                if waited(bound, N[i] + state.looked[i]) >= late:
                     continue
-            cost = nearest_challenger(model, history.means, N, j, i, state.lam)
-        if cost - base >= due.wait:
+            cost = nearest_challenger(model, mu, N, j, i, state.lam)
+        if cost - base >= late:
             continue
         G = evidence_against(state, model, history, j, i, cost - base)
         wait = waited(G, N[i] + state.looked[i])
-        if wait < due.wait:
+        if wait >= late:
+            continue
+        if due.arm == j or wait < due.wait - SAME or is_ahead(model.family, pr, mu, N, i, due.arm):
             due = Due(i, max(G, 0.0), wait)
+            late = min(before, wait + SAME)
     return due
-
-
-@inlined
-def latest(state: ChallengerState, history: History, j: int) -> float:
-    """A challenger of leader j whose wait is less than this is due."""
-    return waited(0.0, history.pulls[j]) - state.patience
 
 
 @kernel
@@ -177,7 +163,8 @@ def opponent(
     state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
 ) -> int:
     """The arm to check: one that is due, or one that is drawn; the leader if there is none."""
-    i = longest_waiting(state, model, history, j, base, latest(state, history, j)).arm
+    late = waited(0.0, history.pulls[j]) - state.patience
+    i = longest_waiting(state, model, history, j, base, late).arm
     if i != j or state.draw == NONE:
         return i
     if state.draw == TAIL:
@@ -193,15 +180,18 @@ def answer(
 ) -> int:
     """The challenger i, or what tells most per regret against lam, the opponent that it stands for.
 
-    Between the two, in proportion to information per squared regret.
+    Between the two, in proportion to information per squared regret. Of several arms that tell
+    most, i if it is one of them, else the one with the best own evidence.
     """
+    N = history.pulls
+    mu = history.means
     pr = state.projected
     lam = state.lam
-    nearest_challenger(model, history.means, history.pulls, j, i, lam)
+    nearest_challenger(model, mu, N, j, i, lam)
     if abs(lam[i] - pr[i]) <= UNMOVED * largest(pr):
         return i  # pulling it is the one way to learn more about it
     noise = variance(of_arm(model.family, j), pr[j])
-    least = max(TINY, math.sqrt(noise / (history.pulls[j] + 1.0)))
+    least = max(TINY, math.sqrt(noise / (N[j] + 1.0)))
     # Invariant: of the arms before a, k tells most per regret, `most`; it is i where none tells.
     k = i
     most = 0.0
@@ -209,7 +199,11 @@ def answer(
         if a != j and lam[a] != pr[a]:
             regret = max(pr[j] - pr[a], least)
             gain = divergence(of_arm(model.family, a), pr[a], lam[a]) / regret**state.price
-            if gain > most:
+            if most > 0.0 and most * (1.0 - SAME) <= gain <= most * (1.0 + SAME):
+                better = k != i and (a == i or is_ahead(model.family, pr, mu, N, a, k))
+            else:
+                better = gain > most
+            if better:
                 most = gain
                 k = a
     if k == i or most == math.inf:
@@ -270,6 +264,8 @@ class Challenger(CompiledPolicy):
       pr_j - pr_k and sd / sqrt(N_j + 1), sd being the standard deviation of rewards of mean pr_j.
       Pull i or k, with probabilities in proportion to d(pr, lam^i) / g^2. Where lam^i leaves i
       where it was, pull i.
+    * Of challengers that wait equally long, and of arms k that tell as much, the one whose own
+      rewards speak most for it goes first, as with the leader; i goes before other k.
 
     "i beats j" reads lam_i >= lam_j, but in a union of pieces (one peak, categories) it asks
     besides that i can be the best arm there: that the peak is at i, that its category is on top.
@@ -360,7 +356,7 @@ class Challenger(CompiledPolicy):
             "evidence": due.evidence,
             "due": math.exp(min(due.wait + self.patience, 700.0)),
         }
-        if due.wait < latest.py_func(state, history, j):
+        if due.wait < waited.py_func(0.0, history.pulls[j]) - self.patience:
             return Sentence(
                 "{leader} leads, with {led:pull}. Right now {arm}{drawn} is being checked: "
                 "{pulls:pull} and evidence of {evidence:.2f} against it are too little to rule it "

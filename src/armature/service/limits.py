@@ -45,15 +45,6 @@ def checked_name(name: Any) -> str:
     return str(name)
 
 
-def checked_identifier(value: Any, what: str) -> str | None:
-    """A unit or a request id: any short text that the caller has chosen."""
-    if value is None:
-        return None
-    if not (isinstance(value, str) and 1 <= len(value) <= IDENTIFIER and value.isprintable()):
-        raise ArmatureError(f"{what} must be a text of 1 to {IDENTIFIER} printable characters.")
-    return value
-
-
 def check_arms(n_arms: Any, limits: Limits) -> None:
     """Refuse more arms than the server allows, before they take memory."""
     if isinstance(n_arms, (int, float)) and n_arms > limits.arms:

@@ -23,8 +23,8 @@ from armature.service.limits import Refused
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 FRESH = 2.0  # seconds for which the keys that were read count: a revoked one ends within them
 CLOSED = (
-    "there are no keys any more: this server stays closed. Make one with `armature keys create`, "
-    "or start the server again on the loopback address, where it needs none."
+    "the last key was revoked, so this server refuses everything. Make a key with "
+    "`armature keys create`, or restart the server on the loopback address, where it needs none."
 )
 COOKIE = "armature_key"
 DAYS = 30
@@ -114,7 +114,7 @@ def check_host(request: Request) -> None:
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
     if name not in LOOPBACK:
         raise Refused(
-            403, "without keys this server answers to localhost only: make a key to use a name."
+            403, "this server has no keys, so it answers only at localhost: make a key first."
         )
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != host:
@@ -129,7 +129,7 @@ def check_same_site(request: Request) -> None:
     else:
         own = origin is not None and origin.partition("://")[2] == request.headers.get("host")
     if not own:
-        raise Refused(403, "forms are taken from this server's own page only.")
+        raise Refused(403, "a form is accepted only from this server's own page.")
 
 
 async def form_of(request: Request) -> dict[str, str]:
@@ -138,7 +138,7 @@ async def form_of(request: Request) -> dict[str, str]:
     check_same_site(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
-        raise Refused(422, "this is not what the form sends.")
+        raise Refused(422, "the content type is not that of a form.")
     try:
         fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=50, errors="strict")
     except ValueError:

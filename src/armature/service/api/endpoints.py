@@ -10,11 +10,13 @@ from fastapi import Path, Query, Request
 
 from armature.service.api import bodies
 from armature.service.api.router import Answer, Endpoint, Table
+from armature.service.db.schema import Status
 from armature.service.domain import reading
 from armature.service.domain.backend import Backend
 from armature.service.domain.commands import AddArm, Cancel, Change, Decide, Labels, RetireArm
+from armature.service.domain.log import events_after
 from armature.service.domain.spec import checked_label
-from armature.service.limits import Refused, checked_identifier
+from armature.service.limits import Refused
 
 _REFUSALS = {
     400: "Not JSON that can be read",
@@ -64,9 +66,7 @@ def _backend(request: Request) -> Backend:
 @endpoint("POST", "/experiments/{name}/decisions", "decide", bodies.Decisions, 404, 409)
 async def decide(request: Request, name: Name, body: bodies.NewDecisions) -> Answer:
     """Make decisions. The same request_id again gets the same decisions."""
-    unit = checked_identifier(body.unit, "unit")
-    request_id = checked_identifier(body.request_id, "request_id")
-    made = await _backend(request).run(name, Decide(body.n, unit, request_id))
+    made = await _backend(request).run(name, Decide(body.n, body.unit, body.request_id))
     return Answer({"decisions": made})
 
 
@@ -120,7 +120,7 @@ async def create_experiment(request: Request, body: bodies.NewExperiment) -> Ans
 @endpoint("GET", "/experiments", "read", bodies.Experiments)
 async def list_experiments(request: Request) -> Answer:
     """All experiments, without their arms."""
-    return Answer({"experiments": await asyncio.to_thread(_backend(request).experiments)})
+    return Answer({"experiments": await _backend(request).read(reading.list_experiments)})
 
 
 @endpoint("GET", "/experiments/{name}", "read", bodies.Experiment, 404)
@@ -129,13 +129,14 @@ async def show_experiment(request: Request, name: Name) -> Answer:
     backend = _backend(request)
     copy = await backend.look(name)
     row = await backend.find(name)
-    return Answer(await backend.explain(reading.shown, copy, row))
+    return Answer(await backend.explain(copy.key, reading.shown, copy, row))
 
 
 @endpoint("PATCH", "/experiments/{name}", "admin", bodies.Experiment, 404, 409)
 async def change_experiment(request: Request, name: Name, body: bodies.Changes) -> Answer:
     """Pause, resume or stop an experiment; set its floor."""
-    await _backend(request).run(name, Change(body.wanted_status(), body.floor))
+    status = None if body.status is None else Status(body.status)
+    await _backend(request).run(name, Change(status, body.floor))
     return await show_experiment(request, name)
 
 
@@ -165,14 +166,16 @@ async def cancel(request: Request, id: Key) -> Answer:
 async def explain(request: Request, name: Name) -> Answer:
     """What the bandit believes, and what it does next and why."""
     backend = _backend(request)
-    return Answer(await backend.explain(reading.explanation_of, await backend.look(name)))
+    copy = await backend.look(name)
+    return Answer(await backend.explain(copy.key, reading.explanation_of, copy))
 
 
 @endpoint("GET", "/experiments/{name}/bound", "read", bodies.Bound, 404, 409)
 async def bound(request: Request, name: Name) -> Answer:
     """The lower bound of regret at the means that fit best so far."""
     backend = _backend(request)
-    return Answer(await backend.bound(await backend.look(name)))
+    copy = await backend.look(name)
+    return Answer(await backend.bound(copy.key, reading.bound_of, copy))
 
 
 @endpoint("GET", "/experiments/{name}/events", "read", bodies.Events, 404)
@@ -184,7 +187,7 @@ async def events(
     """The log, from after an event on."""
     backend = _backend(request)
     key = await backend.id_of(name)
-    found = await asyncio.to_thread(backend.events, key, query.after, query.limit)
+    found = await backend.read(events_after, key, query.after, query.limit)
     labels = await backend.run(name, Labels())  # later than the events: it has all their arms
     if await backend.id_of(name) != key:
         raise Refused(503, "the database was restored: try again.")

@@ -205,6 +205,8 @@ def _sentence(found: Any) -> str:
     """What is wrong with one part of a request."""
     place = ".".join(str(part) for part in found["loc"])
     message = found["msg"][:1].lower() + found["msg"][1:]
+    if found["type"] == "predicate_failed":
+        message = "only printable characters"
     return f"{place[:200]}: {message}" if place else f"the body: {message}"
 
 

@@ -145,7 +145,7 @@ def serve(
         raise ArmatureError(f"the storage can't be used: {reason_of(error)}.") from None
     if not keys and not is_loopback(host):
         raise ArmatureError(
-            f"without any key everybody who reaches {host} could use this server: make a key with "
+            f"no key exists, so anybody who reaches {host} could use this server: make a key with "
             "`armature keys create NAME --scope admin`, or serve on 127.0.0.1."
         )
     sockets = listen(host, port)

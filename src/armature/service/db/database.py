@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,7 @@ _LIMITS = f"-c lock_timeout={int(PATIENCE)}s -c idle_in_transaction_session_time
 
 log = logging.getLogger("armature.service")
 
-Rows = Sequence[tuple[Any, ...]]  # of a table, each in the order of its columns
+Row = tuple[Any, ...]  # of a table, in the order of its columns
 
 
 def open_database(storage: str) -> Engine:
@@ -272,8 +272,8 @@ def _at_the_driver(connection: Connection, statement: str) -> Iterator[Any]:
 
 def write_rows(
     connection: Connection,
-    inserts: Sequence[tuple[sa.Table, Rows]],
-    updates: Sequence[tuple[str, Rows]],
+    inserts: Sequence[tuple[sa.Table, Sequence[Row]]],
+    updates: Sequence[tuple[str, Sequence[Row]]],
     conflicts: Mapping[sa.Table, str],
 ) -> None:
     """Insert whole rows into tables, then run updates, of which each question mark is an entry.
@@ -321,14 +321,12 @@ def _array(kind: Any, values: Sequence[Any]) -> list[Any]:
     return list(values)
 
 
-def rows_of(
-    connection: Connection, statement: str, parameters: Sequence[Any]
-) -> Generator[tuple[Any, ...], None, None]:
+def fetch(connection: Connection, statement: str, parameters: Sequence[Any]) -> list[Row]:
     """Rows as the driver gives them; each question mark of the statement is a parameter."""
     statement = _with_marks(connection, statement)
     with _at_the_driver(connection, statement) as cursor:
         cursor.execute(statement, parameters)
-        yield from cursor
+        return list(cursor.fetchall())
 
 
 def _with_marks(connection: Connection, statement: str) -> str:

@@ -53,7 +53,7 @@ def make_key(
     if not wanted or not wanted <= set(SCOPES):
         raise ArmatureError(f"scopes are some of {', '.join(SCOPES)}.")
     if seconds is not None and not seconds > 0.0:
-        raise ArmatureError("a key must be good for some time: give a positive number.")
+        raise ArmatureError("the lifetime of a key must be a positive number.")
     token = PREFIX + secrets.token_urlsafe(32)
     with writing(engine) as connection:
         now = clock(connection)

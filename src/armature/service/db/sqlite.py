@@ -168,8 +168,8 @@ class SteadyClock:
         if abs(ahead - self._noticed) > JUMP:
             self._noticed = ahead
             log.warning(
-                "the clock of this machine was set: it is %+.0f s from the one here, which goes on "
-                "as if nothing had happened. Start the server again if the new time is right.",
+                "the machine's clock was changed: it is %+.0f s from the clock of this server, "
+                "which keeps the old time. Restart the server if the new time is right.",
                 ahead,
             )
         return now

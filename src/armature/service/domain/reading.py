@@ -15,7 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from armature.bounds import lower_bound
+from armature.bounds import LowerBound, lower_bound
 from armature.errors import ArmatureError
 from armature.live.explanation import Explanation
 from armature.service.db.schema import experiment
@@ -130,18 +130,10 @@ def explanation_of(copy: Copy) -> dict[str, Any]:
 
 
 def bound_of(copy: Copy) -> dict[str, Any]:
-    """What regret can't be avoided if the means are those that fit best so far."""
+    """The regret that can't be avoided if the means are those that fit best so far."""
     replica = copy.replica()
     belief = replica.bandit.explain()
-    if replica.bandit.goal == "min":
-        raise Refused(409, "there is no bound for costs: it is about rewards.")
-    if not np.any(belief.pulls):
-        raise Refused(409, "there are no rewards yet: the bound depends on the means.")
-    try:
-        instance = Instance(replica.bandit.structure, belief.projected, replica.bandit.family)
-        bound = lower_bound(instance)
-    except ArmatureError as error:
-        raise Refused(409, f"there is no bound for the means so far: {error}") from None
+    bound = bound_at(replica, belief)
     return {
         "arms": list(belief.arms),
         "means": [_number(x) for x in belief.projected],
@@ -150,6 +142,19 @@ def bound_of(copy: Copy) -> dict[str, Any]:
         "pulls": [_number(x) for x in bound.pulls],
         "rounds": int(belief.pulls.sum()),
     }
+
+
+def bound_at(replica: Replica, belief: Explanation) -> LowerBound:
+    """The lower bound at the means that fit best so far, or a refusal that says why not."""
+    bandit = replica.bandit
+    if bandit.goal == "min":
+        raise Refused(409, "there is no bound for costs: it is about rewards.")
+    if not np.any(belief.pulls):
+        raise Refused(409, "there are no rewards yet: the bound depends on the means.")
+    try:
+        return lower_bound(Instance(bandit.structure, belief.projected, bandit.family))
+    except ArmatureError as error:
+        raise Refused(409, f"there is no bound for the means so far: {error}") from None
 
 
 def _verdict(belief: Explanation) -> dict[str, Any] | None:

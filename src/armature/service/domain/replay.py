@@ -12,8 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,19 +22,19 @@ from sqlalchemy.engine import Connection
 from armature.errors import ArmatureError
 from armature.live.bandit import Bandit
 from armature.service import metrics
-from armature.service.db.database import rows_of
+from armature.service.db.database import fetch
 from armature.service.db.schema import Kind, experiment, snapshot
 from armature.service.domain.spec import Spec, read_spec
 from armature.storage.registry import Allowed
 
 VERSION = 2  # of what `as_text` writes
 EVERY = 5_000  # events from one snapshot to the next
+CHUNK = 10_000  # events that are read at a time
 KEPT = 2  # snapshots of an experiment: the newest, and one to fall back to
 _EVENTS = (
     "SELECT seq, kind, decision_id, arm, value, at, detail FROM event "
-    "WHERE experiment_id = ? AND seq BETWEEN ? AND ? ORDER BY seq"
+    "WHERE experiment_id = ? AND seq >= ? ORDER BY seq LIMIT ?"
 )
-_LAST = 2**62  # more than there will ever be
 
 log = logging.getLogger("armature.service")
 
@@ -204,32 +203,39 @@ def catch_up(connection: Connection, experiment_id: int, replica: Replica) -> No
     refused before anything is changed.
     """
     before = replica.divergences
-    with closing(rows_of(connection, _EVENTS, (experiment_id, replica.seq, _LAST))) as rows:
-        events = _read(rows)
-        if replica.last is not None and next(events, None) != (replica.seq, replica.last):
-            raise AnotherLogError(
-                f"event {replica.seq} of experiment {experiment_id} is another one in the database "
-                "than in memory or in a snapshot, as after a restore from a backup"
-            )
+    events = _events(connection, experiment_id, replica.seq, CHUNK)
+    if replica.last is not None and events[:1] != [(replica.seq, replica.last)]:
+        raise AnotherLogError(
+            f"event {replica.seq} of experiment {experiment_id} is another one in the database "
+            "than in memory or in a snapshot, as after a restore from a backup"
+        )
+    while events:
         for seq, found in events:
+            if seq == replica.seq:  # its last event, read again
+                continue
             if seq != replica.seq + 1:
                 raise ArmatureError(
                     f"the log of experiment {experiment_id} has no event {replica.seq + 1}: "
                     "something other than this service has changed it."
                 )
             replica.apply(found)
+        more = len(events) == CHUNK
+        events = _events(connection, experiment_id, replica.seq + 1, CHUNK) if more else []
     metrics.DIVERGENCES.inc(replica.divergences - before)
 
 
 def event_at(connection: Connection, experiment_id: int, seq: int) -> Event | None:
     """An event of the log, or None."""
-    rows = list(rows_of(connection, _EVENTS, (experiment_id, seq, seq)))
-    return next((found for _, found in _read(rows)), None)
+    found = _events(connection, experiment_id, seq, 1)
+    return found[0][1] if found and found[0][0] == seq else None
 
 
-def _read(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Event]]:
-    """Events with their numbers."""
-    return ((seq, Event(*content)) for seq, *content in rows)
+def _events(
+    connection: Connection, experiment_id: int, first: int, most: int
+) -> list[tuple[int, Event]]:
+    """Events with their numbers, from one on."""
+    rows = fetch(connection, _EVENTS, (experiment_id, first, most))
+    return [(seq, Event(*content)) for seq, *content in rows]
 
 
 def _from_snapshot(connection: Connection, experiment_id: int, allow: Allowed) -> Replica | None:
@@ -262,13 +268,8 @@ def _replica_in(row: Any, allow: Allowed) -> Replica | None:
     return replica if replica.seq == row.seq and replica.last is not None else None
 
 
-def save_if_due(connection: Connection, experiment_id: int, before: int, replica: Replica) -> None:
-    """Write a snapshot if this transaction passes a multiple of `EVERY`; drop the oldest.
-
-    It is written in the transaction of the events that it includes.
-    """
-    if before // EVERY == replica.seq // EVERY:
-        return
+def save(connection: Connection, experiment_id: int, replica: Replica) -> None:
+    """Write a snapshot, in the transaction of the events that it includes; drop the oldest."""
     state = replica.as_text()
     connection.execute(
         sa.insert(snapshot).values(

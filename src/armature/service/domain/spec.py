@@ -169,10 +169,9 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
 
 
 HINT = (
-    "the arms are called by numbers, and a reward is 0 or 1: so it looks for the number that is "
-    "taken most often, for prices that which sells most and not that which earns most. For the "
-    'latter, say what a yes is worth, {"kind": "bernoulli", "scale": [...]} with a number for each '
-    "arm, and send that, or 0, as the reward."
+    "the arms are numbers and a reward is 0 or 1, so the experiment finds the arm with the most "
+    "sales, which for prices is rarely the one with the most money. For money, give each arm its "
+    'price, {"kind": "bernoulli", "scale": [...]}, and send the price, or 0, as the reward.'
 )
 
 

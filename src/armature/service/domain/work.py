@@ -18,16 +18,15 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from armature.errors import ArmatureError
-from armature.service.db.database import write_rows
+from armature.service.db.database import Row, write_rows
 from armature.service.db.schema import Kind, State, assignment, decision, event, reward
-from armature.service.domain.replay import Event, Loaded, save_if_due
+from armature.service.domain import replay
+from armature.service.domain.replay import Event, Loaded
 
 CHUNK = 5_000  # keys in one query; SQLite takes 32,766
 EXPIRED = 1_000  # windows that are closed at a time
 
 log = logging.getLogger("armature.service")
-
-Row = tuple[Any, ...]  # of a table, in the order of its columns
 
 
 @dataclass(frozen=True)
@@ -293,4 +292,5 @@ def write(connection: Connection, works: Sequence[Work]) -> None:
         _AGAIN,
     )
     for work in works:
-        save_if_due(connection, work.experiment_id, work.first_seq, work.replica)
+        if work.first_seq // replay.EVERY != work.replica.seq // replay.EVERY:
+            replay.save(connection, work.experiment_id, work.replica)

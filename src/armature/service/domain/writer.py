@@ -73,11 +73,13 @@ class Writer:
         """How many requests wait."""
         return self._scheduler.waiting
 
-    async def run(self, experiment_id: int, command: Command, name: str | None = None) -> Any:
+    def run(
+        self, experiment_id: int, command: Command, name: str | None = None
+    ) -> asyncio.Future[Any]:
         """The answer to a command, once it is on the disk; see `Job` for the name."""
         job = Job(experiment_id, command, asyncio.get_running_loop().create_future(), name)
         self._scheduler.add(job)
-        return await job.future
+        return job.future
 
     # A turn, in a thread of the pool.
 

@@ -34,10 +34,11 @@ from armature.service.api.access import (
 from armature.service.api.router import Table
 from armature.service.api.router import refuse as refuse_program
 from armature.service.db.schema import Status
+from armature.service.domain import reading
 from armature.service.domain.commands import Change
 from armature.service.domain.spec import hint_about
 from armature.service.limits import Refused
-from armature.service.page.viewing import Viewer
+from armature.service.page.viewing import FEW, Viewer
 from armature.views.pages import environment, stylesheet
 
 table = Table()
@@ -108,7 +109,7 @@ async def _may_change(request: Request) -> bool:
 async def list_page(request: Request) -> Response:
     """The experiments."""
     await admit_browser(request, "read")
-    found = await asyncio.to_thread(request.app.state.backend.experiments)
+    found = await request.app.state.backend.read(reading.list_experiments)
     views, troubles = await _viewer(request).glance([row["name"] for row in found])
     return await _page(
         request,
@@ -116,6 +117,7 @@ async def list_page(request: Request) -> Response:
         experiments=found,
         views=views,
         troubles=troubles,
+        few=FEW,
         notice=request.app.state.notice,
     )
 
@@ -136,7 +138,7 @@ async def change_status(request: Request, name: str) -> Response:
     if wanted not in list(Status):
         raise Refused(422, "the status is running, paused or stopped.")
     if wanted == Status.stopped and fields.get("sure") != "yes":
-        raise Refused(422, "stopping is for good: tick the box that says so.")
+        raise Refused(422, "a stopped experiment can't be started again: tick the box to confirm.")
     backend = request.app.state.backend
     await backend.run(name, Change(Status(wanted)))
     _viewer(request).forget(await backend.id_of(name))
@@ -202,7 +204,7 @@ async def login(request: Request) -> Response:
     key, back = fields.get("key", "").strip(), _local(fields.get("back", "/"))
     try:
         if not (key.isascii() and key.isprintable() and len(key) <= LONGEST_KEY):
-            raise Refused(422, "this is no key: one has letters, digits, - and _.")
+            raise Refused(422, "that is not a key: keys consist of letters, digits, - and _.")
         await admit(request, "read", key)
     except Refused as refused:
         detail = refused.detail
@@ -265,17 +267,17 @@ async def refuse(request: Request, refused: Refused) -> Response:
 # The form for a new experiment, as a spec.
 
 KNOWLEDGE = {
-    "unconstrained": "nothing: any arm may be best",
+    "unconstrained": "nothing: any arm may be the best",
     "unimodal": "one peak along the arms, as for prices",
-    "monotone": "the later the arm, the better or equal",
+    "monotone": "later arms are never worse",
     "concave": "diminishing returns along the arms",
     "categorised": "one category is better than all others",
 }
 SALE = "sale"  # Bernoulli's family, with the arms' names as what a yes is worth
 REWARDS: dict[str, tuple[str, Any]] = {
     "bernoulli": ("yes or no, as 1 or 0", {"kind": "bernoulli"}),
-    SALE: ("the arm's number, its price, or 0", {"kind": "bernoulli"}),
-    "gaussian": ("any number, whose spread is not known", {"kind": "gaussian", "sigma": None}),
+    SALE: ("the price (the arm's label) or 0", {"kind": "bernoulli"}),
+    "gaussian": ("any number, with unknown variance", {"kind": "gaussian", "sigma": None}),
     "bounded": ("a number from 0 to 1", {"kind": "bounded", "low": 0.0, "high": 1.0}),
     "poisson": ("a count", {"kind": "poisson"}),
 }
@@ -292,7 +294,7 @@ def spec_of(fields: dict[str, str]) -> Any:
             raise ArmatureError(f"the spec is not JSON that can be read: {error}.") from None
     kind = fields.get("structure", "")
     if kind not in KNOWLEDGE or fields.get("family") not in REWARDS:
-        raise ArmatureError("say what is known about the arms, and what a reward is.")
+        raise ArmatureError("choose what you know about the arms, and what a reward is.")
     labels, categories = _arms(fields.get("arms", ""), kind == "categorised")
     structure: dict[str, Any] = {"kind": kind}
     if kind == "categorised":
@@ -311,7 +313,7 @@ def spec_of(fields: dict[str, str]) -> Any:
 def _arms(text: str, with_categories: bool) -> tuple[list[str], list[str]]:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
-        raise ArmatureError("an experiment needs at least two arms, each in a line of its own.")
+        raise ArmatureError("an experiment needs at least two arms, one per line.")
     if not with_categories:
         return lines, []
     pairs = [line.rpartition("|") for line in lines]
@@ -325,7 +327,9 @@ def _prices(labels: list[str]) -> list[float]:
     try:
         return [float(label) for label in labels]
     except ValueError:
-        raise ArmatureError("where a reward is the arm's number, arms are numbers.") from None
+        raise ArmatureError(
+            "where the reward is a price, each arm's label must be a number."
+        ) from None
 
 
 def _rewards(fields: dict[str, str]) -> dict[str, float | None]:
@@ -335,5 +339,5 @@ def _rewards(fields: dict[str, str]) -> dict[str, float | None]:
         seconds = float(window) * UNITS[unit] if window else None
         value = float(default) if default else None
     except (ValueError, KeyError):
-        raise ArmatureError("how long to wait, and the reward after it, are numbers.") from None
+        raise ArmatureError("the time to wait, and the reward after it, must be numbers.") from None
     return {"window": seconds, "default": value}

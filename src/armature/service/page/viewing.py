@@ -16,20 +16,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from armature.bounds import LowerBound, lower_bound
+from armature.bounds import LowerBound
 from armature.bounds.evidence import DELTA
 from armature.errors import ArmatureError
 from armature.live.explanation import Explanation
 from armature.live.verdict import Verdict
 from armature.service.db.schema import Kind
 from armature.service.domain import reading
-from armature.service.domain.backend import Backend, worked_out
+from armature.service.domain.backend import Backend
 from armature.service.domain.log import Timeline
 from armature.service.domain.replay import Replica
 from armature.service.limits import Refused
-from armature.structures.instance import Instance
 from armature.views import Picture, picture_of
 
 FRESH = 1.0  # seconds for which a picture is not looked at again
@@ -53,7 +50,7 @@ class View:
     floor: float
     ledger: dict[str, int] | None  # what became of the rewards; None while the log is counted
     last_at: float  # when the last event was
-    bound_words: str | None  # why there is no bound
+    no_bound: str | None  # why there is no bound, if that is known
     verdict: Verdict | None  # whether the leader is surely the best arm, if that is known
     delta: float  # of the evidence: how probably a true structure is ever refuted
 
@@ -65,7 +62,7 @@ class _Bound:
     rounds: int = 0
     leader: Any = None
     value: LowerBound | None = None
-    words: str | None = None
+    refusal: str | None = None  # why there is no bound
     verdict: Verdict | None = None
 
 
@@ -137,25 +134,20 @@ class Viewer:
     async def _look(self, name: str, key: int, kept: _Kept) -> View:
         copy = await self._backend.look(name)
         row = await self._backend.find(name)
-        replica, belief = await self._backend.explain(_read, copy)
+        replica, belief = await self._backend.explain(key, _read, copy)
         await self._see_to_bound(key, replica, belief, kept)
         counted = await self._count(key, kept)
         duplicates = self._backend.duplicates[key] if counted else None
-        looks = self._backend.looks
-        return await worked_out(looks, key, view_of, row, replica, belief, kept, duplicates)
+        return await self._backend.explain(key, view_of, row, replica, belief, kept, duplicates)
 
     async def _count(self, key: int, kept: _Kept) -> bool:
         """Bring the timeline up to date; whether that is done in a moment."""
         if kept.counting is None or kept.counting.done():
-            kept.counting = asyncio.create_task(asyncio.to_thread(self._catch_up, key, kept))
+            kept.counting = asyncio.create_task(self._backend.read(kept.timeline.catch_up, key))
         done, _ = await asyncio.wait([kept.counting], timeout=MOMENT)
         if done:
             kept.counting.result()  # an error is one of this page
         return bool(done)
-
-    def _catch_up(self, key: int, kept: _Kept) -> None:
-        with self._backend.engine.connect() as connection:
-            kept.timeline.catch_up(connection, key)
 
     async def _see_to_bound(
         self, key: int, replica: Replica, belief: Explanation, kept: _Kept
@@ -171,11 +163,10 @@ class Viewer:
 
     async def _work_out(self, key: int, replica: Replica, belief: Explanation, kept: _Kept) -> None:
         try:
-            bounds = self._backend.bounds
-            kept.bound = await worked_out(bounds, key, _bound_of, replica, belief)
+            kept.bound = await self._backend.bound(key, _bound_of, replica, belief)
         except Refused as refused:
             rounds = int(belief.pulls.sum())
-            kept.bound = _Bound(rounds, belief.leader, words=f"There is no bound: {refused.detail}")
+            kept.bound = _Bound(rounds, belief.leader, refusal=refused.detail)
 
 
 def _read(copy: reading.Copy) -> tuple[Replica, Explanation]:
@@ -185,19 +176,12 @@ def _read(copy: reading.Copy) -> tuple[Replica, Explanation]:
 
 def _bound_of(replica: Replica, belief: Explanation) -> _Bound:
     bound = _Bound(int(belief.pulls.sum()), belief.leader)
-    bandit = replica.bandit
-    if not np.any(belief.pulls):
-        bound.words = "The lower bound depends on the means: there are no rewards yet."
-        return bound
-    with suppress(ArmatureError):
-        bound.verdict = belief.verdict
-    if bandit.goal == "min":
-        bound.words = "The lower bound is about rewards, and these are costs."
-        return bound
     try:
-        bound.value = lower_bound(Instance(bandit.structure, belief.projected, bandit.family))
-    except ArmatureError as error:
-        bound.words = f"There is no bound for the means so far: {error}"
+        bound.value = reading.bound_at(replica, belief)
+    except Refused as refused:
+        bound.refusal = refused.detail
+    with suppress(ArmatureError):
+        bound.verdict = belief.verdict if bound.rounds else None
     return bound
 
 
@@ -214,7 +198,6 @@ def view_of(
     past = None if duplicates is None else kept.timeline.past(numbers)
     shown = picture_of(belief, bandit.structure, goal=bandit.goal, bound=value, past=past)
     pending = bandit.pending
-    words = None if value is not None else bound.words or "The lower bound is being worked out."
     return View(
         name=row.name,
         status=row.status,
@@ -226,7 +209,7 @@ def view_of(
         floor=bandit.floor,
         ledger=None if duplicates is None else _ledger(kept, replica, duplicates),
         last_at=kept.timeline.last_at,
-        bound_words=words,
+        no_bound=bound.refusal,
         verdict=bound.verdict if same else None,
         delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
     )

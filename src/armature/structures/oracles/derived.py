@@ -17,6 +17,8 @@ from armature.families.kernels import divergence, total_divergence, unit_gaussia
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, fill
+from armature.solver.chain import ChainScratch, make_chain_scratch
+from armature.solver.chain_limits import UNPROVED, highest_on_chain, minimise_on_chain
 from armature.solver.convex import minimise, nearest_of
 from armature.solver.pooling import GUESSES, pair_cost, settle
 from armature.solver.program import (
@@ -29,7 +31,7 @@ from armature.solver.program import (
 from armature.solver.quadratic import State, make_state, state_size
 from armature.solver.support_function import farthest
 from armature.structures.oracles.records import Oracle, Problem, Shape, Work
-from armature.structures.oracles.table import Table, rows_of, table_of
+from armature.structures.oracles.table import Table, chain_at, is_chain, rows_of, table_of
 
 ROUNDING = 1e-12  # of a cost
 NONE = -1  # no arm
@@ -45,6 +47,7 @@ class DerivedScratch(NamedTuple):
     trial: Floats
     base: Floats
     solver: Floats  # what `minimise` and `nearest_of` take
+    chain: ChainScratch
 
 
 @kernel
@@ -52,6 +55,7 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
     """The scratch space for K arms and at most m rows in a piece."""
     n_real, n_integer = state_size(K, K, m)
     a = 2 * n_real
+    b = a + 4 * K + nearest_scratch_size(K, K)
     return DerivedScratch(
         make_state(work.real[:n_real], work.integer[:n_integer], K, K, m),
         make_state(work.real[n_real:a], work.integer[n_integer : 2 * n_integer], K, K, m),
@@ -59,7 +63,8 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
         work.real[a + K : a + 2 * K],
         work.real[a + 2 * K : a + 3 * K],
         work.real[a + 3 * K : a + 4 * K],
-        work.real[a + 4 * K : a + 4 * K + nearest_scratch_size(K, K)],
+        work.real[a + 4 * K : b],
+        make_chain_scratch(work.real[b:], work.integer[2 * n_integer :], K),
     )
 
 
@@ -116,7 +121,11 @@ def solve_in(search: Search, p: int, limits: Limits, lam: Floats) -> float:
     problem, table, room = search
     cost = Cost(simplest(table, problem.family), problem.mu, problem.w)
     region = region_of(search, p, limits)
-    least = minimise(cost, region, lam, room.state, room.solver)
+    least = UNPROVED
+    if is_chain(table, p, lam.size):
+        least = minimise_on_chain(cost, chain_at(table, p, lam.size), limits, lam, room.chain)
+    if least == UNPROVED:
+        least = minimise(cost, region, lam, room.state, room.solver)
     if not (table.orders_only and problem.family.alike) or least == math.inf:
         return least
     for i in range(lam.size):
@@ -234,7 +243,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     table = search.table
     room = search.room
     plain = limits_of(search, NONE, NONE, NONE, NONE)
-    if table.equalities.size == 1 and not table.orders_only:
+    if table.equalities.size == 1 and not table.orders_only and not is_chain(table, 0, K):
         beats = table.beats[j * K : (j + 1) * K]
         piece = region_of(search, 0, plain)
         return nearest_of(cost, piece, j, beats, lam, room.state, room.spare, room.solver)
@@ -317,7 +326,7 @@ def best_where_leading(search: Search, arm: int, limits: Limits, lam: Floats) ->
 
 @kernel
 def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
-    """A linear program for each piece and arm."""
+    """A linear program for each piece and arm; for all arms of a chain at once."""
     K = low.size
     table = table_of(shape, K)
     room = room_for(table, K, work)
@@ -326,6 +335,12 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     possible = 0.0
     # out has the highest means over the pieces before p.
     for p in range(table.equalities.size):
+        if is_chain(table, p, K):
+            if highest_on_chain(chain_at(table, p, K), low, high, room.trial, room.chain):
+                possible = 1.0
+                for k in range(K):
+                    out[k] = max(out[k], room.trial[k])
+            continue
         piece = Region(rows_of(table, p), limits, room.solver[:0].reshape(0, 0))
         for k in range(K):
             value = farthest(piece, k, room.trial, room.state, room.solver)

@@ -23,7 +23,7 @@ from armature.policies import Policy
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, spelled_out
 from armature.structures.instance import Instance
 
-PACKAGE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[1]
 # The rooms that the numbers of a run depend on. Nothing else does.
 CORE = ("kernels", "families", "solver", "structures", "bounds", "policies", "rounds")
 

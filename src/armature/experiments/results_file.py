@@ -6,7 +6,6 @@ a checksum of both.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.rounds.record import MOST_TRACED
 from armature.storage.files import checked_path, replacing
+from armature.storage.sealed import checksum
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,11 +115,10 @@ def _has_the_columns(note: dict[str, Any], frame: pd.DataFrame) -> bool:
 
 
 def _checksum(note: dict[str, Any], frame: pd.DataFrame) -> str:
-    digest = hashlib.sha256(json.dumps(note, sort_keys=True).encode())
-    for column in frame.columns:
-        values = frame[column]
-        if column == "policy":
-            digest.update("\n".join(values).encode())
-        else:
-            digest.update(np.ascontiguousarray(values.to_numpy()).tobytes())
-    return digest.hexdigest()
+    return checksum(note, *(_column(name, frame[name]) for name in frame.columns))
+
+
+def _column(name: str, values: pd.Series) -> bytes:
+    if name == "policy":
+        return "\n".join(values).encode()
+    return np.ascontiguousarray(values.to_numpy()).tobytes()

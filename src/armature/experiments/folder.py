@@ -1,4 +1,4 @@
-"""The folder of an experiment: whose it is, what is in it, and what has to be made again.
+"""The folder of a plan: whose it is, what is in it, and what has to be made again.
 
     experiment.json   what the folder is for, of which results the other files were made, and a
                       checksum of these
@@ -7,8 +7,9 @@
     summary.csv       a row for each policy
     regret.png        a picture
 
-The parts are what lasts: everything else is made from them, and made again when it is missing,
-damaged, or was made from something else.
+That is a simulation's; an identification's are called `identification.json`, `.parquet`, `.csv` and
+`.png`. The parts are what lasts: everything else is made from them, and made again when it is
+missing, damaged, or was made from something else.
 """
 
 from __future__ import annotations
@@ -17,75 +18,71 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from armature.errors import ArmatureError
-from armature.experiments import Results
-from armature.experiments.store.results_file import read_file
-from armature.policies import Policy
+from armature.experiments.plan import Plan
+from armature.experiments.results_file import SIMULATION, read_file
+from armature.experiments.runs import AllRuns
 from armature.storage.files import read_text, remove_leftovers, write_text
-from armature.structures.instance import Instance
 
 if TYPE_CHECKING:
     import pandas as pd
 
-NOTE, RESULTS, TABLE, PICTURE = "experiment.json", "results.parquet", "summary.csv", "regret.png"
-PROBLEM = ("structure", "family", "means", "horizon", "seed")  # what can't be extended
-
+F = TypeVar("F", bound=AllRuns[Any])
 Say = Callable[[str], None]
 
 
-class ExperimentFolder:
-    """A folder that is claimed for an experiment.
+class PlanFolder(Generic[F]):
+    """A folder that is claimed for a plan.
 
-    `description` is the experiment as plain data; `about` is what its results will say of
-    themselves (`Results.about`). A folder of another problem is refused; the same problem with
-    other policies or repetitions is the same experiment, extended.
+    A folder of another problem is refused; the same problem with other policies or repetitions is
+    the same experiment, extended.
     """
 
-    def __init__(
-        self, path: Path, description: dict[str, Any], about: dict[str, Any], say: Say
-    ) -> None:
-        self._path, self._about, self._say = path, as_read(about), say
-        self._stored = self._read_results()
-        self._made: dict[str, str] = self._claim(description)
-        self._note = description
+    def __init__(self, path: Path, plan: Plan[Any, F], say: Say) -> None:
+        self._path, self._plan, self._say = path, plan, say
+        self._note = plan.description()
+        self._stored: dict[str, Any] | None = None  # what the results in the file are of, if known
+        self._made = self._claim()
         path.mkdir(parents=True, exist_ok=True)
         remove_leftovers(path)
         self._write_note()
 
-    def results(self, instance: Instance, policies: tuple[Policy, ...]) -> Results | None:
+    def results(self) -> F | None:
         """The results that are asked for, where they are there and of the code that is running."""
-        if self._stored is None:
+        found = self._read_results()
+        if found is None:
             return None
-        about, frame = self._stored
-        if about == self._about:
-            return Results.from_frame(instance, policies, about, frame)
+        (about, frame), now = found, as_read(self._plan.about())
+        if about == now:
+            return self._plan.read(about, frame)
         names = list(dict.fromkeys(frame["policy"]))
         before = dict(zip(names, about.get("keys", [None] * len(names)), strict=True))
-        now = dict(zip((p.name for p in policies), self._about["keys"], strict=True))
-        changed = [name for name in now if name in before and before[name] != now[name]]
+        keys = self._plan.origin.keys
+        changed = [name for name in keys if name in before and before[name] != keys[name]]
         if changed:
             self._say(
                 f"{', '.join(changed)}: the code or a default has changed since "
-                f"{str(self._path / RESULTS)!r} was written (by Armature {about['armature']}): "
-                "run again."
+                f"{str(self._path / self._plan.files.results)!r} was written (by Armature "
+                f"{about['armature']}): run again."
             )
         return None
 
-    def write(self, results: Results, picture: bool) -> None:
+    def write(self, results: AllRuns[Any], picture: bool) -> None:
         """Write the results, the table and the picture where they are not there."""
-        about = as_read(results.about())
-        if self._stored is None or self._stored[0] != about:
-            results.save(self._path / RESULTS)
+        about, files = as_read(results.about()), self._plan.files
+        if self._stored != about:
+            results.save(self._path / files.results)
+            self._stored = about
         of = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:16]
-        if self._lacks(TABLE, of):
+        if self._lacks(files.table, of):
             summary = results.summary().drop(columns="us_per_round")
-            write_text(self._path / TABLE, summary.to_csv(lineterminator="\n"))
-            self._note_made(TABLE, of)
-        if picture and self._lacks(PICTURE, of):
-            results.plot(self._path / PICTURE)
-            self._note_made(PICTURE, of)
+            write_text(self._path / files.table, summary.to_csv(lineterminator="\n"))
+            self._note_made(files.table, of)
+        if picture and self._lacks(files.picture, of):
+            results.plot(self._path / files.picture)
+            self._note_made(files.picture, of)
 
     def _lacks(self, name: str, of: str) -> bool:
         """Whether a file is missing, made from other results, or not as it was written."""
@@ -97,35 +94,41 @@ class ExperimentFolder:
 
     def _write_note(self) -> None:
         text = json.dumps({**self._note, "made": self._made}, indent=1) + "\n"
-        path = self._path / NOTE
+        path = self._path / self._plan.files.note
         if not path.is_file() or path.read_bytes() != text.encode():
             write_text(path, text)
 
     def _read_results(self) -> tuple[dict[str, Any], pd.DataFrame] | None:
-        if not (self._path / RESULTS).is_file():
+        path = self._path / self._plan.files.results
+        self._stored = None
+        if not path.is_file():
             return None
         try:
-            about, frame = read_file(self._path / RESULTS)
+            about, frame = read_file(path, self._plan.settings.get("kind", SIMULATION))
         except ArmatureError as error:
             self._say(f"{error} It is made again from the finished runs that are there.")
             return None
-        return {key: value for key, value in about.items() if key != "version"}, frame
+        self._stored = {key: value for key, value in about.items() if key != "version"}
+        return self._stored, frame
 
-    def _claim(self, description: dict[str, Any]) -> dict[str, str]:
-        """Check that the folder is free or this experiment's; what was made, from which results."""
-        path = self._path / NOTE
+    def _claim(self) -> dict[str, str]:
+        """Check that the folder is free or this plan's; what was made, from which results."""
+        _, *written = self._plan.files
+        path, fixed = self._path / self._plan.files.note, self._plan.fixed
         note = self._read_note(path)
         if note is not None:
-            if any(note.get(key) != as_read(description)[key] for key in PROBLEM):
+            if any(note.get(key) != as_read(self._note)[key] for key in fixed):
                 raise another(self._path)
             return dict(note.get("made", {}))
-        if self._stored is not None:
-            if any(self._stored[0][key] != self._about[key] for key in PROBLEM):
+        found = self._read_results()
+        if found is not None:
+            about = as_read(self._plan.about())
+            if any(found[0][key] != about[key] for key in fixed):
                 raise another(self._path)
-        elif any((self._path / name).exists() for name in (RESULTS, TABLE, PICTURE)):
+        elif any((self._path / name).exists() for name in written):
             if not path.exists():
                 raise another(self._path)
-            raise damaged(path, (RESULTS, TABLE, PICTURE))
+            raise damaged(path, written)
         if path.exists():
             self._say(f"{str(path)!r} was damaged: it is written anew.")
         return {}
@@ -136,9 +139,10 @@ class ExperimentFolder:
             return None
         try:
             note = json.loads(read_text(path))
-        except (FileNotFoundError, ValueError, RecursionError):
+        except (ArmatureError, FileNotFoundError, ValueError, RecursionError):
             return None
-        whole = isinstance(note, dict) and ("sweep" in note or all(key in note for key in PROBLEM))
+        fixed = self._plan.fixed
+        whole = isinstance(note, dict) and ("sweep" in note or all(key in note for key in fixed))
         return note if whole and isinstance(note.get("made", {}), dict) else None
 
 

@@ -4,6 +4,9 @@ Some more blocks are in flight than there are processors, so that none waits for
 are not cut yet. A worker that is lost (killed, or with its machine) costs its block, which Ray
 gives to another; an exception is a bug, is not tried again, and is named in the end, when all other
 blocks are finished.
+
+What is finished is in parts, so that an interruption costs no more than the blocks in flight, and
+a run with threads can go on where one with Ray was, and the other way round.
 """
 
 from __future__ import annotations
@@ -13,17 +16,22 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from armature.errors import ArmatureError
-from armature.experiments.engines.blocks import Block, Job
-from armature.experiments.engines.scheduler import WaitingBlocks
-from armature.experiments.engines.worker import Outcome, play_block
-from armature.experiments.store.keys import package_code
+from armature.errors import ArmatureError, BlocksFailedError
+from armature.experiments.blocks import Block, WaitingBlocks
+from armature.experiments.keys import package_code
+from armature.experiments.plan import Job, Plan, Progress
+from armature.experiments.run_store import unpack
+from armature.experiments.runs import Runs, Summary
+from armature.experiments.worker import Outcome, play_block
 from armature.storage.files import PREFIX, write_bytes
+
+if TYPE_CHECKING:
+    from armature.experiments.run import Place, Runner
 
 # A cluster that is started here reports to nobody, and warns of nothing that is not used.
 QUIETLY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -128,7 +136,7 @@ class RayEngine:
             if self._sent is None or self._sent[0] is not block.job:
                 self._sent = block.job, self._ray.put(block.job)
             reference = self._play.options(name=str(block)).remote(
-                self._sent[1], block.first, block.past, package_code(), mark
+                self._sent[1], block.first, block.stop, package_code(), mark
             )
             self._flying[reference] = block
 
@@ -182,6 +190,88 @@ def mark_in(root: Path | None) -> Iterator[Path | None]:
         yield mark
     finally:
         mark.unlink(missing_ok=True)
+
+
+def play_and_collect(
+    places: Sequence[Place[Any]], root: Path, runner: Runner
+) -> list[Summary | None]:
+    """Play what is missing, and have the workers put together each point of a sweep.
+
+    If blocks fail, the others are finished and kept, and the error names those.
+    """
+    from armature.experiments.merging import collect_on_ray
+
+    with cluster(runner.address, runner.workers) as ray:
+        play_places(places, root, runner)
+        with mark_in(root) as mark:
+            return collect_on_ray(ray, places, mark)
+
+
+def play_places(places: Sequence[Place[Any]], root: Path, runner: Runner) -> None:
+    """Play what is missing of some places, all of whose folders are in `root`."""
+    from armature.experiments.merging import say_of_other_code
+    from armature.experiments.progress import Dashboard
+    from armature.experiments.run import work_of
+
+    work = work_of(places)
+    say_of_other_code(work, runner)
+    waiting = WaitingBlocks((one.job, one.missing()) for one in work.values())
+    if not waiting:
+        return
+
+    def keep(block: Block, content: bytes) -> None:
+        assert block.job.folder is not None
+        block.job.folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(block.job.folder / block.name, content)
+
+    unit = places[0].plan.unit
+    total = waiting.rounds if unit == "rounds" else waiting.repetitions
+    board = Dashboard(runner.console, runner.quiet, unit, total)
+    with cluster(runner.address, runner.workers) as ray, board:
+        failures = RayEngine(ray, root, keep, board.finished).run(waiting)
+    if not runner.quiet:
+        runner.say(board.last_word)
+    if failures:
+        raise BlocksFailedError(_failed(failures))
+
+
+def fill_on_ray(
+    plan: Plan[Any, Any],
+    runs: Mapping[str, Runs],
+    workers: int | None,
+    address: str | None,
+    progress: Progress | None,
+) -> None:
+    """Play a plan of which nothing goes to files: what is found is sent back, to `runs`."""
+
+    def keep(block: Block, content: bytes) -> None:
+        part = unpack(block.name, content, block.job)
+        assert part is not None, "what a worker sends is whole"
+        for name, values in part[2].items():
+            getattr(runs[block.job.policy.name], name)[block.first : block.stop] = values
+
+    def finished(block: Block, seconds: float) -> None:
+        each = seconds / (block.stop - block.first)
+        runs[block.job.policy.name].seconds[block.first : block.stop] = each
+        if progress is not None:
+            progress(block.job.policy.name, block.stop - 1, block.rounds)
+
+    every = [(0, plan.repetitions)]
+    waiting = WaitingBlocks((plan.job(policy), every) for policy in plan.policies)
+    with cluster(address, workers) as ray:
+        failures = RayEngine(ray, None, keep, finished).run(waiting)
+    if failures:
+        raise BlocksFailedError(_failed(failures))
+
+
+def _failed(failures: Sequence[Failure], most: int = 10) -> str:
+    """Which blocks failed, and why."""
+    lines = [f"{failure.block}: {failure.reason}" for failure in failures[:most]]
+    more = len(failures) - len(lines)
+    if more:
+        lines.append(f"and {more} more")
+    count = "1 block failed" if len(failures) == 1 else f"{len(failures)} blocks failed"
+    return "\n".join([f"{count}; all others are finished.", *lines])
 
 
 def _reason(error: BaseException) -> str:

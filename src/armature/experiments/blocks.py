@@ -12,15 +12,18 @@ little differently still cut at the same places, or within each other's.
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 from armature.errors import ArmatureError
-from armature.policies import Policy
-from armature.structures.instance import Instance
+
+if TYPE_CHECKING:
+    from armature.experiments.plan import Job
+    from armature.experiments.runs import Runs
 
 MOST_SECONDS = 40.0  # of work in a block: sizes are powers of 2, so it is from half of that on
 HAND_OVER = 0.004  # seconds for handing over a block and taking it in; see benchmarks/scale.py
@@ -29,40 +32,8 @@ BLOCKS_PER_WORKER = 4  # then, so that none waits long for the last
 MOST_BYTES = 1 << 25  # of numbers in a block
 LARGEST = 1 << 20  # repetitions in a block
 
-Range = tuple[int, int]  # (first, one past the last)
-
-
-Found = tuple[dict[str, Any], float]  # what is recorded, and how many seconds it took
-
-
-class Work(Protocol):
-    """What is done with the repetitions of a job, where it is not a simulation."""
-
-    def compile(self, job: Job) -> None:
-        """Have everything compiled that a job needs."""
-
-    def play(self, job: Job, first: int, past: int) -> Found:
-        """What is recorded of some repetitions: arrays whose first axis they are."""
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """A policy on a problem: all that the numbers of a repetition depend on, but for its number.
-
-    `folder` is where its parts go; None: nowhere, they are only wanted in memory. Where they are
-    not a simulation's, `work` makes the numbers, and `more` is what they depend on besides (see
-    `run_key`).
-    """
-
-    instance: Instance
-    policy: Policy
-    horizon: int
-    seed: int
-    key: str
-    folder: Path | None = None
-    more: dict[str, Any] | None = None
-    work: Work | None = None
-    like: Any = None
+Kind = tuple[object, ...]
+Range = tuple[int, int]  # (first, stop): stop is one behind the last
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,29 +42,40 @@ class Block:
 
     job: Job
     first: int
-    past: int
+    stop: int
 
     @property
     def name(self) -> str:
         """The name of the file with its result."""
-        return part_name(self.job.key, self.first, self.past)
+        return part_name(self.job.key, self.first, self.stop)
 
     @property
     def rounds(self) -> int:
         """How many rounds are played."""
-        return self.job.horizon * (self.past - self.first)
+        return self.job.plan.horizon * (self.stop - self.first)
 
     def __str__(self) -> str:
-        return f"{self.job.policy.name}, repetitions {self.first} to {self.past - 1} ({self.name})"
+        return f"{self.job.policy.name}, repetitions {self.first} to {self.stop - 1} ({self.name})"
 
 
-def part_name(key: str, first: int, past: int) -> str:
+def part_name(key: str, first: int, stop: int) -> str:
     """The name of the file with some repetitions of a job.
 
     >>> part_name("3f2a", 16, 32)
     '3f2a-000016-000032.part'
     """
-    return f"{key}-{first:06d}-{past:06d}.part"
+    return f"{key}-{first:06d}-{stop:06d}.part"
+
+
+def recorded(runs: Runs) -> list[str]:
+    """The names of what is kept of runs: everything but how long they took."""
+    return [field.name for field in dataclasses.fields(runs) if field.name != "seconds"]
+
+
+def bytes_of_one(like: Runs) -> int:
+    """How many bytes are kept of a repetition."""
+    arrays = [getattr(like, name) for name in recorded(like)]
+    return sum(int(array.itemsize) * math.prod(array.shape[1:]) for array in arrays)
 
 
 def block_size(seconds: float, n_bytes: int, most_seconds: float = MOST_SECONDS) -> int:
@@ -142,13 +124,80 @@ def without(wanted: Range, taken: Iterable[Range]) -> list[Range]:
     [(0, 2), (7, 9)]
     """
     (at, end), left = wanted, []
-    for first, past in sorted(taken):
+    for first, stop in sorted(taken):
+        # Of the numbers below `at`, those that none has taken are in `left`.
         if first > at:
             left.append((at, min(first, end)))
-        at = max(at, past)
+        at = max(at, stop)
         if at >= end:
             return left
     return [*left, (at, end)] if at < end else left
+
+
+def kind_of(job: Job) -> Kind:
+    """Jobs of one kind take about as long: the same policy, structure, arms and horizon."""
+    structure, policy = job.plan.instance.structure, job.policy
+    return type(policy), policy.name, type(structure), structure.n_arms, job.plan.horizon
+
+
+class WaitingBlocks:
+    """The repetitions that are missing of some jobs, cut into blocks when these are handed out.
+
+    Nothing is known about the speed of workers beforehand. So the first blocks of a kind of job are
+    single repetitions, until one of them is back: it is the measurement. From then on blocks have
+    the size that `block_size` says, and become smaller when the work that is left is little for all
+    workers.
+    """
+
+    def __init__(self, missing: Iterable[tuple[Job, Iterable[Range]]]) -> None:
+        self._ranges = deque(
+            (job, first, stop) for job, ranges in missing for first, stop in ranges
+        )
+        self._left: dict[Kind, int] = {}  # repetitions that were not handed out
+        self._bytes: dict[Kind, int] = {}  # of a repetition's numbers
+        self._spent: dict[Kind, tuple[int, float]] = {}  # repetitions that are back, their seconds
+        for job, first, stop in self._ranges:
+            kind = kind_of(job)
+            self._left[kind] = self._left.get(kind, 0) + stop - first
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were not handed out yet."""
+        return sum(job.plan.horizon * (stop - first) for job, first, stop in self._ranges)
+
+    @property
+    def repetitions(self) -> int:
+        """How many repetitions were not handed out yet."""
+        return sum(self._left.values())
+
+    def __bool__(self) -> bool:
+        return bool(self._ranges)
+
+    def next(self, workers: int) -> Block:
+        """A block for one of so many workers."""
+        job, first, end = self._ranges.popleft()
+        size = self._size(job, workers)
+        stop = min(end, (first // size + 1) * size)
+        if stop < end:
+            self._ranges.appendleft((job, stop, end))
+        self._left[kind_of(job)] -= stop - first
+        return Block(job, first, stop)
+
+    def took(self, block: Block, seconds: float) -> None:
+        """A block is done, and has taken so long."""
+        kind = kind_of(block.job)
+        n, spent = self._spent.get(kind, (0, 0.0))
+        self._spent[kind] = n + block.stop - block.first, spent + seconds
+
+    def _size(self, job: Job, workers: int) -> int:
+        kind = kind_of(job)
+        if kind not in self._spent:
+            return 1
+        seconds = {known: spent / n for known, (n, spent) in self._spent.items()}
+        total = sum(seconds.get(other, seconds[kind]) * n for other, n in self._left.items())
+        if kind not in self._bytes:
+            self._bytes[kind] = bytes_of_one(job.plan.empty(0))
+        return block_size(seconds[kind], self._bytes[kind], seconds_for(total, workers))
 
 
 @dataclass(frozen=True)
