@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, nearest, unknown
 from armature.experiments.spec import parse_instance_table, parse_table, read_spec
 from armature.policies import Policy
 from armature.storage.registry import (
@@ -41,7 +41,6 @@ from armature.storage.registry import (
     build,
     class_named,
 )
-from armature.storage.spelling import nearest, unknown
 from armature.structures.instance import Instance
 
 WHOLE = ("means", "theta", "structure", "family", "horizon", "repetitions", "seed")

@@ -18,7 +18,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, unknown
 from armature.experiments.spec import with_arms
 from armature.families import Family
 from armature.kernels.numbers import LARGEST
@@ -37,7 +37,6 @@ from armature.storage.registry import (
     is_allowed,
     spelled_out,
 )
-from armature.storage.spelling import unknown
 from armature.structures import Structure
 
 KEYS = (
