@@ -1,7 +1,7 @@
 """What people read: sentences as data, numbers, and the short form of an object."""
 
 from armature.words.card import Card, Shown, best_first, brief, row_of
-from armature.words.sentence import Arm, Sentence, called, listed, number
+from armature.words.sentence import Arm, Sentence, called, listed, number, visible
 
 __all__ = [
     "Arm",
@@ -14,4 +14,5 @@ __all__ = [
     "listed",
     "number",
     "row_of",
+    "visible",
 ]
