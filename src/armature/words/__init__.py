@@ -5,7 +5,7 @@ bounds and policies name their arms and numbers here. `armature.views`, above th
 """
 
 from armature.words.card import Card, Shown, best_first, brief, row_of
-from armature.words.sentence import Arm, Sentence, called, listed, number
+from armature.words.sentence import Arm, Sentence, called, listed, number, visible
 
 __all__ = [
     "Arm",
@@ -18,4 +18,5 @@ __all__ = [
     "listed",
     "number",
     "row_of",
+    "visible",
 ]
