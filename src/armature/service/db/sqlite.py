@@ -68,7 +68,7 @@ class Opened:
             first.close()
 
     def check(self) -> None:
-        """Refuse to go on if the files are others than those that were opened, or the first empty."""
+        """Refuse to go on if the files are others than those that were opened, or emptied."""
         if self._first is None:
             return
         if self._look() != self._files or os.path.getsize(self._path) == 0:
