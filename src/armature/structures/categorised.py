@@ -347,7 +347,7 @@ class Categorised(Structure):
             f"{means[high]:g}: no category dominates the others"
         )
 
-    def checked_fact(self, name: str, value: Any) -> Any:
+    def _checked_fact(self, name: str, value: Any) -> Any:
         return value
 
     def without_arm(self, arm: int) -> Self:
