@@ -95,7 +95,7 @@ def test_another_sweep_is_refused(runner: Runner, tmp_path: Path) -> None:
     runner(tmp_path, SWEEP)
     assert content(tmp_path) == before
     path.write_text("rubbish")
-    with pytest.raises(am.ArmatureError, match="is damaged, and without it nothing tells"):
+    with pytest.raises(am.ArmatureError, match="is damaged, so it is unknown"):
         runner(tmp_path, SWEEP)
     runner(tmp_path / "single", SPEC)
     with pytest.raises(am.ArmatureError, match="holds another experiment"):

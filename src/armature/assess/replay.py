@@ -1,16 +1,16 @@
 """What policies would have collected on a log.
 
-Three methods, and what each rests on:
+Three methods, and what each assumes:
 
 * **queues**: an arm's logged rewards are handed out in their order whenever the policy chooses it.
-  Rests on rewards that do not drift; who chose the logged arms, and why, plays no part. It ends
+  Assumes that rewards do not drift; it does not matter how the logged arms were chosen. It ends
   when the policy chooses an arm of which there are no more rewards.
 * **rejection**: the policy goes through the log, and a row counts only if it shows the arm that the
   policy chooses, thinned so that all arms are accepted equally often (Li et al., 2011). Rests on
   the probabilities with which arms were shown; rewards may drift. Most rows are skipped.
 * **ips**: the policy learns from every row of the log, and its choice before each row is valued by
   inverse propensity scores. Rests on the probabilities, too. It is what the policy's choices are
-  worth in the shadow of whoever chose: it learns from their rows, not from its own.
+  worth when it learns from the logged rows, not from rows of its own.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def create_key(
 
 
 def _show(token: str) -> None:
-    """Print a key; an error where nobody can see it."""
+    """Print a key; refused if the standard output is closed."""
     if sys.stdout is None or sys.stdout.closed:
         raise ArmatureError("there is no standard output to print the key on: nothing was stored.")
     typer.echo(token)

@@ -33,7 +33,7 @@ from armature.storage.files import PREFIX, write_bytes
 if TYPE_CHECKING:
     from armature.experiments.run import Place, Runner
 
-# A cluster that is started here reports to nobody, and warns of nothing that is not used.
+# For a cluster that is started here: no usage reports, no warnings about unused accelerators.
 QUIETLY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 RETRIES = 3  # of a block whose worker was lost
 IN_FLIGHT = 2  # blocks for each processor
@@ -101,7 +101,7 @@ class RayEngine:
     """Plays blocks on a cluster.
 
     Parts go to the folders of their jobs where workers see them; the content of others is handed to
-    `keep`. All folders are in `root`; None: there are none. `finished` is told of each block.
+    `keep`. All folders are in `root`; None: there are none. `finished` is called after each block.
     """
 
     def __init__(self, ray: Any, root: Path | None, keep: Keep, finished: Finished) -> None:
@@ -179,7 +179,7 @@ class RayEngine:
 
 @contextlib.contextmanager
 def mark_in(root: Path | None) -> Iterator[Path | None]:
-    """A file by which workers know that they see the folders in `root`; None if there is none."""
+    """A file in `root`: a worker that finds it sees the output folder. None if there is no root."""
     if root is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""Putting runs together: shares of several machines, and the points of a sweep.
+"""Merging: the shares of several machines, and the points of a sweep.
 
     armature run MINE.toml --shard 2/8 --out results     # on each of eight machines, any of them
     armature merge MINE.toml --out results               # or from folders that were copied here
@@ -43,7 +43,7 @@ def merge(
     """The results, from parts in `out` and in other folders; nothing is played.
 
     Parts of other folders are checked and copied. Refused, with what is missing, if not all runs
-    are there. Of a sweep, each point is put together by itself, in so many processes.
+    are there. The points of a sweep are put together by `processes` processes, a point each.
     """
     for source in sources:
         if not source.is_dir():

@@ -33,7 +33,7 @@ from armature.storage.files import passing_folder
 from armature.words import visible
 
 PARTS = "parts"
-RUNS_IN_BLOCK = 16  # where nobody knows how long a run will be
+RUNS_IN_BLOCK = 16  # if the length of a run is random
 
 Plans = Sequence[Plan[Any, Any]]
 F = TypeVar("F", bound=AllRuns[Any])
@@ -41,7 +41,7 @@ F = TypeVar("F", bound=AllRuns[Any])
 
 @dataclass(frozen=True)
 class Runner:
-    """Who plays, and where it is said how far it is.
+    """How plans are run: the engine, its workers, and the terminal for messages and progress.
 
     The engine is "threads" of this program, or "ray": the cluster at `address`, or one that is
     started on this machine. Quiet: no bars.
@@ -64,7 +64,7 @@ class Runner:
 
 
 class Place(Generic[F]):
-    """A plan and where it is kept: its parts, and its folder, which is its own from now on."""
+    """A plan with its folder and its parts. Making a place claims the folder for the plan."""
 
     def __init__(
         self, plan: Plan[Any, F], out: Path, runner: Runner, parts: PartsFolder | None = None
@@ -231,7 +231,7 @@ def claim_all(plans: Plans, out: Path, runner: Runner) -> list[Place[Any]]:
 def finish(
     places: Sequence[Place[Any]], out: Path, runner: Runner, collected: Sequence[Summary | None]
 ) -> list[Summary]:
-    """Run all places that nobody has `collected`, then write what a sweep has in common."""
+    """Run all places but those already `collected`, then write the files of the sweep."""
     found = []
     for place, before in zip(places, collected, strict=True):
         if before is None:

@@ -80,14 +80,14 @@ class Drawing(Figure):
 
 
 def new_drawing(width: float, height: float) -> Drawing:
-    """An empty drawing, so many inches wide and high."""
+    """An empty drawing; width and height in inches."""
     drawing = Drawing(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(drawing)
     return drawing
 
 
 def draw(axes: Any, chart: Chart, looks: Looks = LOOKS) -> dict[str, Any]:
-    """Draw a chart; what a legend is about is returned by its look."""
+    """Draw a chart; returns what belongs in a legend, by its look."""
     shown = {}
     for mark in chart.marks:
         if isinstance(mark, Words):
