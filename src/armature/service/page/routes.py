@@ -261,7 +261,7 @@ async def refuse(request: Request, refused: Refused) -> Response:
         back = request.url.path if request.method == "GET" else "/"
         problem = detail if detail == CLOSED else None
         return await _page(request, "login.html", 401, problem=problem, back=back)
-    return await _page(request, "refused.html", code, problem=detail)
+    return await _page(request, "refused.html", code, problem=detail, missing=code == 404)
 
 
 # The form for a new experiment, as a spec.
