@@ -10,8 +10,8 @@ from typing import Any
 from armature.assess.drift import Drift
 from armature.assess.report import aligned
 from armature.assess.resampling import Weighted
+from armature.errors import unknown
 from armature.kernels.arrays import Floats
-from armature.storage.spelling import unknown
 from armature.storage.tagged_json import encoded
 from armature.views.numbers import number
 from armature.words import Arm, Sentence

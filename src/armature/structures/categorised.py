@@ -16,7 +16,7 @@ from armature.kernels.kernel import kernel
 from armature.kernels.sorting import argsort_descending
 from armature.kernels.vectors import copy
 from armature.structures.checks import checked_n_arms
-from armature.structures.fast.categorised import (
+from armature.structures.oracles.categorised import (
     MERGED,
     PINNED,
     PLAIN,
@@ -122,7 +122,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
             alone = False
     best_cost = math.inf
     trial = room.trial
-    for c in range(problem.shape.integer[0]):
+    for c in range(problem.shape.integer[0]):  # lam: the best with a category before c on top
         if c == category[j] and alone:
             continue
         tie = PLAIN
@@ -143,7 +143,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
     C = problem.shape.integer[0]
     category = problem.shape.integer[1:]
     n = 0
-    for c in range(C):
+    for c in range(C):  # out[:n]: the categories before c but j's
         if c != category[first]:
             out[n] = c
             n += 1
@@ -184,7 +184,7 @@ def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> fl
 
 @kernel
 def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """One sort for all: O(K log K). The costs are differences of sums: see `fast.categorised`."""
+    """One sort for all: O(K log K). The costs are differences of sums."""
     j = first
     mu = problem.mu
     K = mu.size
@@ -209,7 +209,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     """The upper ends of the arms in categories that can be on top."""
     category = shape.integer[1:]
     possible = 0.0
-    for c in range(shape.integer[0]):
+    for c in range(shape.integer[0]):  # out: set for the arms of categories before c
         ceiling = math.inf
         floor = -math.inf
         for k in range(low.size):
