@@ -30,7 +30,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from armature.errors import ArmatureError
 from armature.service import metrics
-from armature.service.db.database import Failure, Session, failed, lock, look_at, reading
+from armature.service.db.database import Failure, Row, Session, failed, look_at, reading
 from armature.service.db.schema import Kind
 from armature.service.domain import replay
 from armature.service.domain.replay import Loaded
@@ -102,7 +102,7 @@ class Writer:
         key = turn.experiment_id
         try:
             with reading(self._engine) as connection:
-                turn.work = self._found(connection, turn, look_at(connection, key))
+                turn.work = self._found(connection, turn, look_at(connection, [key]))
         except sa.exc.SQLAlchemyError as error:
             turn.fail(failed(error).refusal())
             return
@@ -113,13 +113,13 @@ class Writer:
             self._warm.add(key)
         self._run(turn, turn.work, time.monotonic() + SLICE)
 
-    def _found(self, connection: Connection, turn: Turn, row: Any) -> Work | None:
+    def _found(self, connection: Connection, turn: Turn, rows: Sequence[Row]) -> Work | None:
         """The experiment and all that the requests need; None, with errors, where that fails."""
         key = turn.experiment_id
-        if row is None:
+        if not rows:
             turn.fail(Refused(404, "there is no such experiment."))
             return None
-        _, status, last_seq, now = row
+        _, status, last_seq, now = rows[0]
         try:
             loaded = self._up_to_date(connection, key, last_seq)
         except sa.exc.SQLAlchemyError:
@@ -156,8 +156,7 @@ class Writer:
         key, start, session = turn.experiment_id, time.perf_counter(), Session(self._engine)
 
         def body(connection: Connection) -> None:
-            rows = lock(connection, [key])
-            turn.work = self._found(connection, turn, rows[0] if rows else None)
+            turn.work = self._found(connection, turn, look_at(connection, [key], "wait"))
             if turn.work is None:
                 return
             try:
@@ -205,7 +204,7 @@ class Writer:
         current: list[Work] = []
 
         def body(connection: Connection) -> None:
-            rows = lock(connection, list(works), wait=False)
+            rows = look_at(connection, list(works), "skip")
             seqs = {key: last_seq for key, _, last_seq, _ in rows}
             for key, work in works.items():
                 found = replay.event_at(connection, key, work.first_seq)
