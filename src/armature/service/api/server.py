@@ -24,8 +24,9 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from armature.errors import ArmatureError
 from armature.service.api.app import make_app
 from armature.service.db.database import open_database, reason_of
-from armature.service.db.keys import is_loopback, read_keys
+from armature.service.db.keys import read_keys
 from armature.service.db.maintenance import migrate
+from armature.service.limits import LOOPBACK
 from armature.storage.registry import Allowed
 
 ARRIVAL = 30.0  # seconds for a whole request, headers and body
@@ -143,13 +144,13 @@ def serve(
         keys, _ = read_keys(engine)
     except SQLAlchemyError as error:
         raise ArmatureError(f"the storage can't be used: {reason_of(error)}.") from None
-    if not keys and not is_loopback(host):
+    if not keys and host not in LOOPBACK:
         raise ArmatureError(
             f"no key exists, so anybody who reaches {host} could use this server: make a key with "
             "`armature keys create NAME --scope admin`, or serve on 127.0.0.1."
         )
     sockets = listen(host, port)
-    app = make_app(engine, allow=allow, open_without_keys=is_loopback(host))
+    app = make_app(engine, allow=allow, open_without_keys=host in LOOPBACK)
     gc.collect()
     gc.freeze()  # what was imported stays: looking through it again would be a pause in decisions
     Server(config_of(app, host, port), ready).run(sockets)

@@ -83,15 +83,11 @@ def _postgresql(url: sa.URL) -> Engine:
 
 
 def _wrong(storage: str) -> str:
+    place = storage.rpartition("@")[2]  # the rest may have a password
     return (
-        f"{_without_password(storage)!r} is no storage: it is {DEFAULT} (a file), or "
+        f"{place!r} is no storage: give {DEFAULT} (a file), or "
         "postgresql://user:password@host:5432/database (the port may be left out)."
     )
-
-
-def _without_password(storage: str) -> str:
-    scheme, _, rest = storage.rpartition("@")
-    return rest if scheme else storage
 
 
 def _sqlite(url: sa.URL) -> Engine:

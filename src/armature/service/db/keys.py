@@ -88,8 +88,3 @@ def read_keys(engine: Engine) -> tuple[dict[str, Key], float]:
         for row in rows
     }
     return keys, now
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs of the same machine can reach an address."""
-    return host in ("127.0.0.1", "::1", "localhost")

@@ -51,7 +51,7 @@ class Writer:
 
     def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
         self._engine, self._allow = engine, allow
-        self._scheduler = Scheduler(limits or Limits(), self._take)
+        self.scheduler = Scheduler(limits or Limits(), self._take)
         self._ready: queue.SimpleQueue[Turn | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_turns, name="writer", daemon=True)
         self._shared: dict[int, int] = {}  # turns for which a row is still locked from the start
@@ -64,21 +64,16 @@ class Writer:
 
     def stop(self) -> None:
         """Finish what waits, and end."""
-        self._scheduler.stop()
+        self.scheduler.stop()
         self._ready.put(None)
         self._thread.join()
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait."""
-        return self._scheduler.waiting
 
     def run(
         self, experiment_id: int, command: Command, name: str | None = None
     ) -> asyncio.Future[Any]:
         """The answer to a command, once it is on the disk; see `Job` for the name."""
         job = Job(experiment_id, command, asyncio.get_running_loop().create_future(), name)
-        self._scheduler.add(job)
+        self.scheduler.add(job)
         return job.future
 
     # A turn, in a thread of the pool.
@@ -95,7 +90,7 @@ class Writer:
                     return
         except Exception as error:  # whatever it was, the line must go on
             self._give_up(turn, error)
-        self._scheduler.end(turn)
+        self.scheduler.end(turn)
 
     def _compute(self, turn: Turn) -> None:
         """Run the requests on the bandit in memory, with nothing locked."""
@@ -147,7 +142,7 @@ class Writer:
         """Run the requests in their order, at least one; the others as long as there is time."""
         for place, job in enumerate(turn.jobs):
             if place and time.monotonic() > until:
-                self._scheduler.put_back(turn, turn.jobs[place:])
+                self.scheduler.put_back(turn, turn.jobs[place:])
                 return
             job.run(work)
 
@@ -217,7 +212,7 @@ class Writer:
             _count(current, sum(len(turn.jobs) for turn in turns), time.perf_counter() - start)
         for turn in turns:
             if failure is None and turn.work in current:
-                self._scheduler.end(turn)
+                self.scheduler.end(turn)
             else:
                 self._take_back(turn, failure)
 
@@ -231,9 +226,9 @@ class Writer:
             turn.attempt += 1
             if turn.attempt > TRIES or not failure.may_go_again:
                 turn.fail(failure.refusal())
-                self._scheduler.end(turn)
+                self.scheduler.end(turn)
                 return
-        self._scheduler.again(turn)
+        self.scheduler.again(turn)
 
     def _give_up(self, turn: Turn, error: Exception) -> None:
         """A policy, a structure or the log failed: nothing of this experiment is written."""
