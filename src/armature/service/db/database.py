@@ -1,6 +1,6 @@
 """Opening a database, and its transactions: SQLite with durable commits, or PostgreSQL.
 
-What the two do differently is here and nowhere else: how a transaction begins and locks, whose
+The differences between the two are here and nowhere else: how a transaction begins and locks, whose
 clock it is, how many rows are written at once, and what an unreachable database looks like.
 """
 
@@ -147,7 +147,7 @@ class Failure:
     """A transaction that failed: why, and whether that was while it was committed."""
 
     error: Exception
-    committing: bool  # then nobody knows whether it was stored
+    committing: bool  # then it is unknown whether it was stored
 
     @property
     def may_go_again(self) -> bool:

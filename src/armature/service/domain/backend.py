@@ -41,7 +41,7 @@ class Backend:
         self.writer = Writer(engine, allow, self.limits)
         self.looks = Pool(self.limits.looks, self.limits.looks_each, "look")
         self.bounds = Pool(self.limits.looks, self.limits.looks_each, "bound")
-        self._ids: dict[str, int] = {}  # which only a restore from a backup changes
+        self._ids: dict[str, int] = {}  # of names; only a restore from a backup changes them
         self.stopping = asyncio.Event()
         self.duplicates: Counter[int] = Counter()  # rewards that came again, by experiment
         self._expiring: dict[int, asyncio.Task[None]] = {}
@@ -73,7 +73,7 @@ class Backend:
         return is_new, {**reading.summary(found), **made}
 
     async def run(self, name: str, command: Command) -> Any:
-        """What comes of a command on an experiment, once it is on the disk."""
+        """Run a command on an experiment; the answer, once it is on the disk."""
         key = await self.id_of(name)
         try:
             return await self.writer.run(key, command, name)

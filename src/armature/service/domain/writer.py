@@ -79,7 +79,7 @@ class Writer:
     # A turn, in a thread of the pool.
 
     def _take(self, turn: Turn) -> None:
-        """Run its requests; what they change is left to the thread that writes."""
+        """Run a turn's requests; the writing thread stores what they changed."""
         try:
             if turn.locked or turn.experiment_id in self._shared:
                 self._serve(turn, time.monotonic() + SLICE)
@@ -139,7 +139,7 @@ class Writer:
         return loaded
 
     def _run(self, turn: Turn, work: Work, until: float) -> None:
-        """Run the requests in their order, at least one; the others as long as there is time."""
+        """Run the requests in order: the first one, and more until the time is up."""
         for place, job in enumerate(turn.jobs):
             if place and time.monotonic() > until:
                 self.scheduler.put_back(turn, turn.jobs[place:])
@@ -217,7 +217,7 @@ class Writer:
                 self._take_back(turn, failure)
 
     def _take_back(self, turn: Turn, failure: Failure | None) -> None:
-        """A turn was not written: its bandit is ahead of the log, and is forgotten."""
+        """Drop the bandit of a turn that was not written, and take the turn again or give up."""
         self.loaded.pop(turn.experiment_id, None)
         turn.work = None
         if failure is None:
