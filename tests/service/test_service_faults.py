@@ -369,6 +369,7 @@ def test_another_server_writes_while_the_log_is_read(
     look_at = writer.look_at
 
     def look_and_let_write(*arguments: Any) -> Any:
+        monkeypatch.setattr(writer, "look_at", look_at)
         found = look_at(*arguments)
         _run(there, [Decide(n=1)])
         return found
