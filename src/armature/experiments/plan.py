@@ -172,13 +172,8 @@ class Plan(ABC, Generic[R, F]):
     def room(self) -> dict[str, R]:
         """Room for all repetitions of each policy; refused where there is no memory for it."""
         each = sum(array.nbytes for array in vars(self.empty(1)).values()) + OF_TASK
-        needed, there = each * self.repetitions * len(self.policies), memory()
-        if needed > there:
-            raise ArmatureError(
-                f"{self.repetitions:,} repetitions of {len(self.policies)} policies take about "
-                f"{needed / 1e9:,.0f} GB of memory, and this machine has {there / 1e9:,.0f} GB: "
-                "give fewer repetitions."
-            )
+        what = f"repetitions of {len(self.policies)} policies"
+        check_memory(self.repetitions, what, each * len(self.policies))
         return {policy.name: self.empty(self.repetitions) for policy in self.policies}
 
 
@@ -224,6 +219,16 @@ def checked_policies(
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ArmatureError(f"{twice} is there twice: both would make the same runs. Remove one.")
     return chosen
+
+
+def check_memory(count: int, what: str, each: int) -> None:
+    """Refuse what takes more memory than there is: so many, each of so many bytes."""
+    needed, there = count * each, memory()
+    if needed > there:
+        raise ArmatureError(
+            f"{count:,} {what} take about {needed / 1e9:,.0f} GB of memory, and this machine has "
+            f"{there / 1e9:,.0f} GB: give fewer {what.split()[0]}."
+        )
 
 
 def memory() -> int:

@@ -19,9 +19,10 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -46,8 +47,11 @@ from armature.storage.files import (
     write_bytes,
 )
 from armature.storage.sealed import sealed, unsealed
+from armature.words import visible
 
 Arrays = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
+
+Where = tuple[Path, str]  # the folder of a job's parts, and its key
 
 FORMAT = "armature part"
 MOST_HEADER = 1 << 16  # bytes: the line of JSON, the headers of arrays, the table of a zip file
@@ -105,7 +109,7 @@ class Parts:
         say: Callable[[str], None] | None = None,
     ) -> None:
         self._folder = PartsFolder(folder) if isinstance(folder, Path) else folder
-        self._plan, self._say = plan, say
+        self.plan, self._say = plan, say
 
     @property
     def folder(self) -> Path:
@@ -118,11 +122,11 @@ class Parts:
 
     def only_these(self) -> PartsFolder:
         """The folder with the parts of this plan alone."""
-        return self._folder.only(self._plan.origin.keys.values())
+        return self._folder.only(self.plan.origin.keys.values())
 
     def job(self, policy: Policy) -> Job:
         """What a policy's parts are of."""
-        return self._plan.job(policy, self.folder.resolve())
+        return self.plan.job(policy, self.folder.resolve())
 
     def load(self, policy: Policy, runs: Runs) -> set[int]:
         """Read what there is of a policy into `runs`; the repetitions that were found."""
@@ -137,7 +141,7 @@ class Parts:
     def missing(self, policy: Policy) -> list[Range]:
         """Which repetitions of a policy are not there; nothing is kept in memory."""
         there = ((first, stop) for first, stop, _ in self._whole_parts(policy))
-        return without((0, self._plan.repetitions), there)
+        return without((0, self.plan.repetitions), there)
 
     def save(self, policy: Policy, runs: Runs, first: int, stop: int) -> None:
         """Write some repetitions of a policy."""
@@ -164,6 +168,54 @@ class Parts:
         aside = set_aside(path)
         if self._say is not None and aside is not None:
             self._say(f"{str(path)!r} is damaged: it was set aside, and its runs are done again.")
+
+
+class Wanted(NamedTuple):
+    """A job that is to be played, and the plan's parts among which it looks for what is there."""
+
+    job: Job
+    parts: Parts
+
+    def missing(self) -> list[Range]:
+        """The repetitions that are in no part; damaged parts are set aside."""
+        return self.parts.missing(self.job.policy)
+
+
+def wanted_of(parts: Sequence[Parts]) -> dict[Where, Wanted]:
+    """All jobs of some plans, each once in a folder: of the plan that wants most repetitions."""
+    found: dict[Where, Wanted] = {}
+    for one in parts:
+        for policy in one.plan.policies:
+            job = one.job(policy)
+            before = found.get((one.folder, job.key))
+            if before is None or before.job.plan.repetitions < job.plan.repetitions:
+                found[one.folder, job.key] = Wanted(job, one)
+    return found
+
+
+def by_folder(wanted: Mapping[Where, Wanted]) -> dict[Path, dict[str, Job]]:
+    """The jobs whose parts go to each folder, by their keys."""
+    found: dict[Path, dict[str, Job]] = {}
+    for (folder, key), (job, _) in wanted.items():
+        found.setdefault(folder, {})[key] = job
+    return found
+
+
+def say_of_other_code(folder: Path, jobs: Mapping[str, Job], say: Callable[[str], None]) -> None:
+    """Say which parts in a folder are of these jobs, but made by other code: they aren't used."""
+    problems = {job.problem for job in jobs.values()}
+    refused: Counter[tuple[str, str]] = Counter()
+    for path in sorted(folder.glob("*.part")):
+        if path.name.partition("-")[0] not in jobs:
+            title = read_title(path)
+            if title.get("problem") in problems:
+                refused[title.get("policy", ""), title.get("armature", "")] += 1
+    for (policy, version), count in refused.items():
+        say(
+            f"{visible(policy)}: {count} parts in {str(folder)!r} were made by another version of "
+            f"the code (Armature {visible(version)}; this is {package_version()}): they are "
+            "refused."
+        )
 
 
 def pack(name: str, job: Job, fields: Mapping[str, Any]) -> bytes:
