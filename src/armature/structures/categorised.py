@@ -13,8 +13,7 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
-from armature.kernels.sorting import argsort_descending
-from armature.kernels.vectors import copy
+from armature.kernels.vectors import argsort_descending, copy
 from armature.structures.checks import checked_n_arms
 from armature.structures.oracles.categorised import (
     MERGED,
@@ -280,7 +279,6 @@ class Categorised(Structure):
     )
     order_only = True
     has_constants = True
-    convex_challenges = True
     arm_facts, arm_fields = ("category",), ("categories",)
     same_for_costs = True
 
@@ -348,7 +346,7 @@ class Categorised(Structure):
             f"{means[high]:g}: no category dominates the others"
         )
 
-    def checked_fact(self, name: str, value: Any) -> Any:
+    def _checked_fact(self, name: str, value: Any) -> Any:
         return value
 
     def without_arm(self, arm: int) -> Self:

@@ -126,7 +126,7 @@ def _curve(arms: Arms, values: Floats, look: str, label: str, bars: Values) -> L
 
 
 def _range_of(arms: Arms) -> tuple[float, float]:
-    """Means and fits are in the picture, and intervals as far as they do not dwarf them."""
+    """The means and fits, and intervals as far as they do not make these too small to see."""
     seen = arms.pulls > 0.0
     if not seen.any():
         return 0.0, 1.0
@@ -150,6 +150,28 @@ def _range_of(arms: Arms) -> tuple[float, float]:
     pad = 0.05 * (high - low)
     at_zero = low >= 0.0 and low - pad < 0.12 * (high - low)
     return (0.0 if at_zero else low - pad), high + pad
+
+
+def values_chart(values: Floats, what: str) -> Chart:
+    """A number for each arm, from 0 upwards or downwards; the largest is marked."""
+    best = int(np.argmax(values))
+    low, high = min(0.0, float(values.min())), max(0.0, float(values[best]))
+    slots = Slots(tuple(map(str, range(len(values)))), best, True)
+    x, many, kind = (
+        slots.places,
+        len(values) > MANY,
+        "values many" if len(values) > MANY else "values",
+    )
+    notes = tuple(f"{k}: {number(value)}" for k, value in enumerate(values))
+    dots = Points("pulled", x, values, "dot", 2.2 if many else 4.5, notes=() if many else notes)
+    marks = (
+        Line("stem", gapped(x, x), gapped(np.zeros_like(values), values)),
+        dots,
+        Points("pulled leader", x[[best]], values[[best]], "dot", dots.size),
+    )
+    label = f"{what} of {len(values)} arms: the most is {number(values[best])}, at {best}."
+    pad = 0.05 * (high - low)
+    return Chart(kind, label, slots, numbered(low - pad * (low < 0.0), high + pad), marks)
 
 
 # Pulls.
@@ -255,7 +277,7 @@ def traffic_chart(traffic: Traffic) -> Chart:
     for s, kind in enumerate(traffic.styles):
         upper, lower = np.repeat(heights[s + 1], 2), np.repeat(heights[s], 2)
         x, y = np.concatenate([edges, edges[::-1]]), np.concatenate([upper, lower[::-1]])
-        note = f"{traffic.names[s]}: {share(traffic.recent[s])} of late"
+        note = f"{traffic.names[s]}: {share(traffic.recent[s])} recently"
         areas.append(Line(f"area {kind}", x, y, traffic.names[s], True, note))
     final = ", ".join(
         f"{name} {share(part)}" for name, part in zip(traffic.names, traffic.recent, strict=True)
