@@ -20,6 +20,7 @@ from armature.assess.table import Columns
 from armature.assess.worth import Certainty, how_sure
 from armature.bounds.evidence import DELTA as DELTA_OF_EVIDENCE
 from armature.errors import ArmatureError, check_kind, short
+from armature.experiments.plan import check_memory
 from armature.families import Family, Gaussian
 from armature.kernels.numbers import as_real, checked_several
 from armature.kernels.streams import key_of
@@ -30,6 +31,7 @@ from armature.structures import Concave, Monotone, Structure, Unconstrained, Uni
 
 HORIZON = 10_000
 DRAWS = 40
+OF_DRAW = 500  # bytes that a problem takes beside its means
 MOST_DENSE = 50  # arms, up to which a dense convex program is quick
 
 
@@ -122,6 +124,7 @@ def assess(
     delta, horizon = checked_delta(delta), checked_count(horizon, "horizon")
     traffic = _checked_traffic(traffic)
     draws = checked_count(draws, "draws")
+    check_memory(draws, "draws", OF_DRAW + 8 * structure.n_arms)
     key_of(seed)
     for name, text in (("unit", unit), ("title", title)):
         if not isinstance(text, str):

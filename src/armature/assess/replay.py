@@ -28,6 +28,7 @@ from armature.assess.replayed import Replay, Replayed
 from armature.assess.resampling import Weighted, generator, mean_interval, weigh
 from armature.assess.table import Columns
 from armature.errors import ArmatureError, check_kind
+from armature.experiments.plan import check_memory
 from armature.families import Family, Gaussian
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.numbers import checked_several
@@ -44,6 +45,7 @@ Method = Literal["queues", "rejection", "ips"]
 METHODS = ("queues", "rejection", "ips")
 REPETITIONS = 50
 THINNING = 2**61  # which random numbers
+OF_RUN = 1000  # bytes that a run takes beside its rounds, each of which is a choice and a gain
 UNLIKELY = 1e-6  # so unlikely counts were not shown uniformly
 Play = Callable[..., Record]
 NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
@@ -132,6 +134,8 @@ def replay(
         policy.check(structure, family)
     play = functools.partial(_play, structure, family, longest, seed)
     if method == "queues":
+        what = f"repetitions of {len(tried)} policies"
+        check_memory(repetitions, what, 2 * (OF_RUN + 16 * longest) * len(tried))
         rows = _in_queues(found, tried, play, repetitions, delta, seed)
     else:
         shown = probabilities_of(found, uniform)
