@@ -27,6 +27,12 @@ from armature.solver.chain_limits import UNPROVED, highest_on_chain
 from armature.solver.chain_messages import AT_HIGH, AT_LOW, FIXED, FREE
 from armature.solver.chain_proof import prove
 from armature.solver.chain_rows import chain_of
+from armature.structures.oracles.model import (
+    challenger_bounds,
+    make_model,
+    nearest_challenger,
+    projection,
+)
 from armature.structures.piece import differences_of
 
 PROBLEMS = 150
@@ -336,3 +342,30 @@ def test_every_question_has_the_dense_solver_s_answer(
         assert (found is None) == (expected is None)
         if expected is not None:
             np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", [am.Gaussian(0.7), am.Bernoulli(), am.Poisson()])
+def test_bounds_on_challengers_are_bounds(family: am.Family, rng: np.random.Generator) -> None:
+    """Never more than what it costs that an arm beats another; together they say something."""
+    total = bounded = 0.0
+    for _ in range(40):
+        K = int(rng.choice((3, 6, 12)))
+        structure = am.Lipschitz(K, 0.3, rng.uniform(0.0, 3.0, K)) & am.Box(K, 0.0, 1.0)
+        mu, w = rng.uniform(size=K), 10.0 ** rng.uniform(-1.0, 2.0, K)
+        w[rng.random(K) < 0.1] = 0.0
+        model = make_model(structure, family, ("project", "challenger_min", "challenger_bounds"))
+        p, bounds, lam = np.empty((3, K))
+        base = projection(model, mu, w, p)
+        j = int(p.argmax())
+        challenger_bounds(model, mu, w, j, p, bounds)
+        for i in range(K):
+            if i != j:
+                more = nearest_challenger(model, mu, w, j, i, lam) - base
+                assert bounds[i] <= more + 1e-9 * max(base, 1.0)
+                if isinstance(family, am.Gaussian) and w[i] > 0.0 and w[j] > 0.0:
+                    pair = max(p[j] - p[i], 0.0) ** 2 / (2.0 * 0.7**2 * (1.0 / w[i] + 1.0 / w[j]))
+                    assert bounds[i] >= 0.98 * pair - 1e-12
+                if more < np.inf:
+                    total += more
+                    bounded += bounds[i]
+    assert 0.25 * total < bounded <= total

@@ -22,7 +22,9 @@ from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of, own_evidence
 from armature.structures.oracles.model import (
     Model,
+    challenger_bounds,
     challenger_costs,
+    has_bounds,
     is_joint,
     nearest_challenger,
     projection,
@@ -60,23 +62,6 @@ class ChallengerState(NamedTuple):
 def waited(G: float, looks: float) -> float:
     """The logarithm of how many pulls of the leader a challenger has to wait for (as in IMED)."""
     return max(G, 0.0) + math.log(max(looks, 1.0))
-
-
-@inlined
-def least_cost(model: Model, history: History, pr: Floats, j: int, i: int) -> float:
-    """At most what it costs more than the projection that i beats j: Gaussian rewards, convex M.
-
-    From a projection pr onto a convex set, every lam of the set is at least
-    sum_k N_k (lam_k - pr_k)^2 / (2 variance) further than pr is, and where i beats j, arms i and j
-    alone make up for this much of it.
-    """
-    N = history.pulls
-    if N[i] == 0.0 or N[j] == 0.0:
-        return 0.0
-    gap = max(0.0, pr[j] - pr[i])
-    noise = variance(of_arm(model.family, i), pr[i]) / N[i]
-    noise += variance(of_arm(model.family, j), pr[j]) / N[j]
-    return float(gap * gap / (2.0 * noise))
 
 
 @inlined
@@ -126,6 +111,19 @@ class Due(NamedTuple):
 
 
 @kernel
+def shortest_bound(state: ChallengerState, history: History, j: int) -> int:
+    """Of the arms other than j, the one that may have the least wait, by the bounds in `costs`."""
+    first = 1 if j == 0 else 0
+    least = math.inf  # of the arms before i
+    for i in range(history.pulls.size):
+        wait = waited(state.costs[i], history.pulls[i] + state.looked[i])
+        if i != j and wait < least:
+            least = wait
+            first = i
+    return first
+
+
+@kernel
 def longest_waiting(
     state: ChallengerState, model: Model, history: History, j: int, base: float, before: float
 ) -> Due:
@@ -139,19 +137,30 @@ def longest_waiting(
     joint = is_joint(model)
     if joint:
         challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
-    due = Due(j, 0.0, before)
+    bounded = not joint and has_bounds(model)
     late = before  # who waits as long as this is not due
+    first = -1
+    first_cost = math.inf
+    if bounded:
+        challenger_bounds(model, history.means, N, j, pr, state.costs)
+        first = shortest_bound(state, history, j)
+        looks = N[first] + state.looked[first]
+        if waited(state.costs[first], looks) < late:
+            first_cost = nearest_challenger(model, history.means, N, j, first, state.lam)
+            G = evidence_against(state, model, history, j, first, first_cost - base)
+            late = min(late, waited(G, looks) + SAME)
+    due = Due(j, 0.0, before)
     for i in range(N.size):
         if i == j:
             continue
         if joint:
             cost = state.costs[i]
         else:
-            if state.convex and model.family.gaussian:
-                bound = least_cost(model, history, pr, j, i)
-                if waited(bound, N[i] + state.looked[i]) >= late:
-                    continue
-            cost = nearest_challenger(model, history.means, N, j, i, state.lam)
+            if bounded and waited(state.costs[i], N[i] + state.looked[i]) >= late:
+                continue
+            cost = first_cost
+            if i != first:
+                cost = nearest_challenger(model, history.means, N, j, i, state.lam)
         if cost - base >= late:
             continue
         G = evidence_against(state, model, history, j, i, cost - base)
@@ -349,7 +358,7 @@ class Challenger(CompiledPolicy):
 
     starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
-    oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
+    oracles: ClassVar = ("project", "challenger_min", "challenger_costs", "challenger_bounds")
     saved: ClassVar = ("looked", "begun")
     choose: ClassVar = choose
 

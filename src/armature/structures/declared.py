@@ -199,6 +199,11 @@ class Declared:
             own = quick.alt_min
         if own is not None or name in ("challenger_costs", "optimistic"):
             return own, False
+        if name == "challenger_bounds":
+            if not self.is_convex:
+                return None, False
+            if not self._among(quick, "challenger_min")[1]:
+                return derived.bounds_of_pairs, False
         return getattr(derived.DERIVED, name), True
 
     def own_side(self, family: Family | None) -> tuple[Shape, Work]:

@@ -25,8 +25,8 @@ from armature.structures.structure import Structure
 
 # Places in `Model.table`: for each entry where its kernel is (0: there is none), then for each
 # entry whether it is derived from the pieces; where the arrays of what is derived begin; the marks.
-(PROJECT, ALT_MIN, NEAREST, CELLS, CELL_MIN, CHALLENGER_MIN, CHALLENGER_COSTS, BEST_MIN, HIGHEST,
- OPTIMISTIC) = range(len(ENTRIES))  # fmt: skip
+(PROJECT, ALT_MIN, NEAREST, CELLS, CELL_MIN, CHALLENGER_MIN, CHALLENGER_COSTS,
+ CHALLENGER_BOUNDS, BEST_MIN, HIGHEST, OPTIMISTIC) = range(len(ENTRIES))  # fmt: skip
 DERIVED = len(ENTRIES)
 ORIGIN = 2 * len(ENTRIES)  # of shape.real, shape.integer, work.real, work.integer
 MARKS = ORIGIN + 4
@@ -211,6 +211,22 @@ def challenger_costs(
     costs[best] = base
 
 
+@inlined
+def has_bounds(model: Model) -> bool:
+    """Whether the structure bounds what challengers cost."""
+    return bool(model.table[CHALLENGER_BOUNDS] != 0)
+
+
+@kernel
+def challenger_bounds(
+    model: Model, mu: Floats, w: Floats, best: int, projected: Floats, out: Floats
+) -> None:
+    """out[i] = how much more than the projection it costs at least that i beats `best`."""
+    for i in range(out.size):
+        out[i] = projected[i]
+    ask(model, CHALLENGER_BOUNDS, mu, w, best, -1, out)
+
+
 @kernel
 def highest_means(model: Model, low: Floats, high: Floats, out: Floats) -> bool:
     """out = the highest mean of each arm in M and the box; False where there is no such point."""
@@ -278,9 +294,9 @@ def assemble(
             np.concatenate([shape.real, more_shape.real]),
             np.concatenate([shape.integer, more_shape.integer]),
         )
-        work = Work(
-            np.concatenate([work.real, more_work.real]),
-            np.concatenate([work.integer, more_work.integer]),
+        work = Work(  # untouched zeros: what the dense solver alone needs takes no memory
+            np.zeros(work.real.size + more_work.real.size),
+            np.zeros(work.integer.size + more_work.integer.size, dtype=np.int64),
         )
     table = [*entry_addresses(kernels, tuple(oracles)), *derived, *origin, *[0] * structure.n_arms]
     weights = np.empty(structure.n_arms if weighs else 0)
