@@ -245,6 +245,25 @@ class Structure(Declared, Shown):
         if cell not in self.cells(cell.best, family=family):
             raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
 
+    @property
+    def solved_by(self) -> str:
+        """A sentence that says by what questions are answered, and why.
+
+        >>> from armature.structures import Concave, Lipschitz
+        >>> Lipschitz(300, 0.1).solved_by
+        'Chains: only neighbours along a line hold each other. For hundreds of arms.'
+        >>> Concave(9).solved_by
+        'Dense programs, for tens of arms: a condition has 3 arms.'
+        """
+        if overrides(self):
+            return "Methods of its own, in plain Python."
+        if self.oracle.project is not None:
+            return "Kernels of its own."
+        reason = next((piece.no_chain for piece in self.pieces() if piece.no_chain), "")
+        if reason:
+            return f"Dense programs, for tens of arms: {reason}."
+        return "Chains: only neighbours along a line hold each other. For hundreds of arms."
+
     def __and__(self, other: Structure) -> Intersection:
         from armature.structures.composition import Intersection
 
