@@ -14,9 +14,9 @@ from scipy.optimize import minimize_scalar
 import armature as am
 from armature.experiments import load_instance
 from armature.storage.registry import POLICIES
-from armature.structures.fast.scaled import meeting_point
 from armature.structures.oracles.model import DERIVED, make_model
 from armature.structures.oracles.records import ENTRIES
+from armature.structures.oracles.scaled import meeting_point
 from armature.testing import check_policy, further_families
 
 FORMS = pytest.mark.parametrize("form", range(3), ids=["sigmas", "scales", "interval"])

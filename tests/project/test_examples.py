@@ -109,7 +109,7 @@ def test_features(tmp_path: Path) -> None:
 def test_published(tmp_path: Path) -> None:
     output = run("published", tmp_path, "--draws", "2", "--horizon", "200", "--out", "found")
     assert output.count("Of the policies tried, ") == 5
-    assert "Do not use Unimodal: the log refutes it. Start from Unconstrained." in output
+    assert "The log refutes Unimodal: do not use it. Start from Unconstrained." in output
     pictures = sorted(path.name for path in (tmp_path / "found").glob("*.png"))
     assert len(pictures) == 5
     for name in pictures:

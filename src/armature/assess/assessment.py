@@ -32,26 +32,26 @@ PAGE, DATA = "report.html", "assessment.json"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Assessment(Shown):
-    """What a log says of a structure and of policies; `str` gives it as a text.
+    """A structure and policies on a log; `str` gives the report.
 
     Attributes
     ----------
         title: what the page is called.
         log: the log itself, with its arms in order.
-        informed: the reward family, with what the log says of a sigma that is not known.
+        informed: the reward family, with a sigma that is estimated from the log if need be.
         arms: estimates with intervals, beside the structure's fit.
-        chosen: the structure that was asked about.
-        candidates: that one and the others, ranked: those that are not refuted first, the one that
-            asks for the least exploration on top.
+        chosen: the structure that you asked about.
+        candidates: that one and the others. Those that are not refuted come first, and of these
+            the one that needs the least exploration.
         trials: regret of policies on problems drawn around the log. First those in which the
             structure is true (unless it is refuted), then those with the log's own means.
         certainty: how many rounds until the best arm is known; without the structure, where that
             is refuted.
         drift: whether rewards changed over the log.
-        delta: the probability of error of all that is stated.
-        horizon: the number of rounds that it is about.
-        traffic: rounds a day; None: not known.
-        unit: what rewards are measured in.
+        delta: the probability of error of the intervals and the verdict.
+        horizon: the number of rounds that is planned.
+        traffic: rounds a day, if known.
+        unit: of rewards.
     """
 
     title: str
@@ -71,22 +71,13 @@ class Assessment(Shown):
     @property
     def recommendation(self) -> str:
         """What to do, in a sentence or two."""
-        return report.recommendation(self)
+        return report.recommendation(self).shown(self.log.arms)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the log says, in plain sentences: fit, worth, policies, certainty, drift."""
-        sentences = [
-            report.about_fit(self.chosen),
-            report.about_noticeable(self.chosen, self.log.arms),
-            report.about_candidates(self.candidates),
-            report.about_worth(self),
-            *(report.about_trial(trial, self.unit) for trial in self.trials[:1]),
-            report.about_certainty(self),
-            str(self.drift),
-            self.informed.note,
-        ]
-        return tuple(sentence for sentence in sentences if sentence)
+        """What the log says of fit, worth, policies, certainty and drift."""
+        said = report.sentences(self).values()
+        return tuple(sentence.shown(self.log.arms) for sentence in said)
 
     def card(self) -> Card:
         estimates, log = self.arms, self.log
@@ -111,7 +102,7 @@ class Assessment(Shown):
             "version": VERSION,
             "title": self.title,
             "log": {"name": self.log.name, "rounds": self.log.rounds},
-            "family": str(self.informed.told),
+            "family": str(self.informed.given),
             "sigma": getattr(self.informed.family, "sigma", None)
             if self.informed.estimated
             else None,

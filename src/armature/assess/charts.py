@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROW, LOW, TOP = 34.0, 22.0, 8.0  # pixels of a policy's row, of an arm's, and above the first
 FAR = 40.0  # times the least median: a regret beyond it leaves the picture
-NOTHING = 0.01  # pulls that nobody needs
+NOTHING = 0.01  # fewer pulls are a solver's tolerance
 
 
 def regret_chart(trial: Trial, most: float | None = None, unit: str = "") -> Chart:
@@ -37,7 +37,7 @@ def regret_chart(trial: Trial, most: float | None = None, unit: str = "") -> Cha
     marks: list[Mark] = []
     for row, name in enumerate(names):
         y = TOP + ROW * (row + 0.5)
-        marks.append(Words(name, 0.0, 1.0 - (y - 9.0) / height, look="axis policy"))
+        marks.append(Words(name, 0.006, 1.0 - (y - 9.0) / height, look="axis policy"))
         q5, q25, q50, q75, q95 = (trial.quantile(name, q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
         if q5 > end:  # all of it is beyond the chart
             beyond = f"{number(q50, 3)} \N{RIGHTWARDS ARROW}"
@@ -88,11 +88,11 @@ def drift_chart(drift: Drift) -> Chart:
     marks: list[Mark] = []
     for look in ("", " changed"):
         own = np.array([(drift.arms[k] in changed) == bool(look) for k in known])
-        told = tuple(notes[i] for i in np.flatnonzero(own))
+        shown = tuple(notes[i] for i in np.flatnonzero(own))
         marks += [
             Line(f"moved{look}", gapped(before[own], after[own]), gapped(y[own], y[own])),
-            Points("half", before[own], y[own], "ring", 4.0, notes=told),
-            Points(f"half second{look}", after[own], y[own], "dot", 5.0, notes=told),
+            Points("half", before[own], y[own], "ring", 4.0, notes=shown),
+            Points(f"half second{look}", after[own], y[own], "dot", 5.0, notes=shown),
         ]
     height = TOP + LOW * known.size
     rows = Axis(-height, 0.0, labelled(y, map(clipped, names)))
@@ -106,7 +106,6 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None)
     from armature.views.bandit_charts import arms_chart
     from armature.views.looks import literal
 
-    targets = [] if path is None else [figure.checked_picture(path)]
     arms = arms_chart(picture_of_arms(assessment))
     charts = [arms, *(regret_chart(one, unit=assessment.unit) for one in assessment.trials[:1])]
     wide = max(6.0, min(12.0, 2.5 + 0.5 * arms.x.high))
@@ -117,8 +116,7 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None)
     said = f"{assessment.chosen.name} is {'' if assessment.chosen.refuted else 'not '}refuted"
     panels[0].set_title("\n".join(map(literal, (assessment.title, said))), loc="left", fontsize=11)
     panels[0].legend(frameon=False, fontsize=9)
-    figure.save(drawing, targets)
-    return drawing
+    return figure.save(drawing, [] if path is None else [path])
 
 
 # What there is to draw of the arms.

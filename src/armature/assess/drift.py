@@ -1,4 +1,4 @@
-"""Whether rewards changed over the log: a plain check, because all else assumes that they did not.
+"""Whether rewards changed during the log; everything else assumes that they did not.
 
 The rewards of an arm, in the order in which they came, less their mean, are added up. If they are
 all of one distribution, the largest of these sums over s sqrt(n) is at most what the bridge of a
@@ -20,8 +20,10 @@ import numpy as np
 
 from armature.assess.log import Log
 from armature.kernels.arrays import Floats
+from armature.words import Arm, Sentence
 
 LEAST = 20
+ELSE = "Everything else here assumes that rewards do not change."
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +32,12 @@ class Drift:
 
     Attributes
     ----------
-        arms: what they are called.
+        arms: their names.
         p_values: of each arm: the probability of as large a change by chance; nan where there were
             too few rewards.
         together: the same for all arms at once; nan where nothing could be checked.
         before, after: the mean of each arm's first and second half.
-        alpha: the probability, at most, of calling anything a change if there is none.
+        alpha: the largest probability of reporting a change if there is none.
         checked: whether the log has an order at all.
     """
 
@@ -49,7 +51,7 @@ class Drift:
 
     @property
     def level(self) -> float:
-        """What a p-value has to be below: alpha is shared out over the checks."""
+        """The threshold of a p-value: alpha divided by the number of checks."""
         checks = int(np.isfinite(self.p_values).sum()) + int(math.isfinite(self.together))
         return self.alpha / max(checks, 1)
 
@@ -64,26 +66,29 @@ class Drift:
         """Whether anything changed."""
         return bool(self.changed) or self.together < self.level
 
-    def __str__(self) -> str:
+    def sentence(self) -> Sentence:
+        """The same in words."""
+        few = not (np.isfinite(self.p_values).any() or math.isfinite(self.together))
         if not self.checked:
-            return "Whether rewards changed over time can't be told from sums."
-        if not (np.isfinite(self.p_values).any() or math.isfinite(self.together)):
-            return f"Whether rewards changed over time can't be told: no arm has {LEAST} of them."
-        if self.changed:
-            k = int(np.nanargmin(self.p_values))
-            named = ", ".join(str(arm) for arm in self.changed[:5])
-            more = ", ..." if len(self.changed) > 5 else ""
-            return (
-                f"Rewards changed over the log, at {named}{more}: that of {self.arms[k]} was "
-                f"{self.before[k]:.4g} in its first half and {self.after[k]:.4g} in its second. "
-                "All else here assumes that they do not change."
+            text = "The log has only sums: they do not tell whether rewards changed over time."
+        elif few:
+            text = "No arm has {least} rewards: too few to tell whether they changed over time."
+        elif self.changed:
+            text = (
+                "Rewards changed during the log, for {arms}: the mean of {arm} was {before:.4g} in "
+                f"the first half of its rewards and {{after:.4g}} in the second. {ELSE}"
             )
-        if self.found:
-            return (
-                "Rewards changed over the log, of all arms together, though of no single one "
-                "clearly. All else here assumes that they do not change."
-            )
-        return "No change of the rewards over the log was found."
+        elif self.found:
+            text = f"Rewards changed during the log: together the arms show it, none alone. {ELSE}"
+        else:
+            text = "No change of the rewards during the log was found."
+        k = 0 if few or not self.changed else int(np.nanargmin(self.p_values))
+        changed = [Arm(self.arms.index(arm)) for arm in self.changed]
+        return Sentence(text, arms=changed, arm=Arm(k), least=LEAST,
+                        before=float(self.before[k]), after=float(self.after[k]))  # fmt: skip
+
+    def __str__(self) -> str:
+        return self.sentence().shown(self.arms)
 
     def to_data(self) -> dict[str, Any]:
         """As plain data."""

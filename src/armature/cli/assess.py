@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from armature.cli import options
-from armature.views.terminal import complaints, failing, output, visible
+from armature.cli.terminal import complaints, failing, output
+from armature.words import visible
 
 
 def assess(
@@ -34,7 +35,7 @@ def assess(
 ) -> None:
     """Assess a structure and policies on a log, before you deploy.
 
-    Does the structure fit, what is it worth, which policy, how long? Prints a report, and writes
+    Does the structure fit, what does it save, which policy, how long? Prints a report, and writes
     it as a page, `report.html`, and as `assessment.json`, if there is an --out.
     """
     with failing("nothing was written"):

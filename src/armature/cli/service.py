@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from armature.cli.terminal import complaints, failing, output, print_table
 from armature.errors import ArmatureError
-from armature.views.terminal import complaints, failing, output, print_table, visible
+from armature.words import visible
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Engine
@@ -165,7 +166,7 @@ def create_key(
 
 
 def _show(token: str) -> None:
-    """Print a key; an error where nobody can see it."""
+    """Print a key; refused if the standard output is closed."""
     if sys.stdout is None or sys.stdout.closed:
         raise ArmatureError("there is no standard output to print the key on: nothing was stored.")
     typer.echo(token)

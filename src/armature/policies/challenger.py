@@ -1,4 +1,4 @@
-"""Challenger: look into whoever is overdue, where that tells most per regret."""
+"""Challenger: pull the leader, and check the arm that has waited longest."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from armature.kernels.vectors import largest
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
-from armature.policies.records import History, mark_exploration, spanning_arms
+from armature.policies.records import History, draw_index, mark_exploration, spanning_arms
 from armature.structures import Structure
-from armature.structures.oracles.leader import leader_of, own_evidence
+from armature.structures.oracles.leader import is_ahead, leader_of
 from armature.structures.oracles.model import (
     Model,
     challenger_bounds,
@@ -40,7 +40,7 @@ NONE, SAMPLE, TAIL = range(3)
 
 
 class ChallengerState(NamedTuple):
-    """Who was looked into; room for projection, costs, opponent and sample; the options."""
+    """Which arms were checked; room for projection, costs, opponent and sample; the options."""
 
     looked: Floats  # into each arm, how often, by pulling another one
     begun: Ints  # [how many of the arms to begin with were handed out]
@@ -93,15 +93,6 @@ def evidence_against(
     return G
 
 
-@inlined
-def is_ahead(model: Model, history: History, pr: Floats, one: int, other: int) -> bool:
-    """Of two arms that nothing else tells apart, whether the first has the better own evidence."""
-    mu = history.means
-    N = history.pulls
-    first = own_evidence(model.family, one, N[one], mu[one], pr[one])
-    return first > own_evidence(model.family, other, N[other], mu[other], pr[other])
-
-
 class Due(NamedTuple):
     """The challenger that has waited longest, or the leader where there is none."""
 
@@ -133,6 +124,7 @@ def longest_waiting(
     equally long the best own evidence (by their numbers only where that is equal, too).
     """
     N = history.pulls
+    mu = history.means
     pr = state.projected
     joint = is_joint(model)
     if joint:
@@ -167,16 +159,10 @@ def longest_waiting(
         wait = waited(G, N[i] + state.looked[i])
         if wait >= late:
             continue
-        if due.arm == j or wait < due.wait - SAME or is_ahead(model, history, pr, i, due.arm):
+        if due.arm == j or wait < due.wait - SAME or is_ahead(model.family, pr, mu, N, i, due.arm):
             due = Due(i, max(G, 0.0), wait)
             late = min(before, wait + SAME)
     return due
-
-
-@inlined
-def latest(state: ChallengerState, history: History, j: int) -> float:
-    """A challenger of leader j whose wait is less than this is due."""
-    return waited(0.0, history.pulls[j]) - state.patience
 
 
 @kernel
@@ -186,27 +172,24 @@ def draw_by_tails(
     """An arm by the weights erfc(sqrt(G)) / 2, the leader having 1."""
     q = state.costs
     challenger_costs(model, history.means, history.pulls, j, base, q, state.lam)
-    total = 0.0
+    total = 0.0  # invariant: of the weights before i
     for i in range(q.size):
         G = max(evidence_against(state, model, history, j, i, q[i] - base), 0.0)
         q[i] = 0.5 * math.erfc(math.sqrt(G)) if G < NEGLIGIBLE else 0.0
         if i == j:
             q[i] = 1.0
         total += q[i]
-    target = next_unit(stream) * total
-    for i in range(q.size):
-        target -= q[i]
-        if target < 0.0:
-            return i
-    return j
+    drawn = draw_index(q, total, stream)
+    return drawn if drawn >= 0 else j
 
 
 @kernel
 def opponent(
     state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
 ) -> int:
-    """Who is overdue, or who is drawn; the leader where it is nobody."""
-    i = longest_waiting(state, model, history, j, base, latest(state, history, j)).arm
+    """The arm to check: one that is due, or one that is drawn; the leader if there is none."""
+    late = waited(0.0, history.pulls[j]) - state.patience
+    i = longest_waiting(state, model, history, j, base, late).arm
     if i != j or state.draw == NONE:
         return i
     if state.draw == TAIL:
@@ -225,13 +208,16 @@ def answer(
     Between the two, in proportion to information per squared regret. Of several arms that tell
     most, i if it is one of them, else the one with the best own evidence.
     """
+    N = history.pulls
+    mu = history.means
     pr = state.projected
     lam = state.lam
-    nearest_challenger(model, history.means, history.pulls, j, i, lam)
+    nearest_challenger(model, mu, N, j, i, lam)
     if abs(lam[i] - pr[i]) <= UNMOVED * largest(pr):
         return i  # pulling it is the one way to learn more about it
     noise = variance(of_arm(model.family, j), pr[j])
-    least = max(TINY, math.sqrt(noise / (history.pulls[j] + 1.0)))
+    least = max(TINY, math.sqrt(noise / (N[j] + 1.0)))
+    # Invariant: of the arms before a, k tells most per regret, `most`; it is i where none tells.
     k = i
     most = 0.0
     for a in range(pr.size):
@@ -239,7 +225,7 @@ def answer(
             regret = max(pr[j] - pr[a], least)
             gain = divergence(of_arm(model.family, a), pr[a], lam[a]) / regret**state.price
             if most > 0.0 and most * (1.0 - SAME) <= gain <= most * (1.0 + SAME):
-                better = k != i and (a == i or is_ahead(model, history, pr, a, k))
+                better = k != i and (a == i or is_ahead(model.family, pr, mu, N, a, k))
             else:
                 better = gain > most
             if better:
@@ -260,7 +246,7 @@ def answer(
 @kernel
 def next_to_begin(state: ChallengerState, history: History) -> int:
     """The next of the arms to begin with that has no rewards; -1: it has begun."""
-    while state.begun[0] < state.start.size:
+    while state.begun[0] < state.start.size:  # invariant: those before it have been handed out
         first = state.start[state.begun[0]]
         state.begun[0] += 1
         if history.pulls[first] == 0.0:
@@ -270,7 +256,7 @@ def next_to_begin(state: ChallengerState, history: History) -> int:
 
 @kernel
 def choose(state: ChallengerState, model: Model, history: History, stream: Stream) -> int:
-    """The leader, unless somebody challenges it; then the answer to that."""
+    """The leader, unless another arm has to be checked; then the pull that checks it best."""
     first = next_to_begin(state, history)
     if first >= 0:
         return first
@@ -317,11 +303,11 @@ class Challenger(CompiledPolicy):
     Parameters
     ----------
     patience : float
-        How long a challenger may wait, at least 0. Less explores more.
+        How long an arm may wait to be checked, >= 0. Less explores more.
     draw : {"none", "sample", "tail"}
-        Who may challenge before the date: nobody; the best arm of a posterior sample that is
-        projected onto M (as in `ProjectedThompson`); or an arm drawn by the weights
-        erfc(sqrt(G_i)) / 2, the leader having 1. With a large patience, only who is drawn.
+        Which arm may be checked before it is due: none; the best arm of a posterior sample that
+        is projected onto M (as in `ProjectedThompson`); or an arm drawn by the weights
+        erfc(sqrt(G_i)) / 2, the leader having 1. With a large patience, only what is drawn.
     price : float
         The power of the regret by which k is found, at least 0.
     share : float, optional
@@ -395,7 +381,7 @@ class Challenger(CompiledPolicy):
             "evidence": due.evidence,
             "due": math.exp(min(due.wait + self.patience, 700.0)),
         }
-        if due.wait < latest.py_func(state, history, j):
+        if due.wait < waited.py_func(0.0, history.pulls[j]) - self.patience:
             return Sentence(
                 "{leader} leads, with {led:pull}. Right now {arm}{drawn} is being checked: "
                 "{pulls:pull} and evidence of {evidence:.2f} against it are too little to rule it "

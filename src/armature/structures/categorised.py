@@ -13,10 +13,9 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
-from armature.kernels.sorting import argsort_descending
-from armature.kernels.vectors import copy
+from armature.kernels.vectors import argsort_descending, copy
 from armature.structures.checks import checked_n_arms
-from armature.structures.fast.categorised import (
+from armature.structures.oracles.categorised import (
     MERGED,
     PINNED,
     PLAIN,
@@ -122,7 +121,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
             alone = False
     best_cost = math.inf
     trial = room.trial
-    for c in range(problem.shape.integer[0]):
+    for c in range(problem.shape.integer[0]):  # lam: the best with a category before c on top
         if c == category[j] and alone:
             continue
         tie = PLAIN
@@ -143,7 +142,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
     C = problem.shape.integer[0]
     category = problem.shape.integer[1:]
     n = 0
-    for c in range(C):
+    for c in range(C):  # out[:n]: the categories before c but j's
         if c != category[first]:
             out[n] = c
             n += 1
@@ -184,7 +183,7 @@ def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> fl
 
 @kernel
 def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """One sort for all: O(K log K). The costs are differences of sums: see `fast.categorised`."""
+    """One sort for all: O(K log K). The costs are differences of sums."""
     j = first
     mu = problem.mu
     K = mu.size
@@ -209,7 +208,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     """The upper ends of the arms in categories that can be on top."""
     category = shape.integer[1:]
     possible = 0.0
-    for c in range(shape.integer[0]):
+    for c in range(shape.integer[0]):  # out: set for the arms of categories before c
         ceiling = math.inf
         floor = -math.inf
         for k in range(low.size):
@@ -280,7 +279,6 @@ class Categorised(Structure):
     )
     order_only = True
     has_constants = True
-    convex_challenges = True
     arm_facts, arm_fields = ("category",), ("categories",)
     same_for_costs = True
 
@@ -348,7 +346,7 @@ class Categorised(Structure):
             f"{means[high]:g}: no category dominates the others"
         )
 
-    def checked_fact(self, name: str, value: Any) -> Any:
+    def _checked_fact(self, name: str, value: Any) -> Any:
         return value
 
     def without_arm(self, arm: int) -> Self:

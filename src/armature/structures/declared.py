@@ -59,7 +59,6 @@ class Declared:
     same_for_costs: bool = False  # `about` minus the values say the same, with good and bad swapped
     arms_in_order: bool = False  # the place of an arm among the others means something
     has_constants: bool = False  # all means may be equal
-    convex_challenges: bool = False  # "k beats j" is a convex set, though M is not
     cells_depend_on_means: ClassVar[bool] = False
 
     # What must be said of a new arm, by keyword; None where the structure does not say what a new
@@ -107,11 +106,6 @@ class Declared:
         import scipy.linalg  # when it is needed: importing the package is quick
 
         return np.asarray(scipy.linalg.null_space(C, rcond=SINGULAR))
-
-    @property
-    def challenges_convexly(self) -> bool:
-        """Whether the mean vectors in which one arm beats another are known to be a convex set."""
-        return self.convex_challenges or (self.is_convex and not self.reads_by_top)
 
     @property
     def lone_level(self) -> float | None:
@@ -342,7 +336,7 @@ class Declared:
         `facts` says of it what `arm_facts` asks for.
         """
         if self.arm_fields is not None:
-            new = {name: self.checked_fact(name, facts[name]) for name in self.arm_facts or ()}
+            new = {name: self._checked_fact(name, facts[name]) for name in self.arm_facts or ()}
             return self._rebuilt(lambda old, name: [*old[:at], new[name], *old[at:]], 1)
         raise ArmatureError(
             f"{type(self).__name__} does not say what a new arm would mean: make a new bandit with "
@@ -377,7 +371,7 @@ class Declared:
             "tell minus the costs, and say what is known about these."
         )
 
-    def checked_fact(self, name: str, value: Any) -> Any:
+    def _checked_fact(self, name: str, value: Any) -> Any:
         """What is said of a new arm, or an error; by default any number."""
         return checked_number(value, name)
 

@@ -14,7 +14,7 @@ from armature.errors import ArmatureError
 from armature.families import Family, Gaussian, Interval
 from armature.kernels.arrays import Floats
 from armature.structures.checks import checked_array, checked_n_arms
-from armature.structures.fast import linear as fast
+from armature.structures.oracles import linear as fast
 from armature.structures.oracles.records import Oracle, Shape, largest_of, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
@@ -161,7 +161,7 @@ class Linear(Structure):
             f"{nearest_means[worst]:g} for means[{worst}] = {means[worst]:g}"
         )
 
-    def checked_fact(self, name: str, value: Any) -> Any:
+    def _checked_fact(self, name: str, value: Any) -> Any:
         row, d = checked_array(value, name), self.features.shape[1]
         if row.shape != (d,):
             raise ArmatureError(

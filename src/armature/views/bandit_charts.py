@@ -1,4 +1,4 @@
-"""The charts of a bandit: its arms, its pulls, who got the traffic, and what that has earned."""
+"""The charts of a bandit and of a problem: arms, pulls, traffic, reward, lower bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armature.bounds import LowerBound, lower_bound
 from armature.kernels.arrays import Floats
+from armature.structures.instance import Instance
 from armature.views.chart import (
     Axis,
     Chart,
@@ -124,7 +126,7 @@ def _curve(arms: Arms, values: Floats, look: str, label: str, bars: Values) -> L
 
 
 def _range_of(arms: Arms) -> tuple[float, float]:
-    """Means and fits are in the picture, and intervals as far as they do not dwarf them."""
+    """The means and fits, and intervals as far as they do not make these too small to see."""
     seen = arms.pulls > 0.0
     if not seen.any():
         return 0.0, 1.0
@@ -148,6 +150,28 @@ def _range_of(arms: Arms) -> tuple[float, float]:
     pad = 0.05 * (high - low)
     at_zero = low >= 0.0 and low - pad < 0.12 * (high - low)
     return (0.0 if at_zero else low - pad), high + pad
+
+
+def values_chart(values: Floats, what: str) -> Chart:
+    """A number for each arm, from 0 upwards or downwards; the largest is marked."""
+    best = int(np.argmax(values))
+    low, high = min(0.0, float(values.min())), max(0.0, float(values[best]))
+    slots = Slots(tuple(map(str, range(len(values)))), best, True)
+    x, many, kind = (
+        slots.places,
+        len(values) > MANY,
+        "values many" if len(values) > MANY else "values",
+    )
+    notes = tuple(f"{k}: {number(value)}" for k, value in enumerate(values))
+    dots = Points("pulled", x, values, "dot", 2.2 if many else 4.5, notes=() if many else notes)
+    marks = (
+        Line("stem", gapped(x, x), gapped(np.zeros_like(values), values)),
+        dots,
+        Points("pulled leader", x[[best]], values[[best]], "dot", dots.size),
+    )
+    label = f"{what} of {len(values)} arms: the most is {number(values[best])}, at {best}."
+    pad = 0.05 * (high - low)
+    return Chart(kind, label, slots, numbered(low - pad * (low < 0.0), high + pad), marks)
 
 
 # Pulls.
@@ -194,6 +218,52 @@ def pulls_chart(arms: Arms, target: Target | None) -> Chart:
     return Chart(_kind("pulls", arms), label, slots, y, tuple(marks))
 
 
+# The lower bound of a problem.
+
+
+def bound_charts(
+    instance: Instance, bound: LowerBound, epsilon: float | None = None, most: int = 4
+) -> tuple[Chart, Chart]:
+    """Means and confusing instances, and pulls per ln T with the structure and without it."""
+    free = lower_bound(
+        Instance(instance.structure.forgotten(), instance.means, instance.family), epsilon
+    )
+    names, best, means = tuple(map(str, range(instance.n_arms))), instance.best_arm, instance.means
+    slots = Slots(names, best, True, title="arm")
+    x = slots.places
+    marks: list[Mark] = [
+        Points("mean", x, means, "dot", 4.0, "means"),
+        Points("best", x[[best]], means[[best]], "star", 9.0, f"best arm: {best}"),
+    ]
+    for n, other in enumerate(bound.alternatives[:most]):
+        label = f"confusing instance, weight {other.weight:.3g}"
+        marks.append(Line(f"confusing {n}", x, other.means, label))
+        marks.append(Points(f"confusing {n}", x, other.means, "ring", 3.0))
+    values = np.concatenate([means, *(other.means for other in bound.alternatives[:most])])
+    pad = 0.06 * (float(np.ptp(values)) or 1.0)
+    y = Axis(float(values.min()) - pad, float(values.max()) + pad, None, "mean reward", grid=True)
+    name = type(instance.structure).__name__
+    title = f"{name}: regret at least {bound.value:.4g} ln T in the end"
+    above = Chart("means", title, Slots(names, best, True), y, tuple(marks), title=title)
+    top = 1.12 * max(float(bound.pulls.max()), float(free.pulls.max()), 1e-12)
+    bars: list[Mark] = [
+        _bars("with it", x - 0.4, bound.pulls, f"with the structure: V = {bound.value:.4g}"),
+        _bars("without it", x, free.pulls, f"without it: V = {free.value:.4g}"),
+    ]
+    for k, pulls in enumerate(bound.pulls):
+        if pulls > 1e-4 * max(bound.pulls):
+            place = (k + 0.3) / len(names), float(pulls) / top + 0.02
+            bars.append(Words(f"{pulls:.3g}", *place, "middle"))
+    y = Axis(0.0, top, None, "optimal pulls per ln T", grid=True)
+    return above, Chart("bars", f"Optimal pulls of {len(names)} arms.", slots, y, tuple(bars))
+
+
+def _bars(look: str, left: Values, heights: Values, label: str) -> Line:
+    """Bars of a width of 0.4."""
+    x = gapped(left, left, left + 0.4, left + 0.4)
+    return Line(look, x, gapped(0.0 * heights, heights, heights, 0.0 * heights), label, closed=True)
+
+
 # What happened over time.
 
 
@@ -207,7 +277,7 @@ def traffic_chart(traffic: Traffic) -> Chart:
     for s, kind in enumerate(traffic.styles):
         upper, lower = np.repeat(heights[s + 1], 2), np.repeat(heights[s], 2)
         x, y = np.concatenate([edges, edges[::-1]]), np.concatenate([upper, lower[::-1]])
-        note = f"{traffic.names[s]}: {share(traffic.recent[s])} of late"
+        note = f"{traffic.names[s]}: {share(traffic.recent[s])} recently"
         areas.append(Line(f"area {kind}", x, y, traffic.names[s], True, note))
     final = ", ".join(
         f"{name} {share(part)}" for name, part in zip(traffic.names, traffic.recent, strict=True)

@@ -11,20 +11,23 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.path import Path as Outline
 
+from armature.bounds import LowerBound
 from armature.errors import ArmatureError
 from armature.storage.files import checked_path, write_bytes
-from armature.views.bandit_charts import arms_chart, pulls_chart
+from armature.structures.instance import Instance
+from armature.views.bandit_charts import arms_chart, bound_charts, pulls_chart
 from armature.views.chart import Axis, Chart, Line, Points, Slots, Words
 from armature.views.looks import BLACK, BLUE, GREEN, ORANGE, PINK, in_lines, literal, shortened
 from armature.views.picture import Picture
 
 StrPath = str | os.PathLike[str]
+F = TypeVar("F", bound=Figure)
 Looks = Mapping[str, Mapping[str, Any]]
 INK, SOFT, OTHER, PALE, WORDS = "#1c1b19", "#8a857b", "#b5480f", "#d8d3c8", "#4a463f"
 ARROW = Outline(  # up, as on the page
@@ -39,19 +42,16 @@ LOOKS: Looks = {
     "fit": {"color": BLUE, "linewidth": 2.0},
     "alternative": {"color": OTHER, "linestyle": "--"},
     "mean": {"color": INK},
-    "mean leader": {"color": BLUE},
     "best": {"color": INK},
     "rival": {"color": OTHER, "markerfacecolor": "white"},
     "stem": {"color": PALE, "linewidth": 4.0},
     "pulled": {"color": INK},
-    "pulled leader": {"color": BLUE},
+    "leader": {"color": BLUE},
     "asked": {"color": BLUE, "fillstyle": "none"},
     "whisker": {"color": SOFT, "linewidth": 1.5},
     "middle": {"color": BLUE, "linewidth": 9.0, "alpha": 0.4},
     "median": {"color": BLUE, "markeredgewidth": 2.5},
-    "whisker logged": {"color": SOFT, "linewidth": 1.5},
-    "middle logged": {"color": SOFT, "linewidth": 9.0, "alpha": 0.4},
-    "median logged": {"color": SOFT, "markeredgewidth": 2.5},
+    "logged": {"color": SOFT},
     "lower bound": {"color": BLACK, "linestyle": ":", "linewidth": 1.6},
     "without the structure": {"color": BLACK, "linestyle": "-.", "linewidth": 1.0},
     **{
@@ -80,14 +80,14 @@ class Drawing(Figure):
 
 
 def new_drawing(width: float, height: float) -> Drawing:
-    """An empty drawing, so many inches wide and high."""
+    """An empty drawing; width and height in inches."""
     drawing = Drawing(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(drawing)
     return drawing
 
 
 def draw(axes: Any, chart: Chart, looks: Looks = LOOKS) -> dict[str, Any]:
-    """Draw a chart; what a legend is about is returned by its look."""
+    """Draw a chart; returns what belongs in a legend, by its look."""
     shown = {}
     for mark in chart.marks:
         if isinstance(mark, Words):
@@ -97,13 +97,19 @@ def draw(axes: Any, chart: Chart, looks: Looks = LOOKS) -> dict[str, Any]:
                 bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.0},
             )  # fmt: skip
             continue
-        handle = _drawn(axes, mark, looks.get(mark.look, {}))
+        handle = _drawn(axes, mark, _look(looks, mark.look))
         if mark.label:
             shown[mark.look] = handle
     _finish_x(axes, chart.x)
     _finish_y(axes, chart.y)
     axes.spines[["top", "right"]].set_visible(False)
     return shown
+
+
+def _look(looks: Looks, name: str) -> dict[str, Any]:
+    """A style by its name; of several words, as in CSS, the later ones count."""
+    parts = [name] if name in looks else name.split()
+    return {key: value for part in parts for key, value in looks.get(part, {}).items()}
 
 
 def _drawn(axes: Any, mark: Line | Points, look: Mapping[str, Any]) -> Any:
@@ -171,10 +177,16 @@ def stacked(charts: Sequence[Chart], heights: Sequence[float], inches: float = 6
 
 def plot_belief(shown: Picture, path: StrPath | None = None) -> Drawing:
     """Means, fit and nearest alternative above, pulls below; into a PNG, SVG or PDF if wanted."""
-    targets = [] if path is None else [checked_picture(path)]
     drawing = stacked([arms_chart(shown), pulls_chart(shown.arms, shown.target)], [3, 2])
-    save(drawing, targets)
-    return drawing
+    return save(drawing, [] if path is None else [path])
+
+
+def plot_bound(
+    instance: Instance, bound: LowerBound, path: StrPath | None = None, epsilon: float | None = None
+) -> Drawing:
+    """Draw means and confusing instances above, the optimal pulls below, into a PNG, SVG or PDF."""
+    drawing = stacked(bound_charts(instance, bound, epsilon), [3, 2])
+    return save(drawing, [] if path is None else [path])
 
 
 # Files.
@@ -190,10 +202,11 @@ def checked_picture(path: StrPath) -> Path:
     return target
 
 
-def save(drawing: Figure, paths: Sequence[Path]) -> None:
-    """Write a drawing to files, each whole or not at all."""
-    for path in paths:
+def save(drawing: F, paths: Sequence[StrPath]) -> F:
+    """Write a drawing to files, each whole or not at all; PNG, SVG or PDF by their names."""
+    for path in [checked_picture(path) for path in paths]:
         write_bytes(path, content_of(drawing, path.suffix.lower().removeprefix(".")))
+    return drawing
 
 
 def content_of(drawing: Figure, suffix: str) -> bytes:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from armature.live.explanation import Explanation
 
 SERIES = 5  # arms with an area of their own in the picture of traffic
-NOTHING = 0.01  # pulls that nobody needs
+NOTHING = 0.01  # fewer pulls are a solver's tolerance
 Places = npt.NDArray[np.intp]
 
 
@@ -151,7 +151,7 @@ class Gauge:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """All that is drawn of a bandit; what can't be said yet is None."""
+    """All that is drawn of a bandit; None where it is not known yet."""
 
     summary: str
     rounds: int
@@ -188,18 +188,8 @@ def picture_of(
 ) -> Picture:
     """What there is to draw of what a bandit believes.
 
-    Parameters
-    ----------
-    belief
-        What `bandit.explain()` says.
-    structure
-        What is known about the means.
-    goal
-        "max" or "min".
-    bound
-        The lower bound at the fitted means, if it is known.
-    past
-        What happened over time, if it is known.
+    `belief` is what `bandit.explain()` says; `bound`, the lower bound at the fitted means, and
+    `past`, what happened over time, are drawn where they are known.
     """
     arms = arms_of(belief, structure, goal)
     return Picture(

@@ -1,7 +1,7 @@
 """Sentences as data: which arms and which numbers. Labels and digits go in when they are shown.
 
 A policy explains itself in a `Sentence`. It names arms by their index, wrapped in `Arm`, and gives
-numbers as numbers. Whoever shows the sentence knows what the arms are called.
+numbers as numbers. What shows the sentence knows what the arms are called.
 
 >>> why = Sentence("{arm} has {pulls:pull}, {rival} has {few}.",
 ...                arm=Arm(2), pulls=71441.0, rival=Arm(0), few=1.5)
@@ -117,6 +117,17 @@ def number(value: float, spec: str = "") -> str:
         digits = 0 if "e" in text or not point else len(decimals)
         return f"{float(text):,.{digits}f}"
     return text
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""A text in which whatever a terminal would obey rather than show is spelled out.
+
+    >>> print(visible("a\x1b[31m b\n"))
+    a\x1b[31m b\n
+    """
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 def listed(names: Sequence[str], most: int = MOST) -> str:

@@ -21,7 +21,7 @@ KINDS = {"structures": "oracles", "policies": "policy", "families": "formulas"}
 
 
 def tell_terminal(sentence: str) -> None:
-    """One line on the standard error, if somebody looks at it."""
+    """One line on the standard error, if that is a terminal."""
     stream = sys.stderr
     if stream is not None and stream.isatty() and not os.environ.get("ARMATURE_QUIET"):
         stream.write(sentence + "\n")
@@ -71,7 +71,7 @@ def _speak_if_it_is_time() -> None:
 def subject(kernel: Any) -> str:
     """What a kernel belongs to, in words.
 
-    >>> from armature.structures.fast import one_peak
+    >>> from armature.structures.oracles import one_peak
     >>> subject(one_peak.project)
     'the one peak oracles'
     """

@@ -68,12 +68,14 @@ class Opened:
             first.close()
 
     def check(self) -> None:
-        """Refuse to go on if the files are others than those that were opened."""
-        if self._first is not None and self._look() != self._files:
+        """Refuse to go on if the files are others than those that were opened, or emptied."""
+        if self._first is None:
+            return
+        if self._look() != self._files or os.path.getsize(self._path) == 0:
             raise Moved(
-                f"{self._path.name}, or its -wal or -shm, was replaced, moved or deleted while it "
-                "was open: nothing is stored any more. Stop all servers that use it, put the right "
-                "file there with `armature experiments restore`, and start them again"
+                f"{self._path.name}, or its -wal or -shm, was replaced, moved, deleted or emptied "
+                "while it was open: nothing is stored any more. Stop all servers that use it, put "
+                "the right file there with `armature experiments restore`, and start them again"
             )
 
     def _look(self) -> list[Identity]:

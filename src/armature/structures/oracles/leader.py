@@ -33,7 +33,7 @@ def top_value(projected: Floats) -> tuple[int, float]:
     """The first of the arms with the highest value, and down to where others are level with it."""
     best = 0
     low = projected[0]
-    for k in range(1, projected.size):
+    for k in range(1, projected.size):  # best and low: of the arms before k
         if projected[k] > projected[best]:
             best = k
         low = min(low, projected[k])
@@ -46,10 +46,10 @@ def own_evidence(family: FamilyRecord, k: int, n: float, mean: float, v: float) 
     """The slope of an arm's log-likelihood at v."""
     if n == 0.0 or mean == v:
         return 0.0
-    spread = variance(of_arm(family, k), v)
-    if spread == 0.0:  # v is an end of the domain
+    noise = variance(of_arm(family, k), v)
+    if noise == 0.0:  # v is an end of the domain
         return math.inf if mean > v else -math.inf
-    return n * (mean - v) / spread
+    return n * (mean - v) / noise
 
 
 @kernel
@@ -76,3 +76,12 @@ def is_shared(projected: Floats, leader: int, bar: float) -> bool:
         if k != leader and projected[k] >= bar:
             return True
     return False
+
+
+@inlined
+def is_ahead(
+    family: FamilyRecord, projected: Floats, means: Floats, pulls: Floats, one: int, other: int
+) -> bool:
+    """Of two arms that nothing else tells apart, whether the first has the better own evidence."""
+    first = own_evidence(family, one, pulls[one], means[one], projected[one])
+    return first > own_evidence(family, other, pulls[other], means[other], projected[other])

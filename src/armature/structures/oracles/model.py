@@ -13,7 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armature.families import Family, FamilyRecord
-from armature.families.kernels import divide_by_variances, unit_gaussian, with_variance
+from armature.families.kernels import (
+    divide_by_variances,
+    unit_gaussian,
+    with_variance,
+)
 from armature.kernels.addresses import address_of, function_at, is_compiling, teach_address
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, before_compiling, inlined, kernel

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from armature.errors import ArmatureError, BlocksFailedError
+from armature.words import visible
 
 FAILED, WRONG, INTERRUPTED = 1, 2, 130
 ENDLESS = 1_000_000  # columns of a file or a pipe
@@ -45,7 +46,7 @@ def _console(file: TextIO) -> Console:
 
 
 def speak_utf8() -> None:
-    """Write UTF-8 whatever the locale; what can't be encoded is spelled out."""
+    """Write UTF-8 whatever the locale; what can't be encoded is escaped."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -67,7 +68,7 @@ def failing(kept: str) -> Iterator[None]:
         _complain(str(error))
         raise typer.Exit(FAILED) from None
     except BrokenPipeError:
-        raise  # whoever was reading has enough
+        raise  # the reader has closed the pipe
     except OSError as error:
         _complain(_reason(error))
         raise typer.Exit(FAILED) from None
@@ -87,17 +88,6 @@ def _reason(error: OSError) -> str:
     if error.filename is None or error.strerror is None:
         return str(error)
     return f"{error.filename!r}: {error.strerror}."
-
-
-def visible(text: str, keep: str = "") -> str:
-    r"""A text in which whatever a terminal would obey rather than show is spelled out.
-
-    >>> print(visible("a\x1b[31m b\n"))
-    a\x1b[31m b\n
-    """
-    return "".join(
-        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text
-    )
 
 
 def print_table(
