@@ -14,7 +14,7 @@ from armature.families import Family, Gaussian
 from armature.families.kernels import divide_by_variances, unit_gaussian
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
-from armature.structures.checks import frozen
+from armature.structures.checks import checked_n_arms, frozen
 from armature.structures.declared import Declared, declares_pieces
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.records import Cell, Fit, Problem, Shape, Work
@@ -345,3 +345,11 @@ def check_highest(structure: Structure) -> None:
 def overrides(structure: Structure, *names: str) -> bool:
     """Whether a structure has one of these methods of its own."""
     return not structure.own_methods.isdisjoint(names or METHODS)
+
+
+def check_is_structure(structure: object) -> None:
+    """Refuse what is no structure, and one that does not say how many arms there are."""
+    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    if not hasattr(structure, "n_arms"):
+        raise ArmatureError(f"{type(structure).__name__} needs n_arms, the number of its arms.")
+    checked_n_arms(structure.n_arms)

@@ -14,7 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, short
 from armature.families import Family
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, callback
@@ -121,6 +121,11 @@ def _answer(
     structure, family = _asked(number, variance)
     ask = list(METHODS.values())[method]
     fit = ask(structure, mu.copy(), w.copy(), first, second, family)
+    if not isinstance(fit, Fit):
+        raise ArmatureError(
+            f"{type(structure).__name__}: {list(METHODS)[method]} must return am.Fit(means, cost); "
+            f"got {short(fit)}."
+        )
     lam[:] = fit.means
     return float(fit.cost)
 
