@@ -111,11 +111,10 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None)
     wide = max(6.0, min(12.0, 2.5 + 0.5 * arms.x.high))
     drawing = figure.new_drawing(wide + 4.5 * (len(charts) - 1), 4.2)
     panels = drawing.subplots(1, len(charts), squeeze=False)[0]
-    for axes, chart in zip(panels, charts, strict=True):
-        figure.draw(axes, chart)
+    shown = [figure.draw(axes, chart) for axes, chart in zip(panels, charts, strict=True)]
+    figure.explain(panels[0], shown[0])
     said = f"{assessment.chosen.name} is {'' if assessment.chosen.refuted else 'not '}refuted"
     panels[0].set_title("\n".join(map(literal, (assessment.title, said))), loc="left", fontsize=11)
-    panels[0].legend(frameon=False, fontsize=9)
     return figure.save(drawing, [] if path is None else [path])
 
 

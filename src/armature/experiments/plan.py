@@ -22,11 +22,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 
 from armature.errors import ArmatureError, short
 from armature.experiments.keys import problem_key
-from armature.experiments.runs import AllRuns, Origin, Runs, about_runs, origin_of, with_settings
+from armature.experiments.runs import (
+    AllRuns,
+    Origin,
+    Runs,
+    about_runs,
+    as_data,
+    origin_of,
+    with_settings,
+)
 from armature.kernels.numbers import is_several
 from armature.policies import Policy
 from armature.rounds.runner import checked_policy
-from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, describe
 from armature.structures.instance import Instance
 
 if TYPE_CHECKING:
@@ -146,18 +153,8 @@ class Plan(ABC, Generic[R, F]):
 
     def description(self) -> dict[str, Any]:
         """The plan as plain data: what its folder is for."""
-        instance = self.instance
-        about: dict[str, Any] = {
-            "structure": describe(STRUCTURES, instance.structure),
-            "family": describe(FAMILIES, instance.family),
-            "means": instance.means.tolist(),
-            **({} if instance.strict else {"strict": False}),
-            "policies": [describe(POLICIES, policy) for policy in self.policies],
-            "horizon": self.horizon,
-            "repetitions": self.repetitions,
-            "seed": self.seed,
-        }
-        return with_settings(about, self.settings)
+        what = as_data(self.instance, self.policies, self.horizon, self.repetitions, self.seed)
+        return with_settings(what, self.settings)
 
     @property
     def point_text(self) -> str:

@@ -17,6 +17,7 @@ from armature.kernels.kernel import Kernel
 from armature.kernels.numbers import MOST_PAIRED
 from armature.policies.records import History
 from armature.structures import Structure
+from armature.structures.structure import check_is_structure
 from armature.words import Arm, Sentence
 
 
@@ -158,7 +159,7 @@ class Policy(abc.ABC):
         return None
 
     def with_horizon(self, horizon: int | None) -> Policy:
-        """The same policy, told how many rounds there will be if it needs to know."""
+        """The same policy, with the number of rounds if it needs that."""
         given = getattr(self, "horizon", None)
         if not self.needs_horizon or (given is not None and given != horizon):
             return self
@@ -188,7 +189,7 @@ class Policy(abc.ABC):
 
 
 def _check_problem(structure: Structure, family: Family) -> None:
-    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    check_is_structure(structure)
     check_kind(family, Family, "family", "Gaussian()")
 
 

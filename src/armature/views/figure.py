@@ -106,6 +106,13 @@ def draw(axes: Any, chart: Chart, looks: Looks = LOOKS) -> dict[str, Any]:
     return shown
 
 
+def explain(axes: Any, shown: Mapping[str, Any], **place: Any) -> None:
+    """Add a legend to one panel; names in it are drawn as they are."""
+    labels = [in_lines(handle.get_label(), WRAPPED) for handle in shown.values()]
+    if labels:
+        axes.legend(shown.values(), labels, frameon=False, fontsize=9, **place)
+
+
 def _look(looks: Looks, name: str) -> dict[str, Any]:
     """A style by its name; of several words, as in CSS, the later ones count."""
     parts = [name] if name in looks else name.split()
@@ -166,11 +173,7 @@ def stacked(charts: Sequence[Chart], heights: Sequence[float], inches: float = 6
     drawing = new_drawing(width, inches)
     panels = drawing.subplots(len(charts), 1, sharex=True, height_ratios=heights, squeeze=False)
     for axes, chart in zip(panels[:, 0], charts, strict=True):
-        handles = draw(axes, chart)
-        labels = [in_lines(handle.get_label(), WRAPPED) for handle in handles.values()]
-        if labels:
-            axes.legend(handles.values(), labels, loc="center left", bbox_to_anchor=(1.0, 0.5),
-                        frameon=False, fontsize=9)  # fmt: skip
+        explain(axes, draw(axes, chart), loc="center left", bbox_to_anchor=(1.0, 0.5))
         axes.set_title(in_lines(chart.title, 60))
     return drawing
 
