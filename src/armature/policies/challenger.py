@@ -22,8 +22,9 @@ from armature.structures import Structure
 from armature.structures.oracles.leader import is_ahead, leader_of
 from armature.structures.oracles.model import (
     Model,
-    challenger_bound,
+    challenger_bounds,
     challenger_costs,
+    has_bounds,
     is_joint,
     nearest_challenger,
     projection,
@@ -101,6 +102,19 @@ class Due(NamedTuple):
 
 
 @kernel
+def shortest_bound(state: ChallengerState, history: History, j: int) -> int:
+    """Of the arms other than j, the one that may have the least wait, by the bounds in `costs`."""
+    first = 1 if j == 0 else 0
+    least = math.inf  # of the arms before i
+    for i in range(history.pulls.size):
+        wait = waited(state.costs[i], history.pulls[i] + state.looked[i])
+        if i != j and wait < least:
+            least = wait
+            first = i
+    return first
+
+
+@kernel
 def longest_waiting(
     state: ChallengerState, model: Model, history: History, j: int, base: float, before: float
 ) -> Due:
@@ -114,20 +128,31 @@ def longest_waiting(
     pr = state.projected
     joint = is_joint(model)
     if joint:
-        challenger_costs(model, mu, N, j, base, state.costs, state.lam)
-    due = Due(j, 0.0, before)
+        challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
+    bounded = not joint and has_bounds(model)
     late = before  # who waits as long as this is not due
+    first = -1
+    first_cost = math.inf
+    if bounded:
+        challenger_bounds(model, history.means, N, j, pr, state.costs)
+        first = shortest_bound(state, history, j)
+        looks = N[first] + state.looked[first]
+        if waited(state.costs[first], looks) < late:
+            first_cost = nearest_challenger(model, history.means, N, j, first, state.lam)
+            G = evidence_against(state, model, history, j, first, first_cost - base)
+            late = min(late, waited(G, looks) + SAME)
+    due = Due(j, 0.0, before)
     for i in range(N.size):
         if i == j:
             continue
         if joint:
             cost = state.costs[i]
         else:
-            if state.convex and model.family.gaussian:
-                bound = challenger_bound(model, N, pr, j, i)
-                if waited(bound, N[i] + state.looked[i]) >= late:
-                    continue
-            cost = nearest_challenger(model, mu, N, j, i, state.lam)
+            if bounded and waited(state.costs[i], N[i] + state.looked[i]) >= late:
+                continue
+            cost = first_cost
+            if i != first:
+                cost = nearest_challenger(model, history.means, N, j, i, state.lam)
         if cost - base >= late:
             continue
         G = evidence_against(state, model, history, j, i, cost - base)
@@ -319,7 +344,7 @@ class Challenger(CompiledPolicy):
 
     starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
-    oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
+    oracles: ClassVar = ("project", "challenger_min", "challenger_costs", "challenger_bounds")
     saved: ClassVar = ("looked", "begun")
     choose: ClassVar = choose
 

@@ -162,9 +162,18 @@ class Piece:
                     return False
         return True
 
-    @functools.cached_property
+    @property
     def chain(self) -> Chain | None:
         """The piece as a chain, where its rows hold single means and neighbours on a line alone."""
+        return None if isinstance(self._line, str) else self._line
+
+    @property
+    def no_chain(self) -> str:
+        """Why it is no chain; empty where it is one."""
+        return self._line if isinstance(self._line, str) else ""
+
+    @functools.cached_property
+    def _line(self) -> Chain | str:
         return chain_of(self.A, self.b, self.C, self.d)
 
     @functools.cached_property
