@@ -13,9 +13,9 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
-from pieces import Piece, can_beat, ends_of, order, pieces_of
 from reference import perspective
 from scipy.optimize import linprog
+from structures_again import Piece, can_beat, ends_of, order, pieces_of
 
 import armature as am
 

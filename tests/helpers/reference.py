@@ -1,9 +1,9 @@
 """The oracles' problems once more, for a general convex solver (Clarabel).
 
 Nothing here looks at how the library solves them. Each structure is a union of polyhedra
-(`pieces.py`); each problem is solved over every piece. The programs are given to the solver as
-matrices: what cvxpy would make of them, without making it anew for each of thousands. The formulas
-of reward families are all here, `perspective` for the lower bound's program too.
+(`structures_again.py`); each problem is solved over every piece. The programs are given to the
+solver as matrices: what cvxpy would make of them, without making it anew for each of thousands. The
+formulas of reward families are all here, `perspective` for the lower bound's program too.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import clarabel
 import cvxpy as cp
 import numpy as np
 import pytest
-from pieces import Piece, can_beat, ends_of, is_feasible, order, pieces_of
 from scipy import sparse
+from structures_again import Piece, can_beat, ends_of, is_feasible, order, pieces_of
 
 import armature as am
 
