@@ -14,6 +14,14 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Stream, next_unit
 from armature.kernels.vectors import largest
+from armature.policies.chance_of_evidence import (
+    OWN,
+    UNMOVED,
+    enough_for,
+    moved_arms,
+    own_evidence,
+    shared_evidence,
+)
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
@@ -31,7 +39,6 @@ from armature.structures.oracles.model import (
 from armature.words import Arm, Sentence
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
-UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
 TINY = 1e-100  # the least regret to divide by
 DRAWS = ("none", "sample", "tail")
 NONE, SAMPLE, TAIL = range(3)
@@ -48,6 +55,7 @@ class ChallengerState(NamedTuple):
     lam: Floats
     sample: Floats
     convex: bool  # whether M is
+    shared: bool  # whether "i is best" can tie many arms
     lone: bool  # whether one arm at most is above a level, which is
     level: float
     draw: int
@@ -98,14 +106,63 @@ def replacing(
     return max(alone, G)
 
 
-@inlined
+class Look(NamedTuple):
+    """What a look at all challengers of a leader has in common."""
+
+    leader: int
+    base: float  # the cost of the projection
+    joint: bool  # whether what challengers cost is in `state.costs`
+    bounded: bool  # whether it is easily bounded from below
+    size: float  # the largest mean
+    enough: float  # a cost that is worth all the evidence that matters, whoever shares in it
+
+
+@kernel
+def look_at_all(
+    state: ChallengerState, model: Model, history: History, j: int, base: float, matters: float
+) -> Look:
+    """Weigh all challengers of leader j, where that is one call; evidence of less matters."""
+    joint = is_joint(model)
+    if joint:
+        challenger_costs(model, history.means, history.pulls, j, base, state.costs, state.lam)
+    return Look(
+        j,
+        base,
+        joint,
+        not joint and state.convex and model.family.gaussian,
+        largest(state.projected) if state.shared else 0.0,
+        enough_for(history.pulls.size - 1, matters) if state.shared else 0.0,
+    )
+
+
+@kernel
 def evidence_against(
-    state: ChallengerState, model: Model, history: History, j: int, i: int, G: float
+    state: ChallengerState, model: Model, history: History, look: Look, i: int, matters: float
 ) -> float:
-    """What speaks against i, where it costs G more than the projection that i beats j."""
+    """What speaks against i; where that is no less than what matters, a number that is neither."""
+    j = look.leader
+    if look.joint:
+        G = state.costs[i] - look.base
+    elif look.bounded:
+        G = least_cost(model, history, state.projected, j, i)
+    else:
+        G = 0.0
+    counts_alone = not state.shared or G >= look.enough
+    own = 0.0
+    if not counts_alone:
+        own = own_evidence(model, history, i, state.projected[j], matters / OWN)
+        counts_alone = OWN * own >= matters
+    if counts_alone and G >= matters:
+        return G
+    if not look.joint or not counts_alone:
+        cost = nearest_challenger(model, history.means, history.pulls, j, i, state.lam)
+        G = G if look.joint else cost - look.base
     if state.lone:
-        return replacing(model, history, state.projected, state.level, j, i, G)
-    return G
+        G = replacing(model, history, state.projected, state.level, j, i, G)
+    if not counts_alone:
+        moved = moved_arms(model, history, state.projected, state.lam, look.size)
+        G = shared_evidence(moved, own, G)
+    return max(G, 0.0)
 
 
 class Due(NamedTuple):
@@ -124,28 +181,15 @@ def longest_waiting(
 
     Invariant: `due` has the least wait of the challengers before i, and of several the first.
     """
-    N = history.pulls
-    joint = is_joint(model)
-    if joint:
-        challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
+    look = look_at_all(state, model, history, j, base, before)
     due = Due(j, 0.0, before)
-    for i in range(N.size):
-        if i == j:
+    for i in range(history.pulls.size):
+        looks = waited(0.0, history.pulls[i] + state.looked[i])
+        if i == j or looks >= due.wait:
             continue
-        if joint:
-            cost = state.costs[i]
-        else:
-            if state.convex and model.family.gaussian:
-                bound = least_cost(model, history, state.projected, j, i)
-                if waited(bound, N[i] + state.looked[i]) >= due.wait:
-                    continue
-            cost = nearest_challenger(model, history.means, N, j, i, state.lam)
-        if cost - base >= due.wait:
-            continue
-        G = evidence_against(state, model, history, j, i, cost - base)
-        wait = waited(G, N[i] + state.looked[i])
-        if wait < due.wait:
-            due = Due(i, max(G, 0.0), wait)
+        against = evidence_against(state, model, history, look, i, due.wait - looks)
+        if against + looks < due.wait:
+            due = Due(i, against, against + looks)
     return due
 
 
@@ -161,10 +205,10 @@ def draw_by_tails(
 ) -> int:
     """An arm by the weights erfc(sqrt(G)) / 2, the leader having 1."""
     q = state.costs
-    challenger_costs(model, history.means, history.pulls, j, base, q, state.lam)
+    look = look_at_all(state, model, history, j, base, NEGLIGIBLE)
     total = 0.0
-    for i in range(q.size):
-        G = max(evidence_against(state, model, history, j, i, q[i] - base), 0.0)
+    for i in range(q.size):  # q has weights before i, and maybe costs from i on
+        G = evidence_against(state, model, history, look, i, NEGLIGIBLE) if i != j else 0.0
         q[i] = 0.5 * math.erfc(math.sqrt(G)) if G < NEGLIGIBLE else 0.0
         if i == j:
             q[i] = 1.0
@@ -395,6 +439,7 @@ class Challenger(CompiledPolicy):
             lam=np.zeros(K),
             sample=np.zeros(K),
             convex=structure.is_convex,
+            shared=not structure.ties_one_pair,
             lone=level is not None,
             level=0.0 if level is None else level,
             draw=DRAWS.index(self.draw),

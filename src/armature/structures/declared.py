@@ -44,6 +44,7 @@ class Declared:
     order_only: bool | None = None
     challenge: str | None = None
     pairwise: bool = False
+    ties_one_pair: bool = False  # at the nearest means in which "k beats j", of all inequalities
     has_constants: bool = False
     convex_challenges: bool = False
     cells_depend_on_means: ClassVar[bool] = False

@@ -86,6 +86,7 @@ class Linear(Structure):
     )
     convex = True
     order_only = False
+    ties_one_pair = True
 
     @classmethod
     def examples(cls) -> tuple[Linear, ...]:

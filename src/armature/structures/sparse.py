@@ -192,6 +192,7 @@ class Sparse(Counted):
     convex = False
     order_only = True
     challenge = "order"
+    ties_one_pair = True
     cells_depend_on_means = True
 
     @classmethod

@@ -165,6 +165,7 @@ class Unconstrained(Counted):
     order_only = True
     has_constants = True
     pairwise = True
+    ties_one_pair = True
 
     @classmethod
     def examples(cls) -> tuple[Unconstrained, ...]:
