@@ -22,9 +22,9 @@ from rich.console import Console
 import armature as am
 from armature.authoring import Floats
 from armature.experiments import load_instance
-from armature.experiments.paper import PANELS
-from armature.experiments.reproduce import default_folder, reproduce
-from armature.views.markdown import markdown_table
+from armature.experiments.paper import PANELS, default_folder, reproduce
+from armature.experiments.run import Runner
+from armature.views.numbers import markdown_table
 
 ROOT = Path(__file__).parent.parent
 RUNS = {10**4: 200, 10**5: 100}  # repetitions at each horizon
@@ -249,7 +249,7 @@ def figure_runs() -> Runs:
     runs = {}
     for horizon, repetitions in RUNS.items():
         out = ROOT / default_folder(PANELS, horizon, repetitions, False)
-        runs[horizon] = reproduce(PANELS, horizon, repetitions, False, None, out, CONSOLE)
+        runs[horizon] = reproduce(PANELS, horizon, repetitions, False, out, Runner(CONSOLE))
         name = f"figure-1-T{horizon}.png"
         shutil.copyfile(out / "figure-1.png", ROOT / "docs" / "figures" / name)
     return runs

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 import armature as am
-from armature.experiments.engines.blocks import Block, Job
-from armature.experiments.engines.ray_engine import IN_FLIGHT
-from armature.experiments.engines.scheduler import WaitingBlocks
+from armature.experiments.blocks import Block, WaitingBlocks
+from armature.experiments.cluster import IN_FLIGHT
+from armature.experiments.plan import Job
+from armature.experiments.simulation import SimulationPlan
 
 INSTANCE = am.Instance(am.Unconstrained(2), [0.0, 1.0])
 
@@ -70,9 +71,10 @@ def run_model(
 ) -> Estimate:
     """So many jobs (points of a sweep, times policies) on so many cores."""
     policy = am.UCB()
-    waiting = WaitingBlocks(
-        (Job(INSTANCE, policy, horizon, n, str(n)), [(0, repetitions)]) for n in range(jobs)
+    plan = SimulationPlan(
+        instance=INSTANCE, policies=(policy,), horizon=horizon, repetitions=repetitions, seed=0
     )
+    waiting = WaitingBlocks((Job(plan, policy, str(n)), [(0, repetitions)]) for n in range(jobs))
     at_a_time = min(points, cores)
     turns = -(-points // at_a_time)  # of the core that has most points
     collecting = turns * costs.collect * jobs * repetitions / points

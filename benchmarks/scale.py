@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -33,17 +34,16 @@ from cluster_model import Costs, run_model
 from rich.console import Console
 
 import armature as am
-import armature.experiments.engines.cluster as cluster_experiments
-from armature.experiments.engines.blocks import Block, record_bytes
-from armature.experiments.engines.cluster import places_of, play_on_ray
-from armature.experiments.engines.ray_engine import cluster
+from armature.experiments import progress
+from armature.experiments.blocks import Block, bytes_of_one
+from armature.experiments.cluster import cluster, play_places
 from armature.experiments.experiment import Experiment
-from armature.experiments.run import run_experiment
-from armature.rounds.record import checkpoints_up_to
+from armature.experiments.run import Place, Runner
+from armature.experiments.simulation import SimulationPlan
 
 MEANS = [0.1 * k for k in range(1, 11)]
 INSTANCE = am.Instance(am.Unconstrained(10), MEANS, am.Bernoulli())
-QUIET = Console(quiet=True)
+RUNNER = Runner(Console(quiet=True), quiet=True)
 HORIZON = 1_000_000
 PARTS = ("costs", "memory")
 GROWN = 4000  # repetitions, by which it is told what one takes
@@ -87,12 +87,24 @@ def on_threads(what: Experiment, workers: int) -> Turn:
     """An experiment by threads."""
     with tempfile.TemporaryDirectory() as folder:
         start, used = time.perf_counter(), processor_seconds()
-        run_experiment(what, Path(folder), workers, QUIET, quiet=True, picture=False)
+        run_experiment(what, Path(folder), workers)
         end = time.perf_counter()
         return Turn(end - start, processor_seconds() - used, 0)
 
 
-class Watched(cluster_experiments.Dashboard):
+def place_of(what: Experiment, folder: Path) -> Place[am.Results]:
+    """A folder for an experiment."""
+    return Place(SimulationPlan.of(what), folder, RUNNER)
+
+
+def run_experiment(
+    what: Experiment, folder: Path, workers: int | None, picture: bool = False
+) -> None:
+    """Run an experiment on threads, into a folder."""
+    place_of(what, folder).run(replace(RUNNER, workers=workers), picture)
+
+
+class Watched(progress.Dashboard):
     """Notes how long each block took for a round."""
 
     times: ClassVar[dict[str, list[float]]] = {}
@@ -100,7 +112,7 @@ class Watched(cluster_experiments.Dashboard):
     def finished(self, block: Block, seconds: float) -> None:
         """A block is finished."""
         super().finished(block, seconds)
-        if block.past - block.first > 1:  # not the first ones, by which the others are measured
+        if block.stop - block.first > 1:  # not the first ones, by which the others are measured
             self.times.setdefault(block.job.policy.name, []).append(seconds / block.rounds)
 
 
@@ -109,9 +121,8 @@ def on_ray(what: Experiment) -> Turn:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         start, used = time.perf_counter(), processor_seconds()
-        places = places_of([(what, folder)], QUIET)
-        play_on_ray(places, folder, None, None, QUIET, quiet=True)
-        run_experiment(what, folder, 1, QUIET, quiet=True, picture=False)
+        play_places([place_of(what, folder)], folder, RUNNER)
+        run_experiment(what, folder, 1)
         end = time.perf_counter()
         blocks = len(list((folder / "parts").glob("*.part")))
         return Turn(end - start, processor_seconds() - used, blocks)
@@ -158,19 +169,18 @@ def cost_of_a_block(blocks: int = 200) -> float:
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        pairs = [
-            (Experiment("", INSTANCE, (am.UCB(),), 10, 1, seed, {}), folder / str(seed))
+        places = [
+            place_of(Experiment("", INSTANCE, (am.UCB(),), 10, 1, seed, {}), folder / str(seed))
             for seed in range(blocks)
         ]
-        places = places_of(pairs, QUIET)
         used = time.process_time()
-        play_on_ray(places, folder, None, None, QUIET, quiet=True)
+        play_places(places, folder, RUNNER)
         return (time.process_time() - used) / blocks
 
 
 def bytes_of(horizon: int) -> int:
     """What is kept of a repetition on ten arms."""
-    return record_bytes(checkpoints_up_to(horizon).size, len(MEANS))
+    return bytes_of_one(SimulationPlan.of(experiment(horizon, 1)).empty(0))
 
 
 def cost_of_collecting(repetitions: int = 1000) -> float:
@@ -180,11 +190,11 @@ def cost_of_collecting(repetitions: int = 1000) -> float:
     """
     what = experiment(HORIZON // 100, repetitions)
     with tempfile.TemporaryDirectory() as name:
-        run_experiment(what, Path(name), None, QUIET, quiet=True, picture=False)
+        run_experiment(what, Path(name), None)
         for path in Path(name).glob("*.*"):
             path.unlink()
         used = time.process_time()
-        run_experiment(what, Path(name), 1, QUIET, quiet=True, picture=False)
+        run_experiment(what, Path(name), 1)
         each = (time.process_time() - used) / (len(what.policies) * repetitions)
     return each * bytes_of(HORIZON) / bytes_of(what.horizon)
 
@@ -219,11 +229,10 @@ MEMORY = """
 import resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from scale import QUIET, experiment, places_of, play_on_ray, cluster
+from scale import RUNNER, experiment, place_of, play_places, cluster
 horizon, repetitions, folder = int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4])
 with cluster(None, 1) as ray:
-    places = places_of([(experiment(horizon, repetitions), folder)], QUIET)
-    play_on_ray(places, folder, None, None, QUIET, quiet=True)
+    play_places([place_of(experiment(horizon, repetitions), folder)], folder, RUNNER)
     peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(peak(), ray.get(ray.remote(num_cpus=1)(peak).remote()))
 """
@@ -233,9 +242,9 @@ COLLECTING = """
 import resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from scale import QUIET, experiment, run_experiment
+from scale import experiment, run_experiment
 what, folder = experiment(10_000, int(sys.argv[2])), Path(sys.argv[3])
-run_experiment(what, folder, 1, QUIET, quiet=True)
+run_experiment(what, folder, 1, picture=True)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
@@ -258,7 +267,7 @@ def memory() -> str:
     for repetitions in (100, 1000, GROWN):
         with tempfile.TemporaryDirectory() as folder:
             what = experiment(10_000, repetitions)
-            run_experiment(what, Path(folder), None, QUIET, quiet=True, picture=False)
+            run_experiment(what, Path(folder), None)
             for path in Path(folder).glob("*.*"):
                 path.unlink()
             peaks[repetitions] = int(say_in_a_process(COLLECTING, str(repetitions), folder)[0])
@@ -330,7 +339,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3, help="of each engine")
     parser.add_argument("--only", nargs="*", default=PARTS, choices=PARTS)
     options = parser.parse_args()
-    cluster_experiments.Dashboard = Watched  # type: ignore[misc]
+    progress.Dashboard = Watched  # type: ignore[misc]
     sections: dict[str, str] = {}
     if "costs" in options.only:
         sections |= measure_costs(os.cpu_count() or 1, options.seconds, options.turns)

@@ -176,9 +176,9 @@ def _serving(folder: str) -> Iterator[str]:
 def _service(storage: str) -> tuple[Any, Any]:
     """The application, and how it is served."""
     from armature.service.api.app import make_app
-    from armature.service.api.serve import config_of
+    from armature.service.api.server import config_of
     from armature.service.db.database import open_database
-    from armature.service.db.migrate import migrate
+    from armature.service.db.maintenance import migrate
 
     engine = open_database(storage)
     migrate(engine)

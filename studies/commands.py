@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from armature.errors import ArmatureError
-from armature.experiments.engines.ray_engine import connected
-from armature.experiments.simulation import checked_engine
+from armature.experiments.cluster import connected
+from armature.experiments.plan import checked_engine
 from armature.views.terminal import complaints, failing, output, visible
 
 

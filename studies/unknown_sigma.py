@@ -18,9 +18,9 @@ import numpy as np
 
 import armature as am
 from armature.experiments import load_instance
-from armature.experiments.engines.ray_engine import connected
+from armature.experiments.cluster import connected
 from armature.experiments.paper import PANELS
-from armature.experiments.simulation import ENGINES
+from armature.experiments.plan import ENGINES
 from armature.storage.registry import POLICIES
 
 HORIZONS = (1_000, 10_000)

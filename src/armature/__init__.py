@@ -28,8 +28,8 @@ from armature.families import (
 )
 from armature.kernels.kernel import kernel
 from armature.live.bandit import Bandit
+from armature.live.choosing import Probabilities
 from armature.live.explanation import Explanation
-from armature.live.probabilities import Probabilities
 from armature.live.tickets import Decision
 from armature.live.verdict import Verdict
 from armature.policies import (

@@ -7,9 +7,9 @@
         ...
         client.reward(decision.id, 1.0)
 
-A request that fails on the way, or that the server could not finish, is repeated, with growing
-pauses. That is safe: decisions carry a request id, by which the server recognises what it has done
-already, and a reward of the same value counts once. `AsyncClient` is the same for asyncio.
+A request that got no answer, or a 5xx one, is sent again after a pause, and the pauses grow. That
+is safe: a decision carries a request id, by which the server knows that it was made already, and a
+reward of the same value counts once. `AsyncClient` is the same for asyncio.
 
 It needs httpx, which comes with the extra `service`.
 """
@@ -22,7 +22,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
@@ -52,12 +51,12 @@ class ServiceError(ArmatureError):
 
 
 class UnreachableError(ArmatureError):
-    """The service did not answer, however often it was asked; it may have done what was asked."""
+    """The service did not answer any attempt; it may still have done what was asked."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What to do: the arm's label; and the id by which to tell what came of it."""
+    """The label of the chosen arm, and the id to send with its reward."""
 
     id: str
     arm: Any
@@ -66,11 +65,10 @@ class Decision:
 
 @dataclass(frozen=True)
 class RewardResult:
-    """What became of a reward.
+    """What the service did with a reward.
 
-    `status` is "applied", "duplicate" or "late"; of one among several also "unknown",
-    "conflict", "refused", or "failed": then its experiment can't take it now, and it may be sent
-    again.
+    `status` is "applied", "duplicate" or "late". For one reward of several it can also be
+    "unknown", "conflict", "refused", or "failed": its experiment can't take it now; send it again.
     """
 
     decision: str
@@ -98,35 +96,26 @@ class _Call(Generic[T]):
         raise ServiceError(response.status_code, str(detail))
 
 
-def _as_it_is(answer: Any) -> Table:
-    return dict(answer)
-
-
-def _of_experiment(name: str, rest: str = "") -> str:
-    return f"/v1/experiments/{quote(name, safe='')}{rest}"
-
-
-def _of_decision(decision: str, rest: str = "") -> str:
-    return f"/v1/decisions/{quote(decision, safe='')}{rest}"
+def _path(kind: str, name: str, rest: str = "") -> str:
+    return f"/v1/{kind}/{quote(name, safe='')}{rest}"
 
 
 def _create(name: str, spec: Mapping[str, Any]) -> _Call[Table]:
-    return _Call("POST", "/v1/experiments", _as_it_is, {"name": name, "spec": dict(spec)})
+    return _Call("POST", "/v1/experiments", dict, {"name": name, "spec": dict(spec)})
 
 
-def _experiments() -> _Call[list[Table]]:
-    return _Call("GET", "/v1/experiments", lambda answer: list(answer["experiments"]))
+_EXPERIMENTS = _Call("GET", "/v1/experiments", lambda answer: list(answer["experiments"]))
 
 
 def _get(name: str, rest: str = "", **parameters: int) -> _Call[Table]:
-    return _Call("GET", _of_experiment(name, rest), _as_it_is, parameters=parameters)
+    return _Call("GET", _path("experiments", name, rest), dict, parameters=parameters)
 
 
 def _decide(name: str, n: int, unit: str | None, request_id: str | None) -> _Call[list[Decision]]:
     body = {"n": n, "unit": unit, "request_id": request_id or uuid.uuid4().hex}
     return _Call(
         "POST",
-        _of_experiment(name, "/decisions"),
+        _path("experiments", name, "/decisions"),
         lambda answer: [Decision(**made) for made in answer["decisions"]],
         body,
     )
@@ -135,7 +124,7 @@ def _decide(name: str, n: int, unit: str | None, request_id: str | None) -> _Cal
 def _reward(decision: str, value: float) -> _Call[RewardResult]:
     return _Call(
         "POST",
-        _of_decision(decision, "/reward"),
+        _path("decisions", decision, "/reward"),
         lambda answer: RewardResult(decision, **answer),
         {"value": value},
     )
@@ -152,34 +141,34 @@ def _rewards(rewards: Sequence[tuple[str, float]]) -> _Call[list[RewardResult]]:
 
 
 def _cancel(decision: str) -> _Call[None]:
-    return _Call("DELETE", _of_decision(decision), lambda answer: None)
+    return _Call("DELETE", _path("decisions", decision), lambda answer: None)
 
 
 def _change(name: str, status: str | None, floor: float | None) -> _Call[Table]:
     changes = {"status": status, "floor": floor}
     changes = {key: value for key, value in changes.items() if value is not None}
-    return _Call("PATCH", _of_experiment(name), _as_it_is, changes)
+    return _Call("PATCH", _path("experiments", name), dict, changes)
 
 
 def _add_arm(name: str, label: Any, options: Mapping[str, Any]) -> _Call[Table]:
     body = {"label": label, "options": dict(options)}
-    return _Call("POST", _of_experiment(name, "/arms"), _as_it_is, body)
+    return _Call("POST", _path("experiments", name, "/arms"), dict, body)
 
 
 def _retire_arm(name: str, label: Any) -> _Call[Table]:
-    return _Call("POST", _of_experiment(name, "/arms/retire"), _as_it_is, {"label": label})
+    return _Call("POST", _path("experiments", name, "/arms/retire"), dict, {"label": label})
 
 
 class _Attempts:
-    """How often to ask, and how long to wait in between."""
+    """How often to send a request, and how long to wait in between."""
 
     def __init__(self, url: str, retries: int) -> None:
         self._url, self._retries, self._made = url, retries, 0
 
     def pause(self, response: httpx.Response | None, error: Exception | None) -> float | None:
-        """Seconds to wait before asking again: growing, and never alike for two clients.
+        """Seconds to wait before the next attempt: they grow, with a random part.
 
-        None if the answer is one to be taken; an error if there is none and it is time to give up.
+        None if the answer is final; an error if there is none and no attempt is left.
         """
         if response is not None and response.status_code not in AGAIN:
             return None
@@ -200,14 +189,14 @@ def _settings(url: str, key: str | None, timeout: float) -> dict[str, Any]:
 
 
 class Client:
-    """The service from ordinary code; one client is good for several threads.
+    """The service, for ordinary code. Threads may share one client.
 
     Parameters
     ----------
-    url: where it is, such as "http://127.0.0.1:8000".
-    key: a key, if the service wants one.
+    url: its address, such as "http://127.0.0.1:8000".
+    key: an API key, if the service needs one.
     timeout: seconds to wait for an answer.
-    retries: how often a request is repeated before it is given up.
+    retries: how often a request is sent again before an error is raised.
     """
 
     def __init__(
@@ -219,16 +208,11 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._http.close()
 
     def create(self, name: str, spec: Mapping[str, Any]) -> Table:
@@ -237,7 +221,7 @@ class Client:
 
     def experiments(self) -> list[Table]:
         """All experiments, without their arms."""
-        return self._do(_experiments())
+        return self._do(_EXPERIMENTS)
 
     def experiment(self, name: str) -> Table:
         """An experiment with its arms."""
@@ -256,15 +240,15 @@ class Client:
         return self._do(_decide(name, n, unit, request_id))
 
     def reward(self, decision: str, value: float) -> RewardResult:
-        """Tell what came of a decision."""
+        """Send the reward of a decision."""
         return self._do(_reward(decision, value))
 
     def rewards(self, rewards: Sequence[tuple[str, float]]) -> list[RewardResult]:
-        """Tell what came of several decisions; each is answered on its own."""
+        """Send several rewards; each is answered on its own."""
         return self._do(_rewards(rewards))
 
     def cancel(self, decision: str) -> None:
-        """The reward of a decision will never come."""
+        """Undo a decision whose reward will never come."""
         self._do(_cancel(decision))
 
     def change(self, name: str, *, status: str | None = None, floor: float | None = None) -> Table:
@@ -276,7 +260,7 @@ class Client:
         return self._do(_add_arm(name, label, options))
 
     def retire_arm(self, name: str, label: Any) -> Table:
-        """Choose an arm no more."""
+        """Never choose an arm again."""
         return self._do(_retire_arm(name, label))
 
     def explain(self, name: str) -> Table:
@@ -323,16 +307,11 @@ class AsyncClient:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def create(self, name: str, spec: Mapping[str, Any]) -> Table:
@@ -341,7 +320,7 @@ class AsyncClient:
 
     async def experiments(self) -> list[Table]:
         """All experiments, without their arms."""
-        return await self._do(_experiments())
+        return await self._do(_EXPERIMENTS)
 
     async def experiment(self, name: str) -> Table:
         """An experiment with its arms."""
@@ -360,15 +339,15 @@ class AsyncClient:
         return await self._do(_decide(name, n, unit, request_id))
 
     async def reward(self, decision: str, value: float) -> RewardResult:
-        """Tell what came of a decision."""
+        """Send the reward of a decision."""
         return await self._do(_reward(decision, value))
 
     async def rewards(self, rewards: Sequence[tuple[str, float]]) -> list[RewardResult]:
-        """Tell what came of several decisions; each is answered on its own."""
+        """Send several rewards; each is answered on its own."""
         return await self._do(_rewards(rewards))
 
     async def cancel(self, decision: str) -> None:
-        """The reward of a decision will never come."""
+        """Undo a decision whose reward will never come."""
         await self._do(_cancel(decision))
 
     async def change(
@@ -382,7 +361,7 @@ class AsyncClient:
         return await self._do(_add_arm(name, label, options))
 
     async def retire_arm(self, name: str, label: Any) -> Table:
-        """Choose an arm no more."""
+        """Never choose an arm again."""
         return await self._do(_retire_arm(name, label))
 
     async def explain(self, name: str) -> Table:

@@ -9,7 +9,7 @@ import numpy as np
 import armature as am
 from armature.assess.resampling import mean_interval, weigh
 from armature.kernels.arrays import Floats, Ints
-from armature.rounds.logged import QUEUES, REJECTION, SHADOW, make_log
+from armature.rounds.rewards import QUEUES, REJECTION, SHADOW, make_log
 from armature.rounds.run import play_log
 
 MEANS = np.array([0.3, 0.5, 0.45, 0.2])

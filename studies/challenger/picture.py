@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from armature import Results
-from armature.views.looks import BLACK, BLUE, DASHES, GREEN, STYLES, style_of
-from armature.views.plotting import Picture, checked_picture, new_picture, save
+from armature.views.figure import Drawing, checked_picture, new_drawing, save
+from armature.views.looks import BLACK, BLUE, DASHES, GREEN, STYLES, styles_of
 
 MARKS = "osD^v<>PX*hpd8"
 SHARED = (BLACK, "#B2182B", BLUE, GREEN, "#7F3C8D")  # a colour for each policy
@@ -26,13 +26,14 @@ def group_ratios(cases: pd.DataFrame, policy: str) -> pd.DataFrame:
     return pd.DataFrame(np.exp(ratios[names].groupby(group).mean().reindex(group.unique())))
 
 
-def draw_ratios(ratios: pd.DataFrame, policy: str) -> Picture:
+def draw_ratios(ratios: pd.DataFrame, policy: str) -> Drawing:
     """A row for each group, a mark for each other policy."""
     groups = list(ratios.index)
-    picture = new_picture(10.5, 1.6 + 0.3 * len(groups))
+    picture = new_drawing(10.5, 1.6 + 0.3 * len(groups))
     axis = picture.subplots()
+    styles = styles_of(list(ratios.columns))
     for n, name in enumerate(ratios.columns):
-        colour, mark = style_of(name, n)["color"], MARKS[n % len(MARKS)]
+        colour, mark = styles[name]["color"], MARKS[n % len(MARKS)]
         axis.plot(
             ratios[name], range(len(groups)), mark, color=colour, label=name,
             markersize=5.5, alpha=0.9, linestyle="none",
@@ -57,12 +58,12 @@ def plot_ratios(cases: pd.DataFrame, policy: str, path: Path) -> None:
     save(draw_ratios(group_ratios(cases, policy), policy), [checked_picture(path)])
 
 
-def draw_shares(results: Results, value: float) -> Picture:
+def draw_shares(results: Results, value: float) -> Drawing:
     """Mean regret of every policy over ln t, two standard errors about it, and V ln t."""
-    picture = new_picture(8.5, 4.2)
+    picture = new_drawing(8.5, 4.2)
     axis = picture.subplots()
     rounds = results.checkpoints
-    for name, colour, dash in zip(results.names, SHARED, (*DASHES, DASHES[0]), strict=True):
+    for name, colour, dash in zip(results.names, SHARED, DASHES[: len(SHARED)], strict=True):
         regret = results.regret(name)
         mean = regret.mean(axis=0)
         error = 2.0 * regret.std(axis=0, ddof=1) / np.sqrt(len(regret))

@@ -8,10 +8,11 @@ from pathlib import Path
 from rich.console import Console
 
 from armature import UCB, Challenger, Instance, Policy, Results
-from armature.experiments.engines.cluster import places_of, play_on_ray
+from armature.experiments.cluster import play_places
 from armature.experiments.experiment import Experiment
-from armature.experiments.run import run_experiment
-from armature.experiments.store.folder import claim_folder
+from armature.experiments.folder import claim_folder
+from armature.experiments.run import Place, Runner
+from armature.experiments.simulation import SimulationPlan
 from studies.challenger.ablations import ablation_cases
 from studies.challenger.cases import (
     DECIDING,
@@ -67,21 +68,20 @@ def run_study(
         def run(name: str, cases: Sequence[Case], horizon: int, R: int) -> dict[str, Results]:
             chosen = cases[:: size.every]
             bar = progress.add_task(name, total=len(chosen), now="")
-            experiments = [
-                Experiment(case.name, case.instance, case.policies, horizon, R, SEED, {})
-                for case in chosen
-            ]
-            folders = [out / name / case.name for case in chosen]
+            runner = Runner(console, quiet=True, workers=workers)
+            places = {}
+            for case in chosen:
+                what = Experiment(case.name, case.instance, case.policies, horizon, R, SEED, {})
+                place = Place(SimulationPlan.of(what), out / name / case.name, runner)
+                places[case.name] = place
             if engine == "ray":
                 progress.update(bar, now="on the cluster")
-                places = places_of(list(zip(experiments, folders, strict=True)), console)
-                play_on_ray(places, out, None, workers, console, quiet=True)
+                waiting = [p for p in places.values() if p.folder.results() is None]
+                play_places(waiting, out, runner)
             found = {}
-            for experiment, folder in zip(experiments, folders, strict=True):
-                progress.update(bar, now=experiment.title)
-                found[experiment.title] = run_experiment(
-                    experiment, folder, workers, console, quiet=True, picture=False
-                )
+            for title, place in places.items():
+                progress.update(bar, now=title)
+                found[title] = place.run(runner, picture=False)
                 progress.advance(bar)
             progress.update(bar, now="")
             return found

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature.views.looks import BLACK, BLUE, style_of
-from armature.views.plotting import Picture, checked_picture, new_picture, save
+from armature.views.figure import Drawing, checked_picture, new_drawing, save
+from armature.views.looks import BLACK, BLUE, styles_of
 
 TICKS = (0.3, 0.5, 1, 2, 5, 10, 30, 100)
 
@@ -28,15 +28,15 @@ def premiums_of(frame: pd.DataFrame, alone: str, guarded: str) -> pd.Series[floa
     return 100.0 * (np.exp(means) - 1.0)
 
 
-def draw_cover(frame: pd.DataFrame, alone: str, guarded: str, reference: str) -> Picture:
+def draw_cover(frame: pd.DataFrame, alone: str, guarded: str, reference: str) -> Drawing:
     """Left, wrong structures: the policy alone and guarded. Right, true ones: the premium."""
     wrong, true = ratios_of(frame, True, reference), premiums_of(frame, alone, guarded)
-    picture = new_picture(13.0, 1.4 + 0.22 * max(len(wrong), len(true)))
+    picture = new_drawing(13.0, 1.4 + 0.22 * max(len(wrong), len(true)))
     left, right = picture.subplots(1, 2, width_ratios=[1.6, 1.0])
     places = range(len(wrong))
     left.hlines(places, wrong[guarded], wrong[alone], color="0.8", linewidth=1.5, zorder=1)
     for name, mark in ((alone, "o"), (guarded, "D")):
-        colour = style_of(name, 1)["color"] if name == alone else BLUE
+        colour = styles_of([name])[name]["color"] if name == alone else BLUE
         left.plot(wrong[name], places, mark, color=colour, markersize=6, label=name)
     left.axvline(1.0, color=BLACK, linewidth=1.0)
     left.axvline(2.5, color=BLACK, linewidth=0.8, linestyle=":")

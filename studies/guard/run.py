@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from armature import IMED, KLUCB, ArmatureError, Challenger, Guarded, Policy, Results, simulate
-from armature.experiments.store.folder import claim_folder
+from armature.experiments.folder import claim_folder
 from studies.commands import study_progress
 from studies.guard.cases import Case, panel_cases, true_cases, wrong_cases
 from studies.guard.drawn import TRUE_OF_EACH, WRONG_OF_EACH, drawn_cases

@@ -22,8 +22,8 @@ from armature import (
     identify,
 )
 from armature.experiments import load_instance
+from armature.experiments.folder import claim_folder
 from armature.experiments.paper import PANELS
-from armature.experiments.store.folder import claim_folder
 from armature.rounds.stopping import Threshold
 from studies.challenger.cases import random_cases
 from studies.identification.known_shares import KnownShares

@@ -9,9 +9,9 @@ import numpy as np
 
 from armature import Identification
 from armature.storage.files import write_text
-from armature.views.looks import BLACK, style_of
-from armature.views.markdown import markdown_table
-from armature.views.plotting import new_picture, save
+from armature.views.figure import new_drawing, save
+from armature.views.looks import BLACK, styles_of
+from armature.views.numbers import markdown_table
 
 TICKS = (1.0, 1.3, 2.0, 3.0, 5.0, 10.0, 20.0)
 
@@ -125,13 +125,14 @@ def write_tables(found: Found, out: Path) -> None:
 def plot_ratios(results: dict[str, Identification], path: Path) -> None:
     """Mean rounds over T* ln(1 / delta) as delta falls, a small picture for each problem."""
     columns = 4
-    picture = new_picture(13.0, 3.2 * -(-len(results) // columns))
+    picture = new_drawing(13.0, 3.2 * -(-len(results) // columns))
     axes = np.ravel(picture.subplots(-(-len(results) // columns), columns, squeeze=False))
     for axis, (name, found) in zip(axes, results.items(), strict=False):
         summary = found.summary()
-        for n, policy in enumerate(found.names):
+        styles = styles_of(found.names)
+        for policy in found.names:
             ratios = summary.loc[policy]["ratio"]
-            axis.plot(found.deltas, ratios, marker="o", label=policy, **style_of(policy, n))
+            axis.plot(found.deltas, ratios, marker="o", label=policy, **styles[policy])
         axis.axhline(1.0, color=BLACK, linestyle=":", linewidth=1.0)
         axis.set_xscale("log")
         axis.invert_xaxis()

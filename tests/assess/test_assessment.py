@@ -29,7 +29,7 @@ from armature.assess.noise import informed
 from armature.assess.report import number
 from armature.bounds.evidence import evidence
 from armature.cli.program import app
-from armature.experiments.store import keys
+from armature.experiments import keys
 from studies.assessment import intervals as study_of_intervals
 from studies.assessment import structures as study_of_structures
 

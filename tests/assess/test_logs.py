@@ -300,7 +300,7 @@ def test_columns_can_be_named_by_options(tmp_path: Path) -> None:
 
 def test_the_service_log_can_be_read(tmp_path: Path) -> None:
     """The columns that `armature experiments export` writes."""
-    from armature.service.domain.export import COLUMNS
+    from armature.service.domain.log import COLUMNS
 
     frame = rows().assign(
         decision=range(60), unit=None, asked_seq=1, told_seq=2, told_at=0.0, counted=True

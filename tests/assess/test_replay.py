@@ -15,7 +15,7 @@ from test_logs import rows
 import armature as am
 from armature.assess.log import read_log
 from armature.assess.resampling import mean_interval, weigh
-from armature.rounds.logged import QUEUES, REJECTION, SHADOW, LoggedRewards, make_log
+from armature.rounds.rewards import QUEUES, REJECTION, SHADOW, LoggedRewards, make_log
 from armature.rounds.run import play_log
 from studies.assessment import replays as study
 

@@ -14,7 +14,7 @@ from random_structures import FAMILIES, KINDS, random_structure
 import armature as am
 from armature.bounds import bound_or_none
 from armature.bounds.lower_bound import closed_challengers
-from armature.experiments.reproduce import make_table
+from armature.experiments.paper import make_table
 from armature.testing import supported_families
 
 NO_REGRET = [

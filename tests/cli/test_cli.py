@@ -20,7 +20,7 @@ from armature.cli.program import app
 from armature.experiments import load_instance, shipped_specs
 from armature.experiments.experiment import load_experiments, parse_experiments
 from armature.experiments.paper import panel_experiments
-from armature.experiments.simulation import checked_policies
+from armature.experiments.plan import checked_policies
 from armature.experiments.spec import parse_instance
 from armature.storage.registry import STRUCTURES
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import armature as am
+from armature.experiments import results_file as results_module
 from armature.experiments.experiment import parse_experiments
 from armature.experiments.results import PolicyRuns
 from armature.experiments.spec import parse_instance
-from armature.experiments.store import results_file as results_module
 from armature.storage import registry
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, build, describe
 from armature.testing import discover

@@ -17,12 +17,11 @@ import armature as am
 from armature.assess.from_spec import assess_file
 from armature.cli.program import app
 from armature.experiments.experiment import parse_experiments
-from armature.experiments.run import description_of
-from armature.experiments.simulation import checked_policies
+from armature.experiments.simulation import SimulationPlan
 from armature.experiments.spec import shipped_specs
 from armature.experiments.sweep import point_folder
-from armature.service.domain.limits import Limits
 from armature.service.domain.spec import parse_spec
+from armature.service.limits import Limits
 
 MORE = [
     """
@@ -120,9 +119,9 @@ def test_experiments() -> None:
 
         def use(text: str = text) -> None:
             for one in parse_experiments(text, (), ("toptwo",)):
-                policies = checked_policies(one.policies, one.instance, one.horizon)
-                json.dumps(description_of(one, tuple(policies)))
-                assert one.full_title
+                plan = SimulationPlan.of(one)
+                json.dumps(plan.description())
+                assert plan.full_title
                 assert point_folder(one.point)
 
         read += read_or_refused(use, text)

@@ -11,8 +11,7 @@ import pytest
 from folders import SPEC, Runner
 
 import armature as am
-from armature.experiments import run as running
-from armature.experiments.engines.blocks import (
+from armature.experiments.blocks import (
     LARGEST,
     LEAST_SECONDS,
     MOST_BYTES,
@@ -22,7 +21,7 @@ from armature.experiments.engines.blocks import (
     cut,
     seconds_for,
 )
-from armature.experiments.engines.measure import seconds_of_repetition
+from armature.experiments.simulation import SimulationPlan, seconds_of_repetition
 from armature.rounds.record import checkpoints_up_to
 
 
@@ -113,7 +112,7 @@ def test_the_measurement(monkeypatch: pytest.MonkeyPatch, horizon: int, enough: 
 def test_parts_are_blocks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Repetitions that are said to take 10 s are kept by fours, slower ones one by one."""
     seconds = {"UCB": 10.0, "UCB(width=0.5)": 100.0}
-    monkeypatch.setattr(running, "seconds_of_repetition", lambda policy, *_: seconds[policy.name])
+    monkeypatch.setattr(SimulationPlan, "seconds", lambda _, policy: seconds[policy.name])
     Runner(monkeypatch)(tmp_path, SPEC)
     ranges: dict[str, list[tuple[int, int]]] = {}
     for path in sorted((tmp_path / "parts").iterdir()):

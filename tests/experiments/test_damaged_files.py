@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 
 import armature as am
 from armature.experiments.results import PolicyRuns
-from armature.experiments.store.run_store import Parts, unpack
+from armature.experiments.run_store import Parts, unpack
+from armature.experiments.simulation import SimulationPlan
 
 INSTANCE = am.Instance(am.Unconstrained(3), [0.0, 0.5, 1.0])
+PLAN = SimulationPlan(instance=INSTANCE, policies=(am.UCB(),), horizon=60, repetitions=3, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +70,7 @@ def test_every_damaged_file_of_results_is_refused(results, tmp_path: Path) -> No
 
 def test_every_damaged_part_is_set_aside(results, tmp_path: Path) -> None:
     said: list[str] = []
-    parts = Parts(tmp_path, INSTANCE, 60, 1, said.append)
+    parts = Parts(tmp_path, PLAN, said.append)
     runs = results.runs["UCB"]
     parts.save(am.UCB(), runs, 0, 3)
     (path,) = tmp_path.iterdir()
@@ -91,20 +94,20 @@ def test_every_damaged_part_is_set_aside(results, tmp_path: Path) -> None:
 
 def test_a_part_is_what_its_name_says(results, tmp_path: Path) -> None:
     """A whole part under another name is another part: it is not read as that."""
-    parts = Parts(tmp_path, INSTANCE, 60, 1)
+    parts = Parts(tmp_path, PLAN)
     parts.save(am.UCB(), results.runs["UCB"], 0, 3)
     (path,) = tmp_path.iterdir()
     other = path.name.replace("000000-000003", "000003-000006")
     job = parts.job(am.UCB())
     assert unpack(path.name, path.read_bytes(), job) is not None
     assert unpack(other, path.read_bytes(), job) is None
-    assert Parts(tmp_path, INSTANCE, 61, 1).key(am.UCB()) != parts.key(am.UCB())
+    assert replace(PLAN, horizon=61).job(am.UCB()).key != job.key
 
 
 def test_the_content_of_a_part_is_a_function_of_its_name(tmp_path: Path) -> None:
     contents = []
     for n, workers in enumerate((1, 2)):
         runs = am.simulate(INSTANCE, [am.UCB()], 60, 3, seed=1, workers=workers).runs["UCB"]
-        Parts(tmp_path / str(n), INSTANCE, 60, 1).save(am.UCB(), runs, 0, 3)
+        Parts(tmp_path / str(n), PLAN).save(am.UCB(), runs, 0, 3)
         contents.append({p.name: p.read_bytes() for p in (tmp_path / str(n)).iterdir()})
     assert contents[0] == contents[1]

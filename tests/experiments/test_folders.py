@@ -7,18 +7,17 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from folders import SPEC, Runner, changed, content
-from rich.console import Console
+from folders import SPEC, Runner, changed, content, plans_of, quietly
 
 import armature as am
-from armature.experiments import run as running
-from armature.experiments.experiment import parse_experiments
-from armature.experiments.store import keys
-from armature.experiments.store.folder import claim_folder
+from armature.experiments import keys
+from armature.experiments.folder import claim_folder
+from armature.experiments.run import Place
 
 FILES = ["experiment.json", "parts", "regret.png", "results.parquet", "summary.csv"]
 
@@ -157,10 +156,9 @@ def test_a_users_policy_that_is_edited_is_run_again(
         sys.modules.pop("edited_for_test", None)
         from edited_for_test import Always
 
-        (experiment,) = parse_experiments(SPEC)
-        experiment = running.replace(experiment, policies=(Always(), am.UCB()))
-        console = Console(quiet=True)
-        results = running.run_experiment(experiment, tmp_path / "out", 1, console, True, False)
+        (plan,) = plans_of(SPEC)
+        plan = replace(plan, policies=(Always(), am.UCB()))
+        results = Place(plan, tmp_path / "out", quietly()).run(quietly(), picture=False)
         regret.append(results.regret("Always")[0, -1])
         played, runner.played = runner.played, []
         assert {name for name, _ in played} == ({"Always"} if arm else {"Always", "UCB"})
@@ -252,7 +250,8 @@ import os, signal, sys
 from pathlib import Path
 from rich.console import Console
 from armature.experiments.experiment import parse_experiments
-from armature.experiments.sweep import run_all
+from armature.experiments.run import Runner, run_all
+from armature.experiments.simulation import SimulationPlan
 
 last, rename, count = int(sys.argv[3]), os.replace, 0
 
@@ -267,7 +266,8 @@ def replace(*paths):
 
 os.replace = replace
 spec = Path(sys.argv[1]).read_text()
-run_all(parse_experiments(spec), Path(sys.argv[2]), 1, Console(quiet=True), True)
+plans = [SimulationPlan.of(experiment) for experiment in parse_experiments(spec)]
+run_all(plans, Path(sys.argv[2]), Runner(Console(quiet=True), quiet=True, workers=1))
 """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -13,34 +12,29 @@ from typing import Any
 
 import numpy as np
 import pytest
-from folders import SPEC
-from rich.console import Console
+from folders import SPEC, plans_of, quietly
 
 import armature as am
-from armature.experiments.engines.blocks import Job, Shard
-from armature.experiments.engines.scheduler import WaitingBlocks
-from armature.experiments.experiment import parse_experiments
-from armature.experiments.identification_work import jobs_of
-from armature.experiments.run_identification import Asked, load_identifications
-from armature.experiments.store.identify_shards import (
-    merge_identification,
-    run_identification_shard,
-)
-from armature.experiments.store.part_arrays import most_bytes, range_of, runs_like
-from armature.experiments.store.run_store import Parts, read_head, read_part, unpack
-from armature.experiments.store.shards import merge, run_shard
+from armature.experiments.blocks import Shard, WaitingBlocks
+from armature.experiments.identification import IdentificationPlan, load_identifications
+from armature.experiments.merging import merge
+from armature.experiments.run import run_shard
+from armature.experiments.run_store import Parts, most_bytes, range_of, read_part, unpack
+from armature.experiments.simulation import SimulationPlan
 from armature.storage.files import first_line, read_regular
+from armature.storage.sealed import sealed, unsealed
 
 INSTANCE = am.Instance(am.Unconstrained(3), [0.2, 0.9, 0.4])
+PLAN = SimulationPlan(instance=INSTANCE, policies=(am.UCB(),), horizon=60, repetitions=3, seed=1)
 Forge = Callable[[dict[str, np.ndarray]], dict[str, Any]]
 
 
-def sealed(name: str, like: bytes, payload: bytes) -> bytes:
+def forged(name: str, like: bytes, payload: bytes) -> bytes:
     """Any payload with the head of a true part, and a checksum that fits both."""
-    head = read_head(name, like)
-    assert head is not None
-    digest = hashlib.sha256(json.dumps(head, sort_keys=True).encode() + payload)
-    return json.dumps({**head, "sha256": digest.hexdigest()}).encode() + b"\n" + payload
+    whole = unsealed(like)
+    assert whole is not None
+    assert whole[0]["name"] == name
+    return sealed(whole[0], payload)
 
 
 def npz(arrays: dict[str, Any]) -> bytes:
@@ -52,7 +46,7 @@ def npz(arrays: dict[str, Any]) -> bytes:
 @pytest.fixture
 def part(tmp_path: Path) -> tuple[Parts, Path]:
     """The parts of a policy in a folder, and the one that is there, of three repetitions."""
-    parts = Parts(tmp_path / "true", INSTANCE, 60, 1)
+    parts = Parts(tmp_path / "true", PLAN)
     runs = am.simulate(INSTANCE, [am.UCB()], 60, 3, seed=1, workers=1).runs["UCB"]
     parts.save(am.UCB(), runs, 0, 3)
     (path,) = (tmp_path / "true").iterdir()
@@ -100,12 +94,12 @@ def test_arrays_that_the_job_does_not_have(part: tuple[Parts, Path], forge: Forg
     content, job = path.read_bytes(), parts.job(am.UCB())
     found = unpack(path.name, content, job)
     assert found is not None
-    assert unpack(path.name, sealed(path.name, content, npz(found[2])), job) is not None
-    forged = sealed(path.name, content, npz(forge(found[2])))
-    assert read_head(path.name, forged) is not None
-    assert unpack(path.name, forged, job) is None
-    path.write_bytes(forged)
-    assert parts.missing(am.UCB(), (0, 3)) == [(0, 3)]
+    assert unpack(path.name, forged(path.name, content, npz(found[2])), job) is not None
+    false = forged(path.name, content, npz(forge(found[2])))
+    assert unsealed(false) is not None
+    assert unpack(path.name, false, job) is None
+    path.write_bytes(false)
+    assert parts.missing(am.UCB()) == [(0, 3)]
     assert path.with_name(path.name + ".damaged").is_file()
 
 
@@ -114,8 +108,8 @@ def test_arrays_that_the_job_does_not_have(part: tuple[Parts, Path], forge: Forg
 )
 def test_payloads_that_are_no_arrays(part: tuple[Parts, Path], payload: bytes) -> None:
     parts, path = part
-    forged = sealed(path.name, path.read_bytes(), payload)
-    assert unpack(path.name, forged, parts.job(am.UCB())) is None
+    false = forged(path.name, path.read_bytes(), payload)
+    assert unpack(path.name, false, parts.job(am.UCB())) is None
 
 
 @pytest.mark.parametrize(
@@ -133,11 +127,11 @@ def test_payloads_that_are_no_arrays(part: tuple[Parts, Path], payload: bytes) -
 )
 def test_names_that_are_no_ranges(part: tuple[Parts, Path], name: str) -> None:
     parts, path = part
-    key = parts.key(am.UCB())
+    key = parts.job(am.UCB()).key
     assert range_of(path.name, key) == (0, 3)
     assert range_of(name.format(key), key) is None
     path.rename(path.with_name(name.format(key)))
-    assert Parts(path.parent, INSTANCE, 60, 1).missing(am.UCB(), (0, 3)) == [(0, 3)]
+    assert Parts(path.parent, PLAN).missing(am.UCB()) == [(0, 3)]
 
 
 def test_a_small_file_that_unpacks_to_a_large_one(part: tuple[Parts, Path]) -> None:
@@ -153,12 +147,12 @@ def test_a_small_file_that_unpacks_to_a_large_one(part: tuple[Parts, Path]) -> N
                 np.lib.format.write_array(member, values)
                 for _ in range(64):
                     member.write(bytes(1 << 20))
-    bomb = sealed(path.name, content, zeros.getvalue())
+    bomb = forged(path.name, content, zeros.getvalue())
     assert len(bomb) < 1_000_000
     unpacked = count_unpacked(lambda: unpack(path.name, bomb, job))
     assert unpacked < 1_000_000
     many = path.name.replace("000003", "1000000")
-    assert most_bytes(runs_like(job), 1_000_000) == 0
+    assert most_bytes(job.plan.empty(0), 1_000_000) == 0
     path.rename(path.with_name(many))
     assert read_part(path.with_name(many), job) is None
 
@@ -199,23 +193,20 @@ def test_only_ordinary_files_are_read(tmp_path: Path) -> None:
 
 def test_merging_a_folder_of_traps(tmp_path: Path) -> None:
     """What is good is taken over, each trap is named, and nothing is played or waited for."""
-    quiet = Console(file=io.StringIO())
-    experiments = parse_experiments(SPEC)
-    run_shard(experiments, Shard(1, 2), tmp_path / "out", 1, quiet, quiet=True)
-    run_shard(experiments, Shard(2, 2), tmp_path / "theirs", 1, quiet, quiet=True)
+    plans = plans_of(SPEC)
+    run_shard(plans, Shard(1, 2), tmp_path / "out", quietly())
+    run_shard(plans, Shard(2, 2), tmp_path / "theirs", quietly())
     theirs = tmp_path / "theirs" / "parts"
     key = min(theirs.iterdir()).name.partition("-")[0]
     traps = set_traps(theirs, [key, "0" * 24])
     said = io.StringIO()
-    (found,) = merge(
-        experiments, [tmp_path / "theirs"], tmp_path / "out", Console(file=said, width=10_000)
-    )
-    assert found.repetitions == 12
+    (found,) = merge(plans, [tmp_path / "theirs"], tmp_path / "out", quietly(said))
+    assert len(found.table) == 2
     for trap in traps:
         assert (f"{str(trap)!r} is damaged, or no part" in said.getvalue()) == (key in trap.name)
     assert "\x1b" not in said.getvalue()
     assert set_traps(tmp_path / "out" / "parts", [key])
-    merge(experiments, [], tmp_path / "out", quiet)
+    merge(plans, [], tmp_path / "out", quietly())
 
 
 def set_traps(folder: Path, keys: list[str]) -> list[Path]:
@@ -232,15 +223,14 @@ def set_traps(folder: Path, keys: list[str]) -> list[Path]:
 
 
 def test_what_a_part_says_of_itself_can_not_paint_the_terminal(tmp_path: Path) -> None:
-    quiet = Console(file=io.StringIO())
-    experiments = parse_experiments(SPEC)
-    run_shard(experiments, Shard(1, 1), tmp_path / "out", 1, quiet, quiet=True)
+    plans = plans_of(SPEC)
+    run_shard(plans, Shard(1, 1), tmp_path / "out", quietly())
     path = min((tmp_path / "out" / "parts").iterdir())
     head = json.loads(path.read_bytes().partition(b"\n")[0])
     other = path.with_name("0" * 24 + "-000000-000001.part")
     other.write_text(json.dumps({**head, "policy": "\x1b[31mred", "armature": "\x1b[2J"}) + "\n")
     said = io.StringIO()
-    merge(experiments, [], tmp_path / "out", Console(file=said, width=10_000))
+    merge(plans, [], tmp_path / "out", quietly(said))
     assert "\\x1b[31mred: 1 parts" in said.getvalue()
     assert "\x1b" not in said.getvalue()
 
@@ -250,29 +240,32 @@ def test_every_block_that_is_cut_is_a_part_that_is_read(n_arms: int) -> None:
     """However quick a repetition is, and however much is kept of it."""
     instance = am.Instance(am.Unconstrained(n_arms), np.arange(n_arms) / n_arms)
     deltas = tuple(0.1 / (1 + n) for n in range(20))
-    (of_many_deltas,) = jobs_of(instance, [am.TopTwo()], deltas, "practical", 10_000, 0)
-    for job in (Job(instance, am.UCB(), 10_000, 0, "key"), of_many_deltas):
+    common = {"instance": instance, "horizon": 10_000, "repetitions": 1, "seed": 0}
+    plans = [
+        SimulationPlan(policies=(am.UCB(),), **common),
+        IdentificationPlan(policies=(am.TopTwo(),), deltas=deltas, threshold="practical", **common),
+    ]
+    for job in [plan.job(plan.policies[0]) for plan in plans]:
         waiting = WaitingBlocks([(job, [(0, 1 << 22)])])
         waiting.took(waiting.next(workers=1), 1e-9)
         block = [waiting.next(workers=1) for _ in range(30)][-1]
-        assert most_bytes(runs_like(job), block.past - block.first) > 0
-    assert block.past - block.first > 1
+        assert most_bytes(job.plan.empty(0), block.stop - block.first) > 0
+    assert block.stop - block.first > 1
 
 
 def test_the_parts_of_an_identification(tmp_path: Path) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text(SPEC.replace("horizon = 80", "").replace("repetitions = 12", "repetitions = 2"))
-    experiments = load_identifications(spec, (), ["toptwo"])
-    asked, quiet = Asked((0.2,), "practical", 10_000), Console(file=io.StringIO())
-    run_identification_shard(experiments, asked, Shard(1, 1), tmp_path / "theirs", 1, quiet, True)
+    plans = load_identifications(spec, (0.2,), "practical", 10_000, (), ["toptwo"])
+    run_shard(plans, Shard(1, 1), tmp_path / "theirs", quietly())
     (path,) = (tmp_path / "theirs" / "parts").iterdir()
     content = path.read_bytes()
-    merge_identification(experiments, asked, [tmp_path / "theirs"], tmp_path / "good", quiet)
+    merge(plans, [tmp_path / "theirs"], tmp_path / "good", quietly())
     with np.load(io.BytesIO(content.partition(b"\n")[2])) as file:
         arrays = dict(file)
     infinite = {**arrays, "statistics": np.full_like(arrays["statistics"], np.inf)}
-    path.write_bytes(sealed(path.name, content, npz(infinite)))
-    merge_identification(experiments, asked, [tmp_path / "theirs"], tmp_path / "infinite", quiet)
+    path.write_bytes(forged(path.name, content, npz(infinite)))
+    merge(plans, [tmp_path / "theirs"], tmp_path / "infinite", quietly())
     for n, wrong in enumerate(
         (
             {**arrays, "statistics": np.full_like(arrays["statistics"], np.nan)},
@@ -280,8 +273,6 @@ def test_the_parts_of_an_identification(tmp_path: Path) -> None:
             {**arrays, "pulls": arrays["pulls"][..., :2]},
         )
     ):
-        path.write_bytes(sealed(path.name, content, npz(wrong)))
+        path.write_bytes(forged(path.name, content, npz(wrong)))
         with pytest.raises(am.ArmatureError, match="lacks the repetitions 0 to 1"):
-            merge_identification(
-                experiments, asked, [tmp_path / "theirs"], tmp_path / f"bad-{n}", quiet
-            )
+            merge(plans, [tmp_path / "theirs"], tmp_path / f"bad-{n}", quietly())

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from rich.console import Console
+from folders import content, quietly
 from typer.testing import CliRunner
 
 import armature as am
 from armature.cli.program import app
-from armature.experiments import identification
-from armature.experiments import run_identification as running
+from armature.experiments import plan as plan_module
 from armature.experiments.experiment import parse_experiments
+from armature.experiments.identification import IdentificationPlan
+from armature.experiments.run import Place, run_all, run_missing
 from armature.rounds.rewards import make_rewards, next_reward
-from armature.views.stopping_times import stopping_panels
+from armature.views.experiment_charts import stopping_charts
 
 RULES = [am.TopTwo(), am.GameSampling(), am.TrackAndStop(), am.UniformSampling()]
 UNIMODAL = am.Instance(am.Unimodal(4), [0.0, 0.6, 1.6, 0.8])
@@ -107,7 +110,7 @@ def same(one: am.Identification, other: am.Identification, policy: am.Policy) ->
 
 def test_runs_are_the_same_in_any_company(monkeypatch: pytest.MonkeyPatch) -> None:
     first = am.identify(UNIMODAL, RULES, delta=[0.1, 0.01], repetitions=4, seed=2, workers=1)
-    monkeypatch.setattr(identification, "CHUNK_SECONDS", 0.0)  # a round at a time
+    monkeypatch.setattr(plan_module, "CHUNK_SECONDS", 0.0)  # a round at a time
     second = am.identify(UNIMODAL, RULES[::-1], delta=[0.01, 0.1], repetitions=4, seed=2, workers=2)
     other = am.identify(UNIMODAL, RULES[:1], delta=[0.1, 0.01], repetitions=4, seed=3)
     assert all(same(first, second, policy) for policy in RULES)
@@ -225,10 +228,11 @@ def test_the_table(found: am.Identification) -> None:
 def test_the_picture(found: am.Identification, tmp_path) -> None:
     rounds = {"TopTwo": np.array([[3], [1], [9], [9]])}
     sure = {"TopTwo": np.array([[True], [True], [True], [False]])}
-    (panel,) = stopping_panels([0.1], rounds, sure, 2.0)
-    assert panel.least == pytest.approx(2.0 * math.log(10.0))
-    assert panel.curves[0].rounds.tolist() == [1.0, 3.0, 9.0]
-    assert panel.curves[0].share.tolist() == [0.25, 0.5, 0.75]
+    (chart,) = stopping_charts([0.1], rounds, sure, 2.0)
+    curve, least = chart.marks
+    assert least.x == pytest.approx(2.0 * math.log(10.0))
+    assert curve.x.tolist() == [1.0, 1.0, 3.0, 3.0, 9.0, 9.0]
+    assert curve.y.tolist() == [0.0, 0.25, 0.25, 0.5, 0.5, 0.75]
     found.plot(tmp_path / "stopping.png")
     assert (tmp_path / "stopping.png").stat().st_size > 1000
 
@@ -243,37 +247,64 @@ structure = { kind = "unimodal" }
 
 def test_a_run_that_was_cut_off_goes_on(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     (experiment,) = parse_experiments(SPEC, (), ("TopTwo", "UniformSampling"))
-    asked = running.Asked((0.1,), "practical", 10_000)
-    console = Console(quiet=True)
-    whole = running.run_identification(experiment, asked, None, 1, console, True)
-    true_run = identification.Sampling.run
+
+    def plan_for(*deltas: float) -> IdentificationPlan:
+        return IdentificationPlan.of(
+            experiment, deltas=deltas, threshold="practical", horizon=10_000
+        )
+
+    runner = quietly(workers=1)
+    whole = run_missing(plan_for(0.1), None, runner)
+    true_run = IdentificationPlan.play
 
     def cut_off(self, policy, repetition, *rest):
         if repetition == 11:
             raise KeyboardInterrupt
-        true_run(self, policy, repetition, *rest)
+        return true_run(self, policy, repetition, *rest)
 
-    monkeypatch.setattr(identification.Sampling, "run", cut_off)
+    monkeypatch.setattr(IdentificationPlan, "play", cut_off)
     with pytest.raises(KeyboardInterrupt):
-        running.run_identification(experiment, asked, tmp_path / "out", 1, console, True)
+        run_all([plan_for(0.1)], tmp_path / "out", runner)
     calls = []
 
     def counted(self, policy, repetition, *rest):
         calls.append((policy.name, repetition))
-        true_run(self, policy, repetition, *rest)
+        return true_run(self, policy, repetition, *rest)
 
-    monkeypatch.setattr(identification.Sampling, "run", counted)
-    resumed = running.run_identification(experiment, asked, tmp_path / "out", 1, console, True)
+    monkeypatch.setattr(IdentificationPlan, "play", counted)
+    resumed = Place(plan_for(0.1), tmp_path / "out", runner).run(runner)
     assert all(same(whole, resumed, policy) for policy in whole.policies)
     assert 2 <= len(calls) < 24
     calls.clear()
-    running.run_identification(experiment, asked, tmp_path / "out", 1, console, True)
+    run_all([plan_for(0.1)], tmp_path / "out", runner)
     assert calls == []
     loaded = am.Identification.load(tmp_path / "out" / "identification.parquet")
     assert all(same(whole, loaded, policy) for policy in whole.policies)
-    other = asked._replace(deltas=(0.2,))
     with pytest.raises(am.ArmatureError, match="another experiment"):
-        running.run_identification(experiment, other, tmp_path / "out", 1, console, True)
+        run_all([plan_for(0.2)], tmp_path / "out", runner)
+
+
+def test_a_folder_of_an_earlier_release_is_gone_on_with(tmp_path: Path) -> None:
+    """Its note says less, and only the parts are certain to be there."""
+    (experiment,) = parse_experiments(SPEC, (), ("TopTwo",))
+    settings = {"deltas": (0.1,), "threshold": "practical", "horizon": 10_000}
+    plan, runner = IdentificationPlan.of(experiment, **settings), quietly(workers=1)
+    run_all([plan], tmp_path, runner)
+    before = content(tmp_path)
+    note = tmp_path / "identification.json"
+    left_out = ("policies", "repetitions", "made")
+    table = json.loads(note.read_text())
+    older = {key: value for key, value in table.items() if key not in left_out}
+    assert len(older) == len(table) - 3
+    note.write_text(json.dumps(older, indent=1) + "\n")
+    for name in ("identification.parquet", "identification.csv"):
+        (tmp_path / name).unlink()
+    run_all([plan], tmp_path, runner)
+    assert content(tmp_path) == before
+    other = replace(plan, seed=1)
+    note.write_text(json.dumps(older, indent=1) + "\n")
+    with pytest.raises(am.ArmatureError, match="another experiment"):
+        run_all([other], tmp_path, runner)
 
 
 def test_the_command(tmp_path) -> None:

@@ -6,21 +6,17 @@ import io
 from pathlib import Path
 
 import pytest
-from folders import content
-from rich.console import Console
+from folders import content, quietly
 from typer.testing import CliRunner
 
 import armature as am
 from armature.cli.program import app
-from armature.experiments import identification
-from armature.experiments.engines.blocks import Shard
-from armature.experiments.experiment import Experiment, parse_experiments
-from armature.experiments.run_identification import Asked, folder_of, run_identification
-from armature.experiments.store import keys
-from armature.experiments.store.identify_shards import (
-    merge_identification,
-    run_identification_shard,
-)
+from armature.experiments import keys
+from armature.experiments.blocks import Shard
+from armature.experiments.experiment import parse_experiments
+from armature.experiments.identification import IdentificationPlan
+from armature.experiments.merging import merge
+from armature.experiments.run import run_all, run_shard
 from armature.storage.files import write_text
 
 SPEC = """
@@ -31,34 +27,30 @@ structure = { kind = "unimodal" }
 policies = ["toptwo", "uniformsampling"]
 """
 SWEEP = SPEC + '[sweep]\n"family.sigma" = [0.5, 1.0]\n'
-ASKED = Asked((0.1, 0.02), "practical", 10_000)
+
+
+def plans_of(spec: str) -> list[IdentificationPlan]:
+    settings = {"deltas": (0.1, 0.02), "threshold": "practical", "horizon": 10_000}
+    return [IdentificationPlan.of(one, **settings) for one in parse_experiments(spec)]
 
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     """Which repetitions were run; pictures are only hinted at."""
     calls: list[tuple[str, int]] = []
-    true_run = identification.Sampling.run
+    true_run = IdentificationPlan.play
 
     def counted(self, policy, repetition, *rest):
         calls.append((policy.name, repetition))
-        true_run(self, policy, repetition, *rest)
+        return true_run(self, policy, repetition, *rest)
 
-    monkeypatch.setattr(identification.Sampling, "run", counted)
+    monkeypatch.setattr(IdentificationPlan, "play", counted)
     monkeypatch.setattr(am.Identification, "plot", lambda self, path: write_text(path, "a picture"))
     return calls
 
 
-def in_one_go(experiments: list[Experiment], out: Path) -> None:
-    console = Console(quiet=True)
-    for n, experiment in enumerate(experiments):
-        folder = folder_of(out, n, len(experiments))
-        run_identification(experiment, ASKED, folder, 1, console, quiet=True)
-
-
-def run_share(experiments: list[Experiment], text: str, out: Path) -> int:
-    shard, console = Shard.parse(text), Console(quiet=True)
-    return run_identification_shard(experiments, ASKED, shard, out, 1, console, quiet=True)
+def run_share(spec: str, text: str, out: Path) -> int:
+    return run_shard(plans_of(spec), Shard.parse(text), out, quietly(workers=1))
 
 
 @pytest.mark.parametrize("spec", [SPEC, SWEEP], ids=["one", "sweep"])
@@ -66,41 +58,39 @@ def run_share(experiments: list[Experiment], text: str, out: Path) -> int:
 def test_shares_make_the_same_results(
     ran: list[tuple[str, int]], tmp_path: Path, spec: str, together: bool
 ) -> None:
-    experiments = parse_experiments(spec)
-    in_one_go(experiments, tmp_path / "alone")
+    plans = plans_of(spec)
+    run_all(plans, tmp_path / "alone", quietly(workers=1))
     everything = len(ran)
     ran.clear()
     folders = [tmp_path / ("out" if together else f"out{n}") for n in range(3)]
-    counts = [run_share(experiments, f"{n + 1}/3", folders[n]) for n in (2, 0, 1)]
-    assert sum(counts) == len(ran) == everything == 14 * len(experiments)
+    counts = [run_share(spec, f"{n + 1}/3", folders[n]) for n in (2, 0, 1)]
+    assert sum(counts) == len(ran) == everything == 14 * len(plans)
     assert min(counts) > 0
     ran.clear()
-    found = merge_identification(experiments, ASKED, folders, tmp_path / "out", Console(quiet=True))
+    found = merge(plans, folders, tmp_path / "out", quietly())
     assert ran == []
     assert content(tmp_path / "out") == content(tmp_path / "alone")
-    again = found[0].rounds("TopTwo")
-    loaded = am.Identification.load(
-        folder_of(tmp_path / "alone", 0, len(experiments)) / "identification.parquet"
-    )
-    assert (again == loaded.rounds("TopTwo")).all()
-    run_share(experiments, "2/3", tmp_path / "out")
+    alone = tmp_path / "alone" / ("point-1" if len(plans) > 1 else ".")
+    loaded = am.Identification.load(alone / "identification.parquet")
+    shown = found[0].table.drop(columns="us_per_round")
+    assert shown.equals(loaded.summary().drop(columns="us_per_round"))
+    run_share(spec, "2/3", tmp_path / "out")
     assert ran == []
 
 
 def test_what_is_missing_or_of_other_code_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    experiments = parse_experiments(SPEC)
-    run_share(experiments, "1/2", tmp_path)
-    console = Console(quiet=True)
+    plans = plans_of(SPEC)
+    run_share(SPEC, "1/2", tmp_path)
     with pytest.raises(am.ArmatureError, match="TopTwo lacks the repetitions 3 to 6"):
-        merge_identification(experiments, ASKED, [], tmp_path, console)
+        merge(plans, [], tmp_path, quietly())
     with pytest.raises(am.ArmatureError, match="there is no folder"):
-        merge_identification(experiments, ASKED, [tmp_path / "no"], tmp_path, console)
+        merge(plans, [tmp_path / "no"], tmp_path, quietly())
     monkeypatch.setattr(keys, "package_code", lambda: "other code")
     said = io.StringIO()
     with pytest.raises(am.ArmatureError, match="repetitions 0 to 6"):
-        merge_identification(experiments, ASKED, [], tmp_path, Console(file=said, width=10_000))
+        merge(plans_of(SPEC), [], tmp_path, quietly(said))
     assert "were made by another version of the code" in said.getvalue()
 
 

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import armature as am
 from armature.cli.program import app
-from armature.experiments import runs
+from armature.experiments import plan
 
 INSTANCE = am.Instance(am.Unimodal(3), [0.1, 0.9, 0.5])
 HUGE = (10**9, 10**12, 2**53)
@@ -36,7 +36,7 @@ def test_huge_repetitions(repetitions: int) -> None:
 def test_the_memory_is_for_all_policies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for two policies, and not for three."""
     one = sum(a.nbytes for a in vars(am.simulate(INSTANCE, [am.UCB()], 50, 1).runs["UCB"]).values())
-    monkeypatch.setattr(runs, "memory", lambda: 25 * (one + runs.OF_TASK))
+    monkeypatch.setattr(plan, "memory", lambda: 25 * (one + plan.OF_TASK))
     am.simulate(INSTANCE, [am.UCB(), am.IMED()], 50, 10)
     with pytest.raises(am.ArmatureError, match="10 repetitions of 3 policies"):
         am.simulate(INSTANCE, [am.UCB(), am.IMED(), am.KLUCB()], 50, 10)
@@ -44,7 +44,7 @@ def test_the_memory_is_for_all_policies(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_system_that_does_not_say(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("os.sysconf")
-    assert runs.memory() == 10**12
+    assert plan.memory() == 10**12
 
 
 @pytest.mark.parametrize("repetitions", HUGE)

@@ -17,21 +17,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from folders import SPEC, changed, content, draw_quickly, without_pictures
+from folders import SPEC, changed, content, draw_quickly, plans_of, quietly, without_pictures
 from processes import PATIENCE, obeying
 from ray_policies import Dying, Failing, Steady
-from rich.console import Console
 from test_sweep import SWEEP
 from typer.testing import CliRunner
 
 import armature as am
 from armature.cli.program import app
 from armature.errors import BlocksFailedError
-from armature.experiments.engines.cluster import run_on_ray
-from armature.experiments.engines.ray_engine import RETRIES
-from armature.experiments.experiment import parse_experiments
-from armature.experiments.results import Summary
-from armature.experiments.sweep import run_all
+from armature.experiments.cluster import RETRIES
+from armature.experiments.run import run_all
+from armature.experiments.runs import Summary
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -64,12 +61,11 @@ def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on_ray(out: Path, spec: str) -> list[Summary]:
-    experiments = parse_experiments(spec, ALLOW)
-    return run_on_ray(experiments, out, None, None, Console(quiet=True), quiet=True)
+    return run_all(plans_of(spec, ALLOW), out, quietly(engine="ray"))
 
 
 def on_threads(out: Path, spec: str) -> list[Summary]:
-    return run_all(parse_experiments(spec, ALLOW), out, 16, Console(quiet=True), quiet=True)
+    return run_all(plans_of(spec, ALLOW), out, quietly(workers=16))
 
 
 def spec_of(*policies: str, repetitions: int = 12) -> str:

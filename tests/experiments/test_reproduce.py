@@ -13,8 +13,7 @@ from matplotlib.image import imread
 from test_run import invoke
 
 import armature as am
-from armature.experiments.paper import PANELS, panel_experiments, policies_of
-from armature.experiments.reproduce import default_folder
+from armature.experiments.paper import PANELS, default_folder, panel_experiments, policies_of
 
 PAPER = {
     "unconstrained": "SPk SPLambda SPk SPLambda OSSB UCB StructuredUCB",

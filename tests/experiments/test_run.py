@@ -227,3 +227,15 @@ def test_a_damaged_part_is_run_again(spec: Path, tmp_path: Path) -> None:
         assert code == 0, output
         assert "is damaged: it was set aside" in " ".join(output.split())
         assert (out / "results.parquet").read_bytes() == whole
+
+
+@pytest.mark.parametrize("command", ["run", "merge"])
+def test_an_address_is_no_folder(tmp_path: Path, command: str) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC)
+    result = CliRunner().invoke(app, [command, str(spec), "--out", "s3://bucket/results"])
+    assert result.exit_code == 2
+    said = " ".join(result.stderr.split())
+    assert "is an address: give a folder of this machine" in said
+    assert "aws s3 sync" in said
+    assert not list(tmp_path.glob("s3*"))

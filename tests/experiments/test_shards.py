@@ -8,18 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from folders import SPEC, Runner, changed, content, without_pictures
-from rich.console import Console
+from folders import SPEC, Runner, changed, content, plans_of, quietly, without_pictures
 from test_sweep import SWEEP
 from typer.testing import CliRunner
 
 import armature as am
 from armature.cli.program import app
-from armature.experiments.engines.blocks import Shard
-from armature.experiments.experiment import parse_experiments
-from armature.experiments.store import keys
-from armature.experiments.store.collecting import collect_point, points_of
-from armature.experiments.store.shards import merge, run_shard
+from armature.experiments import keys
+from armature.experiments.blocks import Shard
+from armature.experiments.merging import collect_point, merge, points_of
+from armature.experiments.run import claim_all, run_shard
 
 
 class Shares:
@@ -33,14 +31,13 @@ class Shares:
         self.played.clear()
         said = io.StringIO()
         shard = Shard.parse(text)
-        console = Console(file=said, width=10_000)
-        run_shard(parse_experiments(spec), shard, out, 2, console, quiet=True)
+        run_shard(plans_of(spec), shard, out, quietly(said, workers=2))
         return said.getvalue()
 
     def merge(self, out: Path, *sources: Path, spec: str = SPEC) -> str:
         self.played.clear()
         said = io.StringIO()
-        merge(parse_experiments(spec), sources, out, Console(file=said, width=10_000))
+        merge(plans_of(spec), sources, out, quietly(said))
         assert self.played == []
         return said.getvalue()
 
@@ -73,12 +70,12 @@ def test_shares_make_the_same_results(
 
 def test_points_are_put_together_by_processes(shares: Shares, tmp_path: Path) -> None:
     """The same bits; a point that is not collected elsewhere is made by the program that asks."""
-    experiments, console = parse_experiments(SWEEP), Console(quiet=True)
+    plans, out = plans_of(SWEEP), tmp_path / "out"
     shares.whole(tmp_path / "alone", SWEEP)
     shares.run("1/1", tmp_path / "out", SWEEP)
-    merge(experiments, [], tmp_path / "out", console, workers=2)
+    merge(plans, [], out, quietly(), processes=2)
     assert without_pictures(tmp_path / "out") == without_pictures(tmp_path / "alone")
-    point = points_of(experiments, tmp_path / "out")[0]
+    point = points_of(claim_all(plans, out, quietly()))[0]
     assert collect_point(replace(point, code="other")) is None
     assert collect_point(point, tmp_path / "no mark") is None
     assert len(point.parts.of(next(iter(point.parts._names or {})))) == 1
@@ -121,7 +118,7 @@ def test_blocks_of_other_code_are_refused(
         shares.run("2/2", other)
     said = io.StringIO()
     with pytest.raises(am.ArmatureError, match="UCB lacks the repetitions 6 to 11"):
-        merge(parse_experiments(SPEC), [other], out, Console(file=said, width=10_000))
+        merge(plans_of(SPEC), [other], out, quietly(said))
     for name in ("UCB", "UCB(width=0.5)"):
         sentence = f"{name}: 1 parts in {str(other / 'parts')!r} were made by another version"
         assert sentence in said.getvalue()
@@ -149,9 +146,8 @@ def test_a_damaged_part_is_not_taken_over(shares: Shares, tmp_path: Path) -> Non
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
     said = io.StringIO()
-    console = Console(file=said, width=10_000)
     with pytest.raises(am.ArmatureError, match="lacks the repetitions 6 to 11"):
-        merge(parse_experiments(SPEC), [tmp_path / "mine"], tmp_path / "out", console)
+        merge(plans_of(SPEC), [tmp_path / "mine"], tmp_path / "out", quietly(said))
     assert f"{str(path)!r} is damaged, or no part: it is not taken over" in said.getvalue()
     path.write_bytes(whole)
     shares.merge(tmp_path / "out", tmp_path / "mine")

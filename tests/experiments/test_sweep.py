@@ -13,7 +13,7 @@ from matplotlib.image import imread
 import armature as am
 from armature.experiments.experiment import parse_experiments
 from armature.experiments.sweep import curve_names, point_folder
-from armature.views.sweep_picture import MOST_PANELS, sweep_picture
+from armature.views.experiment_charts import MOST_PANELS, plot_sweep, sweep_charts
 
 SWEEP = changed(SPEC, "repetitions = 12", "repetitions = 3") + (
     '\n[sweep]\n"family.sigma" = [0.5, 2.0]\n"policies.ucb.width" = [0.5, 1.0]\n'
@@ -154,18 +154,21 @@ def table_of(points: list[dict[str, object]], policies: list[str]) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
-def test_what_is_drawn() -> None:
+def test_what_is_drawn(tmp_path: Path) -> None:
     table = table_of([{"a": x, "b": y} for y in ("u", "v") for x in (100.0, 1.0)], ["UCB", "SPk"])
-    picture = sweep_picture(table, ["a", "b"])
-    assert (picture.key, picture.ticks, picture.logarithmic) == ("a", {}, True)
-    assert [panel.title for panel in picture.panels] == ["b = u", "b = v"]
-    curve = picture.panels[1].curves[1]
-    assert (curve.policy, curve.positions) == ("SPk", [1.0, 100.0])
-    assert (curve.regret, curve.error) == ([31.0, 21.0], [1.0, 1.0])
-    words = sweep_picture(table_of([{"b": "u"}, {"b": "v"}], ["UCB"]), ["b"])
-    assert words.ticks == {0.0: "u", 1.0: "v"}
-    assert not words.logarithmic
+    charts = sweep_charts(table, ["a", "b"])
+    assert {(chart.x.title, chart.x.log) for chart in charts} == {("a", True)}
+    assert [chart.title for chart in charts] == ["b = u", "b = v"]
+    curve, bars, _ = charts[1].marks[3:]
+    assert (curve.label, curve.x.tolist(), curve.y.tolist()) == ("SPk", [1.0, 100.0], [31.0, 21.0])
+    assert bars.y.reshape(2, 3)[:, :2].tolist() == [[29.0, 33.0], [19.0, 23.0]]
+    (words,) = sweep_charts(table_of([{"b": "u"}, {"b": "v"}], ["UCB"]), ["b"])
+    assert words.x.ticks == ((0.0, "u"), (1.0, "v"))
+    assert not words.x.log
     many = [{"a": x, "b": y} for y in range(20) for x in range(21)]
-    picture = sweep_picture(table_of(many, ["UCB"]), ["a", "b"])
-    assert picture.key == "a"
-    assert (len(picture.panels), picture.left_out) == (MOST_PANELS, 20 - MOST_PANELS)
+    charts = sweep_charts(table_of(many, ["UCB"]), ["a", "b"])
+    assert charts[0].x.title == "a"
+    assert len(charts) == 20
+    drawing = plot_sweep(table_of(many, ["UCB"]), ["a", "b"], tmp_path / "sweep.png")
+    assert len([axes for axes in drawing.axes if axes.axison]) == MOST_PANELS
+    assert f"({20 - MOST_PANELS} more panels are in the table)" in drawing.get_suptitle()

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.experiments.store import keys
-from armature.experiments.store.keys import package_code, run_key, sources
+from armature.experiments import keys
+from armature.experiments.keys import package_code, run_key, sources
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, build, spelled_out
 
 INSTANCE = am.Instance(am.Unimodal(3), [0.0, 1.0, 0.5])

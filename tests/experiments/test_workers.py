@@ -10,21 +10,28 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.experiments.engines import worker
-from armature.experiments.engines.blocks import Block, Job
-from armature.experiments.engines.scheduler import WaitingBlocks
-from armature.experiments.engines.worker import play_block
+from armature.experiments import worker
+from armature.experiments.blocks import Block, WaitingBlocks
+from armature.experiments.keys import package_code
+from armature.experiments.plan import Job
 from armature.experiments.results import PolicyRuns
-from armature.experiments.store.keys import package_code
-from armature.experiments.store.run_store import Parts, unpack
+from armature.experiments.run_store import Parts, unpack
+from armature.experiments.simulation import SimulationPlan
+from armature.experiments.worker import play_block
 
 INSTANCE = am.Instance(am.Unconstrained(3), [0.2, 0.9, 0.4])
 POLICY = am.UCB()
 
 
+def plan_of(policy: am.Policy = POLICY, horizon: int = 60, seed: int = 1) -> SimulationPlan:
+    return SimulationPlan(
+        instance=INSTANCE, policies=(policy,), horizon=horizon, repetitions=5, seed=seed
+    )
+
+
 @pytest.fixture
 def job(tmp_path: Path) -> Job:
-    return Parts(tmp_path / "parts", INSTANCE, 60, 1).job(POLICY)
+    return Parts(tmp_path / "parts", plan_of()).job(POLICY)
 
 
 def test_a_part_is_written_where_the_folder_is_seen_and_else_returned(
@@ -41,7 +48,7 @@ def test_a_part_is_written_where_the_folder_is_seen_and_else_returned(
     assert path.read_bytes() == returned.content
     same = am.simulate(INSTANCE, [POLICY], 60, 5, seed=1, workers=1).runs["UCB"]
     found = PolicyRuns.empty(5, *same.pulls.shape[1:])
-    assert Parts(tmp_path / "parts", INSTANCE, 60, 1).load(POLICY, found) == {2, 3, 4}
+    assert Parts(tmp_path / "parts", plan_of()).load(POLICY, found) == {2, 3, 4}
     for name in ("regret", "pulls", "explored"):
         assert np.array_equal(getattr(found, name)[2:], getattr(same, name)[2:])
     assert play_block(job, 2, 5, package_code(), tmp_path / "mark").seconds == 0.0  # it is there
@@ -54,7 +61,7 @@ def test_a_worker_with_other_code_refuses(job: Job, monkeypatch: pytest.MonkeyPa
     with pytest.raises(am.ArmatureError, match=r"is another version .* install the same on all"):
         play_block(job, 0, 1, "other code", None)
     asking = package_code()
-    other = Job(INSTANCE, POLICY, 60, 1, "0" * 24)  # as if a user's module were another
+    other = Job(plan_of(), POLICY, "0" * 24)  # as if a user's module were another
     with pytest.raises(am.ArmatureError, match="another version"):
         play_block(other, 0, 1, asking, None)
 
@@ -67,7 +74,8 @@ class Own(am.PythonPolicy):
 def test_a_class_of_a_notebook_brings_its_code_along(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its key is never the same twice, for nothing tells what its source is."""
     monkeypatch.setattr(Own, "__module__", "__main__")
-    job = Job(INSTANCE, Own(), 60, 1, "0" * 24)
+    own = Own()
+    job = Job(plan_of(own), own, "0" * 24)
     outcome = play_block(job, 0, 2, package_code(), None)
     assert outcome.content is not None
     part = unpack(f"{'0' * 24}-000000-000002.part", outcome.content, job)
@@ -78,14 +86,14 @@ def test_a_class_of_a_notebook_brings_its_code_along(monkeypatch: pytest.MonkeyP
 def compile_and_tell(job: Job, log: str, gate: object) -> None:
     """In a process of its own: say when what would be compiling begins and ends."""
 
-    def compile_slowly(_: Job) -> None:
+    def compile_slowly(*_: object) -> None:
         with open(log, "a") as file:
             file.write("begins\n")
         time.sleep(0.2)
         with open(log, "a") as file:
             file.write("ends\n")
 
-    worker._compile = compile_slowly  # type: ignore[assignment]
+    SimulationPlan.compile = compile_slowly  # type: ignore[method-assign]
     gate.wait()  # type: ignore[attr-defined]
     worker.compile_once(job)
     worker.compile_once(job)
@@ -115,7 +123,7 @@ def test_kernels_are_compiled_once_on_a_machine(
 
 def test_waiting_blocks_are_cut_by_what_was_measured() -> None:
     """Single repetitions until one is back; then 20 to 40 s; in the end as many as workers."""
-    jobs = [Job(INSTANCE, policy, 1000, 0, policy.name) for policy in (POLICY, am.KLUCB())]
+    jobs = [Job(plan_of(policy, 1000, 0), policy, policy.name) for policy in (POLICY, am.KLUCB())]
     waiting = WaitingBlocks([(jobs[0], [(0, 3), (7, 1000)]), (jobs[1], [(0, 500)])])
     assert waiting.rounds == 1000 * (3 + 993 + 500)
     seconds = {"UCB": 3.0, "KLUCB": 0.01}
@@ -126,9 +134,9 @@ def test_waiting_blocks_are_cut_by_what_was_measured() -> None:
         while waiting and len(flying) < 4:
             flying.append(waiting.next(workers=2))
         block = flying.pop(0)
-        name, size = block.job.policy.name, block.past - block.first
+        name, size = block.job.policy.name, block.stop - block.first
         sizes[name].append(size)
-        done[name] += range(block.first, block.past)
+        done[name] += range(block.first, block.stop)
         waiting.took(block, size * seconds[name])
     assert sorted(done["UCB"]) == [*range(3), *range(7, 1000)]
     assert sorted(done["KLUCB"]) == list(range(500))

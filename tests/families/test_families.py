@@ -119,6 +119,14 @@ def test_boundary_values() -> None:
     assert am.Gaussian().upper(1.0, math.inf) == math.inf
 
 
+def test_an_array_with_one_number(recwarn: pytest.WarningsRecorder) -> None:
+    """It is broadcast without a word of NumPy's about it."""
+    found = am.Gaussian().divergence([[0.4]], 0.5)
+    assert np.shape(found) == (1, 1)
+    assert am.Gaussian().divergence([0.4], 0.5) == found
+    assert not recwarn.list
+
+
 def test_scalars_and_arrays() -> None:
     x = np.array([[0.1], [0.5]])
     table = am.Bernoulli().divergence(x, np.array([0.2, 0.5, 0.9]))

@@ -19,9 +19,8 @@ import numpy as np
 
 import armature as am
 from armature.solver.convex import minimise
+from armature.solver.program import Cost, Limits, Region, Rows, scratch_size
 from armature.solver.quadratic import make_state, state_size
-from armature.solver.rows import Limits, Rows
-from armature.solver.workspace import scratch_size
 
 KINDS = ("concave", "lipschitz", "polyhedral", "linear")
 FAMILIES = {"gaussian": am.Gaussian(), "bernoulli": am.Bernoulli(), "poisson": am.Poisson()}
@@ -77,6 +76,14 @@ def rows_of(matrix: np.ndarray, right: np.ndarray, equalities: int) -> Rows:
     return Rows(start, column.astype(np.int64), matrix[row, column], right, equalities)
 
 
+def region_of(problem: DenseProblem) -> Region:
+    return Region(
+        rows_of(problem.matrix, problem.right, problem.equalities),
+        Limits(problem.low, problem.high, *problem.pairs),
+        problem.basis,
+    )
+
+
 def solve(problem: DenseProblem) -> Answer:
     K, m = problem.mu.size, problem.right.size
     n = problem.basis.shape[1] if problem.basis.size else K
@@ -87,12 +94,8 @@ def solve(problem: DenseProblem) -> Answer:
     )
     lam = np.empty(K)
     cost = minimise(
-        problem.family.record_for(K),
-        problem.mu,
-        problem.w,
-        rows_of(problem.matrix, problem.right, problem.equalities),
-        Limits(problem.low, problem.high, *problem.pairs),
-        problem.basis,
+        Cost(problem.family.record_for(K), problem.mu, problem.w),
+        region_of(problem),
         lam,
         state,
         np.full(scratch_size.py_func(n, K), np.nan),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
 
 import armature as am
-from armature.experiments import simulation
 from armature.experiments.experiment import parse_experiments
-from armature.experiments.sweep import run_all
+from armature.experiments.run import Runner as Running
+from armature.experiments.run import run_all
+from armature.experiments.simulation import SimulationPlan
 from armature.storage.files import write_text
 
 SPEC = """
@@ -32,6 +34,16 @@ def draw_quickly(results: am.Results, path: Path) -> None:
     write_text(path, str({name: results.regret(name).sum() for name in results.names}))
 
 
+def plans_of(spec: str, allow: tuple[str, ...] = ()) -> list[SimulationPlan]:
+    """The simulations of a file: one, or one for each point of its sweep."""
+    return [SimulationPlan.of(experiment) for experiment in parse_experiments(spec, allow)]
+
+
+def quietly(said: io.StringIO | None = None, **options: Any) -> Running:
+    """Who plays: without bars; what is said goes to `said`."""
+    return Running(Console(file=said or io.StringIO(), width=10_000), quiet=True, **options)
+
+
 class Runner:
     """Runs a spec into a folder; knows what was said, and which repetitions were played.
 
@@ -40,20 +52,19 @@ class Runner:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.played: list[tuple[str, int]] = []
-        play = simulation.run_repetition
+        play = SimulationPlan.play
 
-        def run_repetition(policy, instance, seed, repetition, *rest):
+        def noted(plan, policy, repetition, *rest):
             self.played.append((policy.name, repetition))
-            return play(policy, instance, seed, repetition, *rest)
+            return play(plan, policy, repetition, *rest)
 
-        monkeypatch.setattr(simulation, "run_repetition", run_repetition)
+        monkeypatch.setattr(SimulationPlan, "play", noted)
         monkeypatch.setattr(am.Results, "plot", draw_quickly)
 
     def __call__(self, out: Path, spec: str = SPEC) -> str:
         self.played.clear()
         said = io.StringIO()
-        console = Console(file=said, width=10_000)
-        run_all(parse_experiments(spec), out, 2, console, quiet=True)
+        run_all(plans_of(spec), out, quietly(said, workers=2))
         return said.getvalue()
 
 

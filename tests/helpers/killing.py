@@ -287,7 +287,7 @@ def _verify_rebuilding(connection: Any, key: int) -> None:
     loaded = replay.load(connection, key)
     assert loaded is not None
     rebuilt = replay.rebuild(connection, key, loaded.spec)
-    assert loaded.engine.as_text() == rebuilt.as_text()
+    assert loaded.replica.as_text() == rebuilt.as_text()
     assert rebuilt.divergences == 0
 
 

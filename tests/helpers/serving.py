@@ -23,7 +23,7 @@ import sqlalchemy as sa
 import uvicorn
 
 from armature.service.api.app import make_app
-from armature.service.api.connections import Connection
+from armature.service.api.server import Connection
 from armature.service.db.database import open_database
 
 PRICES = {

@@ -308,14 +308,26 @@ class ChallengerTwin(Twin):
         )
         return max(cost, self.rival(mu, j, i).cost)
 
-    def due(self, G: np.ndarray, j: int) -> list[int]:
+    def due(self, G: np.ndarray, mu: np.ndarray, pr: np.ndarray, j: int) -> list[int]:
         """Who goes first, or the leader; then who is as early but for rounding."""
         wait = G + np.log(np.maximum(self.N + self.looked, 1.0))
         wait[j] = math.log(max(self.N[j], 1.0)) - self.options.patience
-        first = int(np.argmin(wait))
+        first, *others = largest(-wait, ROUNDING)
         if wait[first] == wait[j]:
-            first = j
-        return [first, *(k for k in largest(-wait, ROUNDING) if k != first)]
+            return [j, *(k for k in (first, *others) if k != j)]
+        level = [k for k in (first, *others) if k != j and wait[k] < wait[j]]
+        first = self.ahead(mu, pr, level)
+        return [first, *(k for k in (*level, *others) if k != first)]
+
+    def ahead(self, mu: np.ndarray, pr: np.ndarray, arms: list[int]) -> int:
+        """Of arms that nothing else tells apart, that whose own rewards say most for it."""
+        spread = [self.variance(float(pr[k])) for k in arms]
+        said = [
+            self.N[k] * (mu[k] - pr[k]) / v if v > 0 else math.copysign(math.inf, mu[k] - pr[k])
+            for k, v in zip(arms, spread, strict=True)
+        ]
+        said = [0.0 if mu[k] == pr[k] else x for k, x in zip(arms, said, strict=True)]
+        return arms[int(np.argmax(said))]
 
     def drawn(self, mu: np.ndarray, G: np.ndarray, j: int) -> int:
         if self.options.draw == "tail":
@@ -341,7 +353,7 @@ class ChallengerTwin(Twin):
         pr, base = self.structure.project(mu, self.N, self.family)
         j = leading(self.family, pr, mu, self.N)
         G = self.evidence(mu, j, base)
-        i, *close = self.due(G, j)
+        i, *close = self.due(G, mu, np.asarray(pr), j)
         if i != j:
             self.late += 1
         elif self.options.draw != "none":
@@ -367,7 +379,9 @@ class ChallengerTwin(Twin):
         told = np.asarray(self.family.divergence(pr, lam))
         told[j] = -math.inf
         gain = told / regret**self.options.price
-        k = int(np.argmax(gain))
+        most = gain.max()
+        level = [int(k) for k in np.flatnonzero((gain == most) | (gain >= most * (1 - 1e-10)))]
+        k = i if i in level else self.ahead(mu, pr, level)
         if k == i or gain[k] == math.inf:
             return [k]
         share = self.options.share
@@ -377,13 +391,15 @@ class ChallengerTwin(Twin):
         return [i] if self.units()[0] < share else [k]
 
     def least_regret(self, top: float, pulls: float) -> float:
+        return max(1e-100, math.sqrt(self.variance(top) / (pulls + 1)))
+
+    def variance(self, mean: float) -> float:
         match self.family:
             case am.Gaussian():
-                variance = self.family.sigma**2
+                return float(self.family.sigma**2)
             case am.Bernoulli():
-                variance = top * (1 - top)
+                return mean * (1 - mean)
             case am.Poisson():
-                variance = top
+                return mean
             case _:
-                variance = top**2
-        return max(1e-100, math.sqrt(variance / (pulls + 1)))
+                return mean**2

@@ -6,7 +6,7 @@ So a server that was killed is back within a fraction of a second, and many can 
 from __future__ import annotations
 
 import armature as am
-from armature.service.api.serve import serve
+from armature.service.api.server import serve
 from armature.service.domain import replay
 
 # Deterministic and random, with labels, a floor, a default reward, units that keep their arms.

@@ -83,7 +83,7 @@ def test_numbers_in_a_short_precision_are_judged_in_full() -> None:
 
 @pytest.mark.parametrize("policy", [am.Challenger(), am.SPk(), am.OSSB(), Coin()])
 def test_copies_go_on_alike_and_apart(policy: am.Policy) -> None:
-    labels = ["a", ("b", 1)]
+    labels = [("a", 0), ("b", 1)]
     bandit = am.Bandit(policy, am.Unimodal(2), labels=labels, horizon=99, floor=0.2)
     bandit.tell(labels, [0.5, 1.0])
     decision = bandit.ask(ids=True)
@@ -141,7 +141,7 @@ def test_other_facts_of_an_arm_may_change() -> None:
 
 def test_a_retired_arm_of_a_release_before() -> None:
     """Its scale was not kept: it comes back as before."""
-    from armature.live.saved import _checksum
+    from armature.live.checkpoint import _checksum
 
     content = json.loads(with_a_retired_arm().to_json())
     content["arms"]["retired"] = [row[:5] for row in content["arms"]["retired"]]

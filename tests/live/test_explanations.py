@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -76,3 +78,27 @@ def test_explaining_changes_no_decision() -> None:
             one.tell(arm, reward)
             other.tell(arm, reward)
         assert one.to_json() == other.to_json()
+
+
+@pytest.mark.parametrize("policy", [am.Challenger(), am.Guarded(), am.SPk(), am.TopTwo()], ids=str)
+def test_an_explanation_asks_for_everything_once(
+    policy: am.Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest means, and the nearest with another best arm: verdict and evidence read them."""
+    bandit = am.Bandit(policy, am.Unimodal(4))
+    rng = np.random.default_rng(0)
+    bandit.tell([0, 1, 2, 3] * 300, rng.normal([0.0, 0.5, 1.0, 0.2] * 300))
+    asked: list[tuple[str, bytes]] = []
+    solve = am.Unimodal._solve
+
+    def counted(self: Any, name: str, means: Any, weights: Any, *rest: Any) -> Any:
+        asked.append((name, np.asarray(means).tobytes() + np.asarray(weights).tobytes()))
+        return solve(self, name, means, weights, *rest)
+
+    monkeypatch.setattr(am.Unimodal, "_solve", counted)
+    found = bandit.explain()
+    assert found.verdict is not None
+    assert found.verdict.sure
+    assert found.fit is not None
+    str(found)
+    assert sorted(name for name, _ in asked) == ["challenger_costs", "nearest", "project"]

@@ -106,10 +106,19 @@ def test_numpy_scalars_are_as_good_as_numbers(classes: Classes, cls: type) -> No
             assert same.name == value.name
 
 
-def test_labels_and_categories_of_any_kind() -> None:
-    labels = ["a", 3, 2.5, None, ("b", 1), ("c", ("d", 2)), True]
-    numpy_labels = [np.str_("a"), np.int64(3), np.float64(2.5), None, ("b", np.int32(1)),
-                    ("c", ("d", np.uint8(2))), np.bool_(True)]  # fmt: skip
+LABELS = {
+    "texts": (list("abcdefg"), [np.str_(letter) for letter in "abcdefg"]),
+    "numbers": ([3, 2.5, 0, -1, 1e9, 7, 0.1], [np.int64(3), np.float64(2.5), 0, -1, 1e9, 7, 0.1]),
+    "tuples": (
+        [("b", 1), ("c", ("d", 2)), (), (None,), (True,), (2.5, "x"), (1, 2, 3)],
+        [("b", np.int32(1)), ("c", ("d", np.uint8(2))), (), (None,), (np.bool_(True),),
+         (2.5, np.str_("x")), (1, 2, 3)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("labels", "numpy_labels"), LABELS.values(), ids=LABELS)
+def test_labels_and_categories_of_any_kind(labels: list[Any], numpy_labels: list[Any]) -> None:
     for given in (labels, numpy_labels):
         categories = [0, np.int64(1), "x", ("y", np.int64(1)), ("y", 1), 2.5, ("z", ("w", 2))]
         bandit = am.Bandit(
@@ -117,7 +126,7 @@ def test_labels_and_categories_of_any_kind() -> None:
             horizon=np.int64(9),
         )  # fmt: skip
         bandit.tell(bandit.ask(4), np.ones(4))
-        bandit.tell(("c", ("d", 2)), np.float32(0.5))
+        bandit.tell(labels[5], np.float32(0.5))
         copy = am.Bandit.from_json(bandit.to_json())
         assert copy.to_json() == bandit.to_json()
         assert copy.structure == bandit.structure
@@ -128,7 +137,7 @@ def test_labels_and_categories_of_any_kind() -> None:
 
 
 def test_a_label_that_can_not_be_written_is_named() -> None:
-    bandit = am.Bandit(am.UCB(), am.Unimodal(2), labels=[frozenset("a"), "b"])
+    bandit = am.Bandit(am.UCB(), am.Unimodal(2), labels=[frozenset("a"), frozenset("b")])
     assert bandit.ask() == frozenset("a")
     with pytest.raises(am.ArmatureError, match=r"frozenset\({'a'}\) can't be written to a file"):
         bandit.to_json()

@@ -13,7 +13,7 @@ import pytest
 from live_bandits import Coin
 
 import armature as am
-from armature.live.saved import _checksum
+from armature.live.checkpoint import _checksum
 from armature.storage.registry import POLICIES
 
 DEEP: Any = []
@@ -102,12 +102,12 @@ def plain() -> am.Bandit:
 def labelled() -> am.Bandit:
     family = am.Bernoulli(scale=[1.0, 2.0, 3.0])
     bandit = am.Bandit(
-        am.ThompsonSampling(), am.Unimodal(3), family, labels=["a", ("b", 1), 2.5], horizon=50
+        am.ThompsonSampling(), am.Unimodal(3), family, labels=[("a",), ("b", 1), (2.5,)], horizon=50
     )
-    for arm, reward in (("a", 1.0), (("b", 1), 0.0), (2.5, 3.0)):
+    for arm, reward in ((("a",), 1.0), (("b", 1), 0.0), ((2.5,), 3.0)):
         bandit.tell(arm, reward)
     told(bandit, False)
-    bandit.retire_arm("a")
+    bandit.retire_arm(("a",))
     return bandit
 
 

@@ -15,8 +15,7 @@ from twins import ChallengerTwin, Twin
 import armature as am
 from armature.kernels.streams import DECISIONS, make_stream, next_units
 from armature.policies.challenger import least_cost
-from armature.policies.records import make_history
-from armature.policies.start import spanning_arms
+from armature.policies.records import make_history, spanning_arms
 from armature.rounds.runner import make_runner
 from armature.structures.oracles.model import make_model
 from armature.testing import random_problem, supported_families
@@ -213,9 +212,9 @@ class Unpriced(ChallengerTwin):
 class Forgetful(ChallengerTwin):
     """Who was looked into through another arm is due as before."""
 
-    def due(self, G: np.ndarray, j: int) -> list[int]:
+    def due(self, G: np.ndarray, mu: np.ndarray, pr: np.ndarray, j: int) -> list[int]:
         self.looked[:] = 0.0
-        return super().due(G, j)
+        return super().due(G, mu, pr, j)
 
 
 class Ordered(ChallengerTwin):
@@ -290,14 +289,14 @@ class Smooth(am.Structure):
 def test_a_convex_structure_in_plain_python() -> None:
     """It decides as the compiled one, and asks for fewer than all challengers."""
     rounds, smooth = 300, Smooth()
-    rewards = np.random.default_rng(0).normal(CASES["Lipschitz"][1], 1.0, (rounds, 5))
+    rewards = np.random.default_rng(2).normal(CASES["Lipschitz"][1], 1.0, (rounds, 5))
     plain, compiled = am.Bandit(am.Challenger(), smooth), am.Bandit(am.Challenger(), smooth.model)
     for t in range(rounds):
         arm = plain.ask()
         assert arm == compiled.ask()
         plain.tell(arm, rewards[t, arm])
         compiled.tell(arm, rewards[t, arm])
-    assert 0 < smooth.asked < 0.6 * 4 * rounds
+    assert 0 < smooth.asked < 0.45 * 4 * rounds
 
 
 def test_options_are_checked() -> None:

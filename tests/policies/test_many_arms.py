@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.experiments.store.results_file import MOST_TRACED
-from armature.families.limits import MOST_PAIRED
+from armature.experiments.results_file import MOST_TRACED
+from armature.kernels.numbers import MOST_PAIRED
 from armature.policies.records import least_divergence, make_history
 from armature.storage.registry import POLICIES
 

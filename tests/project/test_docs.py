@@ -35,12 +35,7 @@ def blocks(document: Path) -> list[tuple[str, str]]:
 def check_command(line: str) -> None:
     """A line of a console block is a command that exists, with options that exist."""
     words = shlex.split(line, comments=True)
-    if not words or words[0] in (
-        "pip",
-        "cd",
-        "git",
-        "curl",
-    ):  # curl: test_service_docs.py
+    if not words or words[0] in ("pip", "cd", "git", "aws", "curl"):  # curl: test_service_docs.py
         return
     if words[0] == "make":
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -15,6 +15,7 @@ import armature as am
 from armature.experiments.results import PolicyRuns
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES
 from armature.testing import check_family, check_structure
+from armature.words import Arm, Sentence
 
 WRONG = (
     None, "x", "", b"1", math.nan, math.inf, -1, -1.0, 0, 2.5, 1e300, 1e-300, 10**400, True,
@@ -144,10 +145,10 @@ def test_bandits(changes: dict, complaint: str) -> None:
         am.Bandit(**arguments)
 
 
-@pytest.mark.parametrize("labels", [None, ["a", ("b", 1), "c"]])
+@pytest.mark.parametrize("labels", [None, [("a",), ("b", 1), ("c",)]])
 def test_whatever_is_told_is_taken_in_or_refused(labels: list | None) -> None:
     bandit = am.Bandit(am.UCB(), am.Unimodal(3), labels=labels)
-    good = 0 if labels is None else "a"
+    good = 0 if labels is None else labels[0]
     before = bandit.to_json()
     wrong_rewards = (None, "1", "x", b"1", math.nan, -math.inf, 1e31, -1e300, 10**400, 1j, [1.0],
                      [], np.array([1.0]), object(), {})  # fmt: skip
@@ -258,19 +259,20 @@ class Foresees(am.PythonPolicy):
         return 0
 
     def explain(self, belief):
-        return f"Not arm 99, and not {belief.arm(1)}: {belief.leading} it is."
+        said = {"one": Arm(1), "leader": Arm(belief.leader)}
+        return Sentence("Not arm 99, and not {one}: {leader} it is.", **said)
 
 
 def test_words_of_a_policy_are_left_alone() -> None:
     bandit = am.Bandit(Foresees(), am.Unimodal(3), labels=["a", "b", "c"])
     bandit.tell(["a", "b", "c"], [0.0, 1.0, 2.0])
-    assert bandit.explain().summary == "Not arm 99, and not arm 'b': arm 'c' it is."
+    assert bandit.explain().summary == "Not arm 99, and not b: c it is."
 
 
 def test_guarded_words_have_labels() -> None:
     bandit = am.Bandit(am.Guarded(), am.Unimodal(3), labels=["a", "b", "c"])
     bandit.tell(["a", "b", "c"] * 40, [0.9, 0.0, 1.0] * 40)
-    assert "arm 'c' has the best mean" in bandit.explain().summary
+    assert "c has the best mean" in bandit.explain().summary
 
 
 class Halfway(am.Structure):

@@ -9,12 +9,17 @@ import pytest
 
 import armature as am
 from armature.policies.records import make_history
-from armature.rounds.bookkeeping import count_reward
-from armature.rounds.logged import QUEUES, SHADOW, make_log
 from armature.rounds.outcome import make_outcome
 from armature.rounds.play import PLAYED, RAN_OUT, STOPPED
 from armature.rounds.record import NO_CHECKPOINTS, make_record
-from armature.rounds.rewards import make_rewards, next_reward
+from armature.rounds.rewards import (
+    QUEUES,
+    SHADOW,
+    count_reward,
+    make_log,
+    make_rewards,
+    next_reward,
+)
 from armature.rounds.run import Run, make_run, make_sampling_run, play_log
 from armature.rounds.runner import make_runner
 from armature.rounds.stopping import PRACTICAL

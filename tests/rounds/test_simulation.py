@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import armature as am
+from armature.experiments import keys, plan
 from armature.experiments import runs as runs_module
-from armature.experiments import simulation
 from armature.experiments.spec import load_instance
-from armature.experiments.store import keys
+from armature.rounds.record import checkpoints_up_to
+from armature.rounds.run import make_run
 from armature.storage.registry import POLICIES as KNOWN
 
 UNIMODAL = am.Instance(am.Unimodal(4), [0.0, 0.4, 1.0, 0.3])
@@ -37,7 +38,7 @@ def test_workers_company_and_chunks_change_nothing(results, monkeypatch) -> None
     for policy in POLICIES:
         alone = am.simulate(UNIMODAL, [policy], 2000, 6, 3, workers=2)
         assert same(alone, results, policy.name)
-    monkeypatch.setattr(simulation, "CHUNK_SECONDS", 1e-5)
+    monkeypatch.setattr(plan, "CHUNK_SECONDS", 1e-5)
     chunked = am.simulate(UNIMODAL, POLICIES[::-1], 2000, 6, 3, workers=2)
     fewer = am.simulate(UNIMODAL, POLICIES, 2000, 2, 3)
     for policy in POLICIES:
@@ -82,13 +83,13 @@ def test_memory_does_not_grow_with_the_horizon(policy: am.Policy) -> None:
     """All that a run holds, before and after some rounds: two hundred checkpoints and the state."""
     sizes = set()
     for horizon in (10**6, 10**7):
-        checkpoints = simulation.checkpoints_up_to(horizon)[:150]
-        run = simulation.make_run(policy, UNIMODAL, 0, 0, checkpoints)
+        checkpoints = checkpoints_up_to(horizon)[:150]
+        run = make_run(policy, UNIMODAL, 0, 0, checkpoints)
         sizes.add(nbytes((run._trial, run.runner._packed)))
         run.advance(2000)
         sizes.add(nbytes((run._trial, run.runner._packed)))
     assert len(sizes) == 1
-    assert simulation.checkpoints_up_to(10**7).size <= 200
+    assert checkpoints_up_to(10**7).size <= 200
 
 
 def numpy_regret(policy: str, means: np.ndarray, horizon: int, runs: int, seed: int) -> np.ndarray:
@@ -252,7 +253,7 @@ def test_results_outlive_a_default(tmp_path: Path, monkeypatch) -> None:
     class Wide(am.UCB):
         width: float = 2.0
 
-    monkeypatch.setitem(KNOWN, "wide", Wide)
+    monkeypatch.setitem(KNOWN._known, "wide", Wide)
     am.simulate(UNIMODAL, [Wide()], 50, 2).save(tmp_path / "a.parquet")
 
     @dataclasses.dataclass(frozen=True)
@@ -260,7 +261,7 @@ def test_results_outlive_a_default(tmp_path: Path, monkeypatch) -> None:
         width: float = 0.5
 
     Narrow.__name__ = "Wide"
-    monkeypatch.setitem(KNOWN, "wide", Narrow)
+    monkeypatch.setitem(KNOWN._known, "wide", Narrow)
     (policy,) = am.Results.load(tmp_path / "a.parquet").policies
     assert policy == Narrow(width=2.0)
     assert am.Results.load(tmp_path / "a.parquet").names == ("Wide(width=2.0)",)

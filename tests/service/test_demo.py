@@ -87,8 +87,8 @@ def test_compiling_ends_when_the_server_does(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.__name__)
 def test_the_stories_are_true(story: object) -> None:
     """What is simulated fits the structure that the spec claims."""
-    from armature.service.domain.limits import Limits
     from armature.service.domain.spec import parse_spec
+    from armature.service.limits import Limits
 
     told = story()  # type: ignore[operator]
     spec = parse_spec(told.spec, (), Limits())

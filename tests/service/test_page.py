@@ -17,9 +17,9 @@ from armature.client import Client
 from armature.service.api.app import make_app
 from armature.service.db.database import open_database
 from armature.service.db.keys import make_key
-from armature.service.db.migrate import migrate
-from armature.service.page import timeline
-from armature.service.page.timeline import Timeline
+from armature.service.db.maintenance import migrate
+from armature.service.domain import log as timeline
+from armature.service.domain.log import Timeline
 
 HTML = {"Accept": "text/html"}
 
@@ -56,9 +56,12 @@ def test_what_happened_to_rewards(page: httpx.Client) -> None:
         shown = figures(page.get("/experiments/prices").text)
     assert (shown["decisions"], shown["rewards"], shown["arms"]) == ("12", "8", "4")
     assert shown["best so far"] == "b"
-    assert (shown["outstanding"], shown["told"], shown["cancelled"]) == ("3", "8", "1")
-    assert (shown["late, not applied"], shown["expired without a reward"]) == ("0", "0")
-    assert shown["duplicates, to this server since it started"] == "1"
+    assert shown["outstanding"] == "3"
+    assert shown["arrived in time"] == "8"
+    assert shown["decisions cancelled"] == "1"
+    late, expired = shown["arrived late, not applied"], shown["never arrived (window closed)"]
+    assert (late, expired) == ("0", "0")
+    assert shown["sent twice (since this server started)"] == "1"
     assert shown["events in the log"] == "22"
 
 
@@ -179,7 +182,7 @@ def test_forms_of_other_sites_are_refused(page: httpx.Client, headers: dict[str,
 
 
 def test_keys_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("armature.service.db.keys.FRESH", 0.0)
+    monkeypatch.setattr("armature.service.api.access.FRESH", 0.0)
     storage = sqlite_in(tmp_path)
     engine = open_database(storage)
     migrate(engine)
@@ -253,7 +256,7 @@ def test_a_long_log_is_counted_beside_the_page(
     with make(page) as client:
         client.decide_many("prices", 4)
     text = page.get("/experiments/prices").text
-    assert text.count("The log is being counted.") == 2
+    assert text.count("Counting the log…") == 2
     assert "outstanding" not in figures(text)
     assert figures(text)["decisions"] == "4"
     counting.set()

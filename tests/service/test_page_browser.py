@@ -14,7 +14,7 @@ from serving import PRICES, serving, sqlite_in
 from armature.client import Client
 from armature.service.db.database import open_database
 from armature.service.db.keys import make_key
-from armature.service.db.migrate import migrate
+from armature.service.db.maintenance import migrate
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium to open pages with")
 AXE = (Path(__file__).parents[1] / "data" / "axe.min.js").read_text(encoding="utf-8")
@@ -87,11 +87,11 @@ def test_made_watched_paused_and_stopped(tab: Tab) -> None:
     tab.open("/")
     tab.page.get_by_role("link", name="New experiment").click()
     tab.page.get_by_label("Name", exact=True).fill("<script>alert(1)</script>".replace("/", "|"))
-    tab.page.get_by_label("Arms, one in a line").fill("4.99\n5.99\n6.99")
-    tab.page.get_by_label("What is known about them").select_option("unimodal")
-    tab.page.get_by_role("button", name="Start it").click()
-    assert "Before it starts" in tab.page.get_by_role("alert").inner_text()  # prices have a scale
-    tab.page.get_by_role("button", name="Start it").click()
+    tab.page.get_by_label("Arms, one per line").fill("4.99\n5.99\n6.99")
+    tab.page.get_by_label("What you know about the arms").select_option("unimodal")
+    tab.page.get_by_role("button", name="Start the experiment").click()
+    assert "Please check" in tab.page.get_by_role("alert").inner_text()  # prices have a scale
+    tab.page.get_by_role("button", name="Start the experiment").click()
     assert tab.page.get_by_role("heading", level=1).inner_text().startswith("<script>")
     assert "no rewards yet" in (tab.page.locator("svg.arms").get_attribute("aria-label") or "")
     with Client(tab.url) as client:
@@ -141,10 +141,10 @@ def test_keys(chromium: Any, tmp_path: Path) -> None:
         page = chromium.new_page()
         assert page.goto(url + "/experiments/prices").status == 401
         page.get_by_label("Key").fill("arm_wrong")
-        page.get_by_role("button", name="Go on").click()
-        assert page.get_by_role("alert").inner_text() == "the key is not known."
+        page.get_by_role("button", name="Log in").click()
+        assert page.get_by_role("alert").inner_text() == "The key is not known."
         page.get_by_label("Key").fill(admin)
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Log in").click()
         assert page.get_by_role("heading", level=1).inner_text() == "prices"
         assert page.evaluate("document.cookie") == ""  # no script sees it
         # A form of another site: sent by the browser, and refused.

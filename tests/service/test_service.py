@@ -16,7 +16,7 @@ from serving import PRICES, query, serving, sqlite_in
 from armature.client import AsyncClient, Client, ServiceError, UnreachableError
 from armature.service.db.database import open_database
 from armature.service.domain import replay
-from armature.service.domain.rules import RETIRED
+from armature.service.domain.commands import RETIRED
 
 
 @pytest.fixture
@@ -294,7 +294,7 @@ def assert_rebuilt(storage: str) -> None:
         assert loaded is not None
         rebuilt = replay.rebuild(connection, 1, loaded.spec)
     engine.dispose()
-    assert rebuilt.as_text() == loaded.engine.as_text()
+    assert rebuilt.as_text() == loaded.replica.as_text()
     assert rebuilt.divergences == 0
 
 

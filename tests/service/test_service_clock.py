@@ -9,11 +9,14 @@ import pytest
 from serving import PRICES, Postgres, serving
 
 from armature.client import Client
+from armature.service.api import access
+from armature.service.api.access import Guard
 from armature.service.db.database import clock, open_database
-from armature.service.db.keys import Guard, make_key
-from armature.service.db.migrate import migrate
-from armature.service.db.steady import SteadyClock, passing
+from armature.service.db.keys import make_key
+from armature.service.db.maintenance import migrate
+from armature.service.db.sqlite import SteadyClock, passing
 from armature.service.domain import backend
+from armature.service.limits import Refused
 
 
 class Machine:
@@ -65,10 +68,13 @@ def test_keys_when_the_clock_jumps(file_storage: str, monkeypatch: pytest.Monkey
     guard = Guard(engine, open_without_keys=False)
     guard.refresh()
     engine.dispose()
-    assert guard.objection(token, "decide") is None
+    guard.check(token, "decide")
     tomorrow = time.time() + 100_000.0
     monkeypatch.setattr(time, "time", lambda: tomorrow)
-    assert guard.objection(token, "decide") is None
+    guard.check(token, "decide")  # as before: it raises nothing
+    monkeypatch.setattr(access, "passing", lambda: 100_000.0 + passing())
+    with pytest.raises(Refused, match="expired"):
+        guard.check(token, "decide")
 
 
 def test_a_clock_that_is_set_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -84,7 +90,7 @@ def test_a_clock_that_is_set_is_told_once(caplog: pytest.LogCaptureFixture) -> N
         assert steady() == steady() == machine.wall - 7_201.0
     (message,) = caplog.messages
     assert "+7201 s" in message
-    assert "start the server again" in message.lower()
+    assert "restart the server" in message.lower()
 
 
 def test_whose_clock_it_is(storage: str, postgres: Postgres) -> None:

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from serving import free_port, query, sqlite_in
 
-from armature.service.api import connections
+from armature.service.api import server as connections
 
 DECIDE = b"POST /v1/experiments/prices/decisions HTTP/1.1\r\nHost: localhost\r\n"
 HALF = {

@@ -12,7 +12,7 @@ from serving import PRICES, serving
 
 from armature.client import Client
 from armature.service.db.database import open_database
-from armature.service.domain.export import COLUMNS, export_log, harmless
+from armature.service.domain.log import COLUMNS, export_log, harmless
 
 
 def _export(storage: str, file: Path) -> None:

@@ -23,11 +23,11 @@ from serving import PRICES, Postgres, query, serving, sqlite_in
 import armature as am
 from armature.client import Client, ServiceError
 from armature.service.db.database import clock, lock, open_database, writing
-from armature.service.db.migrate import migrate, revision_of
+from armature.service.db.maintenance import migrate, revision_of
 from armature.service.db.schema import REVISION
-from armature.service.domain import backend, replay
-from armature.service.domain.rules import Decide, Expire, Reward
-from armature.service.domain.turns import Job, Turn
+from armature.service.domain import backend, replay, writer
+from armature.service.domain.commands import Decide, Expire, Reward
+from armature.service.domain.scheduler import Job, Turn
 from armature.service.domain.writer import Writer
 
 
@@ -170,7 +170,7 @@ def _assert_rebuilt(storage: str, key: int = 1) -> None:
         assert loaded is not None
         rebuilt = replay.rebuild(connection, key, loaded.spec)
     engine.dispose()
-    assert rebuilt.as_text() == loaded.engine.as_text()
+    assert rebuilt.as_text() == loaded.replica.as_text()
 
 
 def test_connections_that_were_closed_meanwhile(postgres: Postgres) -> None:
@@ -342,7 +342,7 @@ def test_a_transaction_that_failed_leaves_no_trace(
         raise sa.exc.OperationalError("INSERT", {}, Exception("the disk is gone"))
 
     with monkeypatch.context() as patched:
-        patched.setattr("armature.service.domain.writer._write", fail)
+        patched.setattr("armature.service.domain.writer.write", fail)
         (job,) = jobs = _jobs([Decide(n=6)])
         here._serve(Turn(1, jobs))
     assert "Nothing was changed" in str(job.error)
@@ -352,7 +352,31 @@ def test_a_transaction_that_failed_leaves_no_trace(
     with engine.connect() as connection:
         loaded = here.loaded[1]
         rebuilt = replay.rebuild(connection, 1, loaded.spec)
-    assert rebuilt.as_text() == loaded.engine.as_text()
+    assert rebuilt.as_text() == loaded.replica.as_text()
+    engine.dispose()
+
+
+def test_another_server_writes_while_the_log_is_read(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of events and the events themselves are read as of one moment."""
+    engine = open_database(storage)
+    migrate(engine)
+    here, there = backend.Backend(engine).writer, backend.Backend(engine).writer
+    backend.Backend(engine)._create("prices", PRICES)
+    _run(here, [Decide(n=4)])
+    look_at = writer.look_at
+
+    def look_and_let_write(*arguments: Any) -> Any:
+        found = look_at(*arguments)
+        _run(there, [Decide(n=1)])
+        return found
+
+    monkeypatch.setattr(writer, "look_at", look_and_let_write)
+    (job,) = jobs = _jobs([Decide(n=1)])
+    here._compute(Turn(1, jobs))
+    assert job.error is None
+    assert len(job.answer) == 1
     engine.dispose()
 
 

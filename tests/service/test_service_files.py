@@ -22,9 +22,9 @@ from serving import PRICES, Postgres, copy_sqlite, free_port, query, sentence, s
 
 import armature as am
 from armature.client import Client, ServiceError
-from armature.service.api import readiness
+from armature.service.api import app as readiness
 from armature.service.db.database import open_database, writing
-from armature.service.db.migrate import migrate
+from armature.service.db.maintenance import migrate
 
 
 @contextmanager
@@ -96,17 +96,17 @@ def test_a_file_that_is_lost_during_a_commit(
     with serving(sqlite_in(tmp_path)) as url, Client(url, retries=0) as client:
         client.create("prices", PRICES)
         client.decide("prices", request_id="one")
-        write = sys.modules["armature.service.domain.writer"]._write
+        write = sys.modules["armature.service.domain.writer"].write
 
         def lose(*arguments: Any) -> None:
             write(*arguments)
             _lose("moved away", file)
 
-        monkeypatch.setattr("armature.service.domain.writer._write", lose)
+        monkeypatch.setattr("armature.service.domain.writer.write", lose)
         with pytest.raises(ServiceError, match="same request_id") as caught:
             client.decide("prices", request_id="two")
         assert caught.value.code == 503
-        monkeypatch.setattr("armature.service.domain.writer._write", write)
+        monkeypatch.setattr("armature.service.domain.writer.write", write)
         file.with_name("elsewhere.db").rename(file)  # the same file again: it goes on
         first, second = (client.decide("prices", request_id=name) for name in ("one", "two"))
         assert first.id != second.id

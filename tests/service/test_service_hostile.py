@@ -276,7 +276,7 @@ def test_the_form_has_the_hint_too(http: httpx.Client) -> None:
     fields = {"name": "x", "arms": "5\n6\n7", "structure": "unimodal", "family": "bernoulli"}
     shown = http.post("/experiments", data=fields, headers=headers)
     assert shown.status_code == 200
-    assert "which earns most" in shown.text
+    assert "the one with the most money" in shown.text
     assert http.get("/v1/experiments/x").status_code == 404
     assert 'name="hinted" value="yes"' in shown.text
     again = http.post("/experiments", data={**fields, "hinted": "yes"}, headers=headers)

@@ -14,7 +14,7 @@ from serving import PRICES, copy_sqlite, query, serving
 from armature.client import Client, ServiceError
 from armature.service.db.database import open_database, writing
 from armature.service.domain import replay
-from armature.service.page.timeline import Timeline
+from armature.service.domain.log import Timeline
 
 DRAWN = {**PRICES, "policy": "thompsonsampling"}
 
@@ -65,7 +65,7 @@ def _assert_the_log_is_what_they_know(storage: str, *clients: Client) -> None:
         assert loaded is not None
         alone = replay.rebuild(connection, 1, loaded.spec)
     engine.dispose()
-    assert loaded.engine.as_text() == alone.as_text()
+    assert loaded.replica.as_text() == alone.as_text()
     bandit = alone.bandit
     for client in clients:
         arms = client.experiment("prices")["arms"]

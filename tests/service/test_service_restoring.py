@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import armature as am
 from armature.cli.program import app
 from armature.client import Client
-from armature.service.db.restore import restore
+from armature.service.db.maintenance import restore
 
 
 def _filled(folder: Path, name: str, decisions: int) -> Path:

@@ -19,7 +19,7 @@ import armature as am
 from armature.client import Client
 from armature.service.db.database import open_database
 from armature.service.domain import replay
-from armature.service.domain.limits import Limits
+from armature.service.limits import Limits
 
 WAIT = 60.0  # seconds after which a test gives up
 
@@ -270,7 +270,7 @@ def _assert_rebuilt(storage: str, name: str) -> None:
         )
         loaded = replay.load(connection, key, (Slow.__module__,))
         assert loaded is not None
-        assert loaded.engine.seq == last
+        assert loaded.replica.seq == last
         rebuilt = replay.rebuild(connection, key, loaded.spec)
     engine.dispose()
-    assert rebuilt.as_text() == loaded.engine.as_text()
+    assert rebuilt.as_text() == loaded.replica.as_text()

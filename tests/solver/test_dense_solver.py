@@ -20,6 +20,7 @@ from dense_problems import (
     random_box,
     random_problem,
     random_rows,
+    region_of,
     rows_of,
     solve,
 )
@@ -28,12 +29,11 @@ from scipy.optimize import linprog
 import armature as am
 from armature.solver.double_double import add, divide, dot, multiply, square_root
 from armature.solver.precise_call import solve_precisely
+from armature.solver.program import Limits, Region, scratch_size
 from armature.solver.proof import is_infeasible
 from armature.solver.quadratic import INFEASIBLE, SOLVED, State, make_state, reset, state_size
 from armature.solver.quadratic import solve as solve_quadratic
-from armature.solver.rows import Limits
 from armature.solver.support_function import farthest
-from armature.solver.workspace import scratch_size
 
 PROBLEMS = 60
 
@@ -161,7 +161,7 @@ def test_the_check_sees_planted_errors(rng: np.random.Generator) -> None:
     assert finding(empty, answer) == "found where there is nothing"
 
 
-def contradiction() -> tuple[object, Limits, State]:
+def contradiction() -> tuple[Region, State]:
     """lam_0 + lam_1 >= 1 in a box that ends at 0.4, and what the fast method makes of it."""
     rows = rows_of(np.array([[1.0, 1.0]]) / np.sqrt(2.0), np.array([1.0]) / np.sqrt(2.0), 0)
     limits = Limits(np.zeros(2), np.full(2, 0.4), -1, -1, -1, -1)
@@ -169,18 +169,19 @@ def contradiction() -> tuple[object, Limits, State]:
     state = make_state.py_func(np.zeros(n_real), np.zeros(n_integer, dtype=np.int64), 2, 2, 1)
     reset(state)
     state.columns[:] = np.eye(2)
-    assert solve_quadratic(rows, limits, NO_BASIS, state, 1.0) == INFEASIBLE
-    return rows, limits, state
+    region = Region(rows, limits, NO_BASIS)
+    assert solve_quadratic(region, state, 1.0) == INFEASIBLE
+    return region, state
 
 
 def test_infeasible_needs_a_proof() -> None:
-    rows, limits, state = contradiction()
-    assert is_infeasible(rows, limits, NO_BASIS, state, 1.0)
+    region, state = contradiction()
+    assert is_infeasible(region, state, 1.0)
     state.vectors[3, 0] *= 1.001  # multipliers that do not add up prove nothing
-    assert not is_infeasible(rows, limits, NO_BASIS, state, 1.0)
-    rows, limits, state = contradiction()
-    limits.high[:] = 0.6  # nor does a proof of something else
-    assert not is_infeasible(rows, limits, NO_BASIS, state, 1.0)
+    assert not is_infeasible(region, state, 1.0)
+    region, state = contradiction()
+    region.limits.high[:] = 0.6  # nor does a proof of something else
+    assert not is_infeasible(region, state, 1.0)
 
 
 def test_sixteen_and_thirty_two_digits_agree(rng: np.random.Generator) -> None:
@@ -192,13 +193,11 @@ def test_sixteen_and_thirty_two_digits_agree(rng: np.random.Generator) -> None:
         n_real, n_integer = state_size.py_func(n, K, m)
         integer = np.zeros(n_integer, dtype=np.int64)
         state = make_state.py_func(np.full(n_real, np.nan), integer, n, K, m)
-        rows = rows_of(problem.matrix, problem.right, problem.equalities)
-        limits = Limits(problem.low, problem.high, *problem.pairs)
         y = problem.basis.T @ problem.mu if problem.basis.size else problem.mu
         start = problem.basis @ y if problem.basis.size else problem.mu
         g = problem.w * (start - problem.mu)
         outcome = solve_precisely(
-            rows, limits, problem.basis, y, start, g, problem.w, state, float(np.abs(y).max())
+            region_of(problem), y, start, g, problem.w, state, float(np.abs(y).max())
         )
         assert outcome == SOLVED
         size = max(problem.scale, np.abs(problem.mu).max())
@@ -268,8 +267,8 @@ def test_farthest_against_a_linear_program(with_basis: bool, rng: np.random.Gene
         state = make_state.py_func(np.full(n_real, np.nan), integer, n, K, m)
         scratch, lam = np.full(scratch_size.py_func(n, K), np.nan), np.empty(K)
         limits = Limits(low, high, -1, -1, -1, -1)
-        rows = rows_of(matrix, right, equalities)
-        found = farthest(rows, limits, basis, arm, lam, state, scratch)
+        region = Region(rows_of(matrix, right, equalities), limits, basis)
+        found = farthest(region, arm, lam, state, scratch)
         seen[found > -np.inf] += 1
         if reference.status == 2:
             assert found == -np.inf

@@ -21,7 +21,7 @@ from armature.storage.files import (
     write_bytes,
     write_text,
 )
-from armature.views import plotting
+from armature.views import figure
 
 PACKAGE = Path(am.__file__).parent
 
@@ -167,9 +167,9 @@ def test_two_writers_of_one_picture_do_not_meet(tmp_path: Path) -> None:
     class Slow(Figure):
         def savefig(self, *arguments, **options):
             super().savefig(*arguments, **options)
-            plotting.save(Figure(), [path])
+            figure.save(Figure(), [path])
 
-    plotting.save(Slow(), [path])
+    figure.save(Slow(), [path])
     assert os.listdir(tmp_path) == ["a.png"]
 
 

@@ -93,6 +93,28 @@ def test_everybody_names_the_same_leader() -> None:
         assert bandit.verdict().arm == best
 
 
+@pytest.mark.parametrize("policy", [am.Challenger(), am.Guarded()], ids=str)
+def test_arms_with_other_numbers_are_pulled_in_the_same_order(policy: am.Policy) -> None:
+    """With the same rewards, and one for each arm first: challengers that are level, too."""
+    rounds, K = 150, 4
+    for seed in range(4):
+        rewards = np.random.default_rng(seed).normal([0.5, 0.0, 0.0, 0.0], 1.0, (rounds, K))
+
+        def pulled(at: list[int], rewards=rewards) -> list[int]:
+            """Which arms are pulled; arm i of the bandit is arm at[i] of the rewards."""
+            bandit, order = am.Bandit(policy, TwoLevels(K), seed=1), []
+            bandit.tell([at.index(k) for k in range(K)], list(rewards[0]))
+            for t in range(1, rounds):
+                arm = bandit.ask()
+                order.append(at[arm])
+                bandit.tell(arm, rewards[t, at[arm]])
+            return order
+
+        expected = pulled([0, 1, 2, 3])
+        for at in ([3, 2, 1, 0], [1, 0, 3, 2]):
+            assert pulled(at) == expected
+
+
 def test_numbering_does_not_decide() -> None:
     """The best arm first or last: the same regret on average.
 

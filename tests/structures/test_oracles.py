@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from random_structures import FAMILIES, KINDS, random_structure
-from reference import Reference, UnsolvedError, cost, ends_of, is_feasible
+from reference import Reference, UnsolvedError, assert_optimal
 
 import armature as am
 from armature.testing import Problem, discover, further_families, random_problem, supported_families
@@ -21,41 +20,6 @@ def test_every_structure_is_checked() -> None:
     assert set(discover(am.Structure, am)) == set(KINDS)
     known = {type(f) for f in (*FAMILIES, *further_families(am.Unconstrained(2)))}
     assert known == set(discover(am.Family, am))
-
-
-def assert_optimal(
-    structure: am.Structure,
-    family: am.Family,
-    means: np.ndarray,
-    weights: np.ndarray,
-    fit: am.Fit,
-    reference: Callable[[np.ndarray], float],
-) -> bool:
-    """The fit is feasible, its cost is its cost, and equals the reference's minimum.
-
-    False where the solver gave up, or stopped above a point that was just seen to be feasible and
-    cheaper: such a problem does not count.
-    """
-    lam = np.asarray(fit.means)
-    assert is_feasible(structure, family, lam), (structure, lam)
-    low, high = ends_of(family)
-    own = cost(family, means, weights, np.clip(lam, low, high))
-    assert fit.cost == pytest.approx(own, rel=1e-6, abs=1e-13 * weights.max())
-    boundary = ((means == low) | (means == high)).any()
-    slack = 1e-8 * weights.max() if boundary else 0.0  # a logarithm with coefficient 0
-    # The solver's tolerances are absolute: bring the minimum to the order of one, or as near to it
-    # as it can still solve.
-    for smallest in (1e-6, 1e-3, 1.0):
-        scale = max(fit.cost, smallest * weights.max()) or 1.0
-        try:
-            least = reference(weights / scale) * scale
-        except UnsolvedError:
-            continue
-        tolerance = scale * (1e-7 if isinstance(family, am.Gaussian) else 1e-6) + slack
-        assert fit.cost <= least + tolerance, (fit, least, means, weights)
-        if least <= fit.cost + tolerance:
-            return True
-    return False
 
 
 def has_interior(reference: Reference, best: int, challenger: int) -> bool:

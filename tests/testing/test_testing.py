@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from reference import Reference
+from reference import Reference, assert_optimal
 
 import armature as am
 from armature.testing import check_family, check_policy, check_structure
@@ -75,6 +75,17 @@ class OneStepOnly(am.Lipschitz):
         return am.Fit(0.5 * (fit.means + np.asarray(means)), fit.cost)
 
 
+class AnyOrder(am.Unimodal):
+    exchangeable = True
+
+    def relabelled(self, order):
+        raise am.ArmatureError("which other checks then leave out")
+
+
+class EveryVector(am.Unimodal):
+    assumes_nothing = True
+
+
 @pytest.mark.parametrize(
     "saboteur",
     [
@@ -88,6 +99,8 @@ class OneStepOnly(am.Lipschitz):
         LeftHanded([[1.0, 0.1], [0.9, 0.3], [0.2, 1.0]]),
         ContainsAnything(4),
         OneStepOnly(5, 0.1),
+        AnyOrder(5),
+        EveryVector(5),
     ],
     ids=lambda s: type(s).__name__,
 )
@@ -285,8 +298,6 @@ def test_family_suite_does_not_depend_on_assertions() -> None:
 
 def test_the_reference_solver_notices_a_wrong_cost() -> None:
     """`assert_optimal` of the solver tests, on a cost that is off by a millionth."""
-    from test_oracles import assert_optimal
-
     structure, family = am.Unimodal(4), am.Gaussian()
     mu, w = np.array([0.3, 0.9, 0.1, 0.5]), np.array([1.0, 0.2, 0.5, 2.0])
     reference = Reference(structure, family)

@@ -10,11 +10,16 @@ import pytest
 
 import armature as am
 from armature.storage.registry import POLICIES
-from armature.views.curves import regret_curves
+from armature.views.experiment_charts import (
+    Panel,
+    draw_problem,
+    plot_panels,
+    plot_stopping,
+    plot_sweep,
+    regret_curves,
+    stopping_charts,
+)
 from armature.views.looks import DASHES, STYLES, styles_of
-from armature.views.plotting import Panel, draw_problem, plot_panels
-from armature.views.stopping_times import draw_stopping, stopping_panels
-from armature.views.sweep_picture import plot_sweep
 
 PRICES = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
 ROUNDS = np.array([1, 10, 100])
@@ -49,6 +54,25 @@ def test_policies_that_meet_in_most_pictures_have_colours_of_their_own() -> None
         assert STYLES[one][0] != STYLES[two][0], (one, two)
 
 
+def test_others_get_colours_that_nobody_has() -> None:
+    names = ["SPk", "Guarded(Challenger)", "TopTwo", "Mine", "Mine(c=2)", "Yours", "OSSB"]
+    looks = styles_of(names)
+    assert looks["Mine"]["color"] == looks["Mine(c=2)"]["color"]
+    colours = {looks[name]["color"] for name in names}
+    assert len(colours) == len(names) - 1
+    assert styles_of(names[::-1]) == looks
+
+
+def test_dashes_can_be_seen_in_a_legend() -> None:
+    """Each pattern is in the line of a legend once and with the gap that follows."""
+    picture = draw_problem(regret_curves(PRICES, ROUNDS, {"SPk": RISING, "UCB": RISING}))
+    (legend,) = picture.legends
+    points = legend.handlelength * legend._fontsize
+    for line in legend.get_lines():
+        for dash in DASHES[1:]:
+            assert points >= 1.4 * line.get_linewidth() * sum(dash[1]), dash
+
+
 def test_a_policy_looks_the_same_in_all_panels() -> None:
     one, two = "SPk(epsilon=0.1)", "SPk(epsilon=0.2)"
     styles = styles_of([one, "CATSE"], [two, one], ["OSUB"])
@@ -78,7 +102,7 @@ def test_long_names_leave_room_for_the_curves() -> None:
     assert narrowest(plot_panels([Panel("q " * 200, PRICES, ROUNDS, regret)] * 2, [], 1.0)) > 0.2
     rounds = {name: np.array([[3.0], [5.0]]) for name in NAMES}
     sure = {name: times > 0.0 for name, times in rounds.items()}
-    stopping = draw_stopping(stopping_panels([0.1], rounds, sure, 4.0))
+    stopping = plot_stopping(stopping_charts([0.1], rounds, sure, 4.0))
     assert narrowest(stopping) > 0.4
     assert whole(stopping)
 
@@ -103,17 +127,17 @@ def test_what_the_bound_asks_for_is_shown_wherever_it_is(scale: float) -> None:
         bandit.tell([0, 1, 2, 3], [0.0, 1.0 - scale, 1.0, 1.0 - 20 * scale])
     asked = bandit.picture().target.pulls
     axis = bandit.plot().axes[1]
-    top = axis.get_ylim()[1]
+    top = 10.0 ** axis.get_ylim()[1] - 1.0
     lines = {line.get_label(): line for line in axis.get_lines()}
-    rings = lines.get("what the lower\nbound asks for")
-    arrows = lines.get("the lower bound asks\nfor more than is shown")
-    shown = [] if rings is None else list(rings.get_xdata())
-    above = [] if arrows is None else list(arrows.get_xdata())
+    rings = lines.get("what the lower bound asks for")
+    arrows = lines.get("the lower bound asks for more than is shown")
+    shown = [] if rings is None else (rings.get_xdata() - 0.5).tolist()
+    above = [] if arrows is None else (arrows.get_xdata() - 0.5).tolist()
     assert above == np.flatnonzero(asked > top).tolist()
     assert shown == np.flatnonzero((asked > 0.0) & (asked <= top)).tolist()
     assert (above == [1]) == (scale == 0.05)
     if arrows is not None:
-        assert list(arrows.get_ydata()) == [0.93]  # of the axis's height
+        assert 0.9 < arrows.get_ydata()[0] / axis.get_ylim()[1] < 1.0
 
 
 def test_a_sweep_tells_variants_apart(tmp_path) -> None:

@@ -13,13 +13,20 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.views import picture_of
-from armature.views.arms_chart import arms_chart
-from armature.views.gauge_chart import gauge_chart, verdict_chart
+from armature.views import picture_of, svg
+from armature.views.bandit_charts import (
+    arms_chart,
+    gain_chart,
+    gauge_chart,
+    pulls_chart,
+    small_chart,
+    traffic_chart,
+    verdict_chart,
+)
+from armature.views.chart import Axis, Chart, Line, Points, Words
+from armature.views.figure import draw, new_drawing
+from armature.views.numbers import number, ticks
 from armature.views.picture import Past, gain_of, traffic_of
-from armature.views.pulls_chart import pulls_chart
-from armature.views.svg import Scale, number, tag, ticks
-from armature.views.time_charts import gain_chart, traffic_chart
 
 
 def told(structure: am.Structure, means: list[float], n: int = 40, **options: object) -> am.Bandit:
@@ -30,17 +37,22 @@ def told(structure: am.Structure, means: list[float], n: int = 40, **options: ob
     return bandit
 
 
+def charts_of(bandit: am.Bandit, past: Past | None = None) -> list[Chart]:
+    """All charts of a bandit."""
+    shown = picture_of(bandit.explain(), bandit.structure, goal=bandit.goal, past=past)
+    charts = [arms_chart(shown), pulls_chart(shown.arms, shown.target), small_chart(shown)]
+    if shown.gain:
+        charts.append(gain_chart(shown.gain))
+    if shown.gauge:
+        charts.append(gauge_chart(shown.gauge))
+    if shown.traffic:
+        charts.append(traffic_chart(shown.traffic))
+    return charts
+
+
 def drawn(bandit: am.Bandit, past: Past | None = None) -> list[ET.Element]:
     """All pictures of a bandit, read as XML."""
-    shown = picture_of(bandit.explain(), bandit.structure, goal=bandit.goal, past=past)
-    pictures = [arms_chart(shown), pulls_chart(shown.arms, shown.target)]
-    if shown.gain:
-        pictures.append(gain_chart(shown.gain))
-    if shown.gauge:
-        pictures.append(gauge_chart(shown.gauge))
-    if shown.traffic:
-        pictures.append(traffic_chart(shown.traffic))
-    return [ET.fromstring(text) for text in pictures]
+    return [ET.fromstring(svg.drawn(chart)) for chart in charts_of(bandit, past)]
 
 
 def of_class(picture: ET.Element, kind: str) -> list[ET.Element]:
@@ -152,9 +164,10 @@ def test_verdicts() -> None:
     nothing = dataclasses.replace(never, needed_at_best=math.inf)
     assert str(nothing).endswith("is enough).")
     for verdict, filled in ((sure, 100.0), (unsure, 100.0 * unsure.statistic / unsure.threshold)):
-        picture = ET.fromstring(str(verdict_chart(verdict)))
+        picture = ET.fromstring(svg.drawn(verdict_chart(verdict)))
         (level,) = of_class(picture, "level")
-        assert float(level.get("width", "").rstrip("%")) == pytest.approx(max(filled, 0.4), abs=0.1)
+        end = level.get("d", "").partition("L")[2].split()[0]
+        assert float(end) == pytest.approx(10.0 * max(filled, 0.4), abs=0.1)
 
 
 STRUCTURES = [
@@ -175,7 +188,7 @@ def test_every_picture_is_whole(structure: am.Structure, n: int) -> None:
     past = Past(np.full((5, structure.n_arms), float(n)), np.full(5, 3.0), np.full(5, float(n)))
     pictures = drawn(bandit, past if n else None)
     assumed = not isinstance(structure, am.Unconstrained)
-    assert len(pictures) == (4 + assumed if n else 2)
+    assert len(pictures) == (5 + assumed if n else 3)
     for picture in pictures:
         text = ET.tostring(picture, encoding="unicode")
         assert not re.search(r"nan|inf\b|None", text), text[:2000]
@@ -196,15 +209,68 @@ def test_labels_are_texts() -> None:
 
 
 def test_svg() -> None:
-    assert tag("g", tag("a"), "<") == "<g><a/>&lt;</g>"
-    scale = Scale(0.0, 10.0, 100.0)
+    assert svg.tag("g", svg.tag("a"), "<") == "<g><a/>&lt;</g>"
+    scale = svg.down(Axis(0.0, 10.0), 100.0)
     assert [scale(v) for v in (-5.0, 0.0, 2.5, 10.0, math.inf)] == [100.0, 100.0, 75.0, 0.0, 0.0]
+    assert svg.down(Axis(1e30, 1e30), 100.0)(1e30) == pytest.approx(50.0)
     for low, high in ((0.0, 1.0), (-1e-5, 2e-5), (3e8, 3.1e8), (0.123, 0.1234)):
         found = ticks(low, high)
         assert 3 <= len(found) <= 11
         assert low <= found[0] + 1e-9 * abs(low)
         assert found[-1] <= high * (1 + 1e-9)
     assert number(math.inf) == "∞"
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: f"{type(s).__name__}-{s.n_arms}")
+def test_both_renderers_draw_what_the_chart_says(structure: am.Structure) -> None:
+    """Every mark of every chart, at its place: in percent and pixels, and in its own units."""
+    bandit = told(structure, np.linspace(0.0, 1.0, structure.n_arms).tolist(), 30)
+    past = Past(np.full((5, structure.n_arms), 3.0), np.full(5, 3.0), np.full(5, 9.0))
+    for chart in charts_of(bandit, past):
+        picture = ET.fromstring(svg.drawn(chart))
+        axes = new_drawing(4.0, 3.0).subplots()
+        draw(axes, chart)
+        circles = iter([e for e in picture.iter() if e.tag == "circle"])
+        paths = iter(
+            [e for e in picture.iter("path") if e.get("d") not in ("", *svg.PATHS.values())]
+        )
+        lines, areas, texts = (
+            iter(axes.lines),
+            iter(axes.patches),
+            {t.get_text() for t in axes.texts},
+        )
+        for group in getattr(chart.x, "groups", ()):
+            assert group.name in texts
+        marks = [mark for mark in chart.marks if isinstance(mark, Line | Points)]
+        for mark in marks:
+            if isinstance(mark, Line) and mark.closed:
+                corners = next(areas).get_xy()[: len(mark.x)]
+                np.testing.assert_array_equal(corners, np.column_stack([mark.x, mark.y]))
+            else:
+                line = next(lines)
+                np.testing.assert_array_equal(line.get_xdata(), mark.x)
+                np.testing.assert_array_equal(line.get_ydata(), mark.y)
+            span, height = chart.x.high - chart.x.low, chart.y.high - chart.y.low
+            x = 100.0 * (mark.x - chart.x.low) / span
+            y = chart.height * (1.0 - np.clip((mark.y - chart.y.low) / height, 0.0, 1.0))
+            if isinstance(mark, Line) and mark.x.size:
+                element = next(paths)
+                numbers = re.findall(r"-?[\d.]+", element.get("d", ""))
+                places = np.array(numbers, dtype=float).reshape(-1, 2)
+                known = np.isfinite(mark.x)
+                np.testing.assert_allclose(places[:, 0], 10.0 * x[known], atol=0.006)
+                np.testing.assert_allclose(places[:, 1], y[known], atol=0.006)
+                assert element.get("class") == mark.look
+            elif isinstance(mark, Points) and mark.shape in ("dot", "ring"):
+                for at, top in zip(x, y, strict=True):
+                    element = next(circles)
+                    assert float(element.get("cx", "").rstrip("%")) == pytest.approx(at, abs=0.006)
+                    assert float(element.get("cy", "")) == pytest.approx(top, abs=0.006)
+                    assert element.get("class") == mark.look
+        words = {mark.text for mark in chart.marks if isinstance(mark, Words)}
+        assert words <= texts
+        assert words <= {element.text for element in picture.iter("text")}
+        assert [next(circles, None), next(paths, None), next(lines, None)] == [None] * 3
 
 
 def test_a_bandit_draws_itself(tmp_path: Path) -> None:
@@ -214,10 +280,10 @@ def test_a_bandit_draws_itself(tmp_path: Path) -> None:
             picture = bandit.plot(tmp_path / "plot.svg")
             assert (tmp_path / "plot.svg").stat().st_size > 5_000
             top, bottom = picture.axes
-            assert len(bottom.lines[0].get_ydata()) == 5
+            assert len(bottom.lines[0].get_ydata()) == 15  # a stem for each arm, and gaps
     shown = bandit.picture()
     drawn_fit = next(line for line in top.lines if line.get_label() == "fit")
-    assert drawn_fit.get_ydata() == pytest.approx(shown.arms.fit)
+    assert drawn_fit.get_ydata()[::3] == pytest.approx(shown.arms.fit)
     assert shown.target is not None
     bound = am.lower_bound(am.Instance(structure, bandit.explain().projected))
     wanted = bound.pulls * math.log(200.0)

@@ -12,16 +12,19 @@ from matplotlib.image import imread
 from terminals import environment
 
 import armature as am
-from armature.views.curves import ASYMPTOTIC, LOWER, WITHOUT, bound_bars, regret_curves
-from armature.views.looks import literal
-from armature.views.plotting import (
+from armature.views.experiment_charts import (
+    ASYMPTOTIC,
+    LOWER,
+    WITHOUT,
     Panel,
-    draw_bound,
+    bound_charts,
     draw_problem,
     plot_bound,
     plot_panels,
     plot_regret,
+    regret_curves,
 )
+from armature.views.looks import literal
 
 PRICES = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
 ROUNDS = np.array([1, 10, 100])
@@ -54,7 +57,7 @@ def test_curves_by_hand() -> None:
 def test_curves_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bound that can't be computed does not take the picture with it."""
 
-    monkeypatch.setattr("armature.views.curves.bound_or_none", lambda instance: None)
+    monkeypatch.setattr("armature.views.experiment_charts.bound_or_none", lambda instance: None)
     curves = regret_curves(PRICES, ROUNDS, REGRET)
     assert curves.bounds == {}
     assert curves.leaving == ()
@@ -74,12 +77,23 @@ def test_what_is_drawn_is_what_was_computed() -> None:
 
 
 def test_a_bound_is_drawn(tmp_path: Path) -> None:
-    bars = bound_bars(PRICES, am.lower_bound(PRICES))
-    assert bars.unconstrained == pytest.approx(19.357142857)
-    heights = [bar.get_height() for bar in draw_bound(bars).axes[1].patches]
-    assert heights[:5] == pytest.approx([0.0, 8.0, 0.0, 50.0, 0.0], abs=1e-4)
-    assert heights[5:] == pytest.approx(bars.unconstrained_pulls)
-    plot_bound(PRICES, am.lower_bound(PRICES), tmp_path / "bound.png")
+    bound = am.lower_bound(PRICES)
+    free = am.lower_bound(am.Instance(am.Unconstrained(5), PRICES.means))
+    above, bars = bound_charts(PRICES, bound)
+    assert [mark.label for mark in bars.marks[:2]] == [
+        "with the structure: V = 14",
+        "without it: V = 19.36",
+    ]
+    drawing = plot_bound(PRICES, bound, tmp_path / "bound.png")
+    heights = [patch.get_xy()[1::5, 1][:5] for patch in drawing.axes[1].patches]
+    assert heights[0] == pytest.approx([0.0, 8.0, 0.0, 50.0, 0.0], abs=1e-4)
+    assert heights[1] == pytest.approx(free.pulls)
+    lines = {line.get_label(): line.get_ydata() for line in drawing.axes[0].get_lines()}
+    assert lines["means"].tolist() == PRICES.means.tolist()
+    for alternative in bound.alternatives:
+        drawn = lines[f"confusing instance, weight {alternative.weight:.3g}"]
+        assert drawn.tolist() == alternative.means.tolist()
+    assert above.title == "Unimodal: regret at least 14 ln T in the end"
     assert imread(tmp_path / "bound.png").shape == (900, 900, 4)
 
 

@@ -116,7 +116,7 @@ def test_utf8_whatever_the_locale(folder: Path, locale: str) -> None:
         (["bound", "latin.toml"], 2, "is not a text file in UTF-8"),
         (["bound", "broken.toml"], 2, "(at line 2"),
         (["bound", "prices", "--plot", "no/folder.png"], 2, "there is no folder 'no'"),
-        (["reproduce", "[/b]unimodal"], 2, "the panel '[/b]unimodal' is unknown: did you mean"),
+        (["reproduce", "[/b]unimodal-1"], 2, "the panel '[/b]unimodal-1' is unknown: did you mean"),
         (["reproduce", "--out", "mine.toml"], 2, "mine.toml"),
         (["run", "mine.toml"], 2, "--allow named_for_test"),
         (["bond"], 2, "bond"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from armature.assess import report
 from armature.assess.arms import ArmEstimates
+from armature.assess.charts import picture_of_arms, plot_assessment
 from armature.assess.compare import Trial
 from armature.assess.drift import Drift
 from armature.assess.fit import Candidate
@@ -22,7 +23,8 @@ from armature.storage.tagged_json import encoded
 from armature.words import Card, Shown, best_first, row_of
 
 if TYPE_CHECKING:
-    from armature.views.plotting import Picture
+    from armature.views.figure import Drawing
+    from armature.views.picture import Picture
 
 VERSION = 1
 PAGE, DATA = "report.html", "assessment.json"
@@ -96,6 +98,10 @@ class Assessment(Shown):
         columns = ("arm", "rounds", "mean", "from", "to")
         return Card(f"{self.title}: {self.recommendation}", columns, tuple(rows[k] for k in ranked))
 
+    def picture(self) -> Picture:
+        """What a notebook draws: means, intervals, fit, and how well the structure fits."""
+        return picture_of_arms(self)
+
     def __str__(self) -> str:
         return report.as_text(self)
 
@@ -143,8 +149,6 @@ class Assessment(Shown):
         for name, text in contents.items():
             write_text(out / name, text)
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Drawing:
         """Draw the arms with the fit, and the policies' regret; into a PNG, SVG or PDF, if so."""
-        from armature.assess.figure import plot_assessment
-
         return plot_assessment(self, path)

@@ -1,30 +1,32 @@
-"""The pictures of an assessment that a bandit does not have, as SVG."""
+"""The charts of an assessment: the arms as a bandit has them, regret, and changes over the log."""
 
 from __future__ import annotations
 
 import math
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
-from markupsafe import Markup
 
 from armature.assess.arms import seen_means
 from armature.assess.compare import LOGGED, Trial
 from armature.assess.drift import Drift
 from armature.live.explanation import Explanation
 from armature.structures.oracles.leader import leader_of
+from armature.views.chart import Axis, Chart, Line, Mark, Points, Words, gapped, labelled, numbered
+from armature.views.numbers import clipped, number, ticks, together
 from armature.views.picture import Picture, Target, picture_of
-from armature.views.svg import joined, number, percent, picture, tag, tick_texts, ticks
 
 if TYPE_CHECKING:
     from armature.assess.assessment import Assessment
+    from armature.views.figure import Drawing
 
-ROW, TOP = 34.0, 8.0
-NOTHING = 0.01  # pulls that nobody needs
+ROW, LOW, TOP = 34.0, 22.0, 8.0  # pixels of a policy's row, of an arm's, and above the first
 FAR = 40.0  # times the least median: a regret beyond it leaves the picture
+NOTHING = 0.01  # pulls that nobody needs
 
 
-def regret_chart(trial: Trial, most: float | None = None) -> Markup:
+def regret_chart(trial: Trial, most: float | None = None, unit: str = "") -> Chart:
     """A row for each policy: a line from the 5th to the 95th percentile, a bar for the middle half.
 
     The mark is the median, the ring the mean. `most` is where the axis ends.
@@ -32,19 +34,35 @@ def regret_chart(trial: Trial, most: float | None = None) -> Markup:
     names = trial.ranking
     end = reach(trial) if most is None else most
     height = TOP + ROW * len(names)
-    marks = ticks(0.0, end, 5)
-    parts = []
-    for value, text in zip(marks, tick_texts(marks), strict=True):
-        x = percent(100.0 * value / end)
-        parts.append(tag("line", class_="grid", x1=x, x2=x, y1=0, y2=height))
-        anchor = "start" if value == 0.0 else "middle"
-        parts.append(tag("text", text, class_="axis", x=x, y=height + 18.0, text_anchor=anchor))
+    marks: list[Mark] = []
     for row, name in enumerate(names):
-        parts.append(_policy(trial, name, TOP + ROW * (row + 0.5), end))
+        y = TOP + ROW * (row + 0.5)
+        marks.append(Words(name, 0.0, 1.0 - (y - 9.0) / height, look="axis policy"))
+        q5, q25, q50, q75, q95 = (trial.quantile(name, q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
+        if q5 > end:  # all of it is beyond the chart
+            beyond = f"{number(q50, 3)} \N{RIGHTWARDS ARROW}"
+            marks.append(Words(beyond, 1.0, 1.0 - (y + 6.0) / height, "end"))
+            continue
+        mean = trial.mean(name)
+        note = (
+            f"{name}: mean {number(mean, 3)}, median {number(q50, 3)}, from {number(q5, 3)} to "
+            f"{number(q95, 3)}"
+        )
+        at, kind = np.full(2, -(y + 2.0)), " logged" if name == LOGGED else ""
+        middle = np.minimum([q25, max(q75, q25 + 0.0015 * end)], end)
+        marks.append(Line(f"whisker{kind}", np.minimum([q5, q95], end), at, note=note))
+        marks.append(Line(f"middle{kind}", middle, at, note=note))
+        if q50 <= end:
+            marks.append(Points(f"median{kind}", np.array([q50]), at[:1], "tick", 7.0))
+        if mean <= end:
+            marks.append(Points("asked", np.array([mean]), at[:1], "ring", 4.5, notes=(note,)))
+    values = ticks(0.0, end, 5)
+    title = f"regret in {trial.horizon:,} rounds ({unit})"
+    x = Axis(0.0, end, labelled(values, together(values)), title, grid=True)
     best = next(name for name in names if name != LOGGED)
     least = number(trial.mean(best), 3)
     label = f"Regret of {len(names)} ways to choose; {best} has the least, {least}."
-    return picture(height, label, *parts, kind="chart regrets")
+    return Chart("regrets", label, x, Axis(-height, 0.0), tuple(marks), height)
 
 
 def reach(trial: Trial) -> float:
@@ -54,67 +72,56 @@ def reach(trial: Trial) -> float:
     return 1.04 * max(min(highs[-1], max(FAR * least, highs[0])), 1e-12)
 
 
-def _policy(trial: Trial, name: str, y: float, end: float) -> Markup:
-    q5, q25, q50, q75, q95 = (trial.quantile(name, q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
-
-    def x(value: float) -> str:
-        return percent(100.0 * min(max(value / end, 0.0), 1.0))
-
-    words = (
-        f"{name}: mean {number(trial.mean(name), 3)}, median {number(q50, 3)}, from "
-        f"{number(q5, 3)} to {number(q95, 3)}"
-    )
-    kind = " logged" if name == LOGGED else ""
-    label = tag("text", name, class_="axis policy", x=0, y=y - 9.0)
-    if q5 > end:  # all of it is beyond the picture
-        beyond = f"{number(q50, 3)} \N{RIGHTWARDS ARROW}"
-        at = tag("text", beyond, class_="axis", x="100%", y=y + 6.0, text_anchor="end")
-        return tag("g", tag("title", words), label, at)
-    width = 100.0 * (min(q75, end) - min(q25, end)) / end
-    at_mean = trial.mean(name)
-    mean = (
-        [tag("circle", class_="asked", cx=x(at_mean), cy=y + 2.0, r=4.5)] if at_mean <= end else []
-    )
-    return tag(
-        "g",
-        tag("title", words),
-        label,
-        tag("line", class_="whisker" + kind, x1=x(q5), x2=x(q95), y1=y + 2.0, y2=y + 2.0),
-        tag("rect", class_="middle" + kind, x=x(q25), y=y - 3.0, width=percent(max(width, 0.15)),
-            height=10.0, rx=2),
-        tag("line", class_="median" + kind, x1=x(q50), x2=x(q50), y1=y - 5.0, y2=y + 9.0),
-        *mean,
-    )  # fmt: skip
-
-
-def drift_chart(drift: Drift) -> Markup:
-    """Each arm's first half beside its second half."""
-    known = [k for k in range(len(drift.arms)) if math.isfinite(drift.before[k])]
-    values = [float(v) for k in known for v in (drift.before[k], drift.after[k])]
-    low, high = min(values), max(values)
+def drift_chart(drift: Drift) -> Chart:
+    """The mean of each arm's first half, beside that of its second half."""
+    known = np.flatnonzero(np.isfinite(drift.before))
+    before, after = drift.before[known], drift.after[known]
+    names = [str(drift.arms[k]) for k in known]
+    low, high = float(min(before.min(), after.min())), float(max(before.max(), after.max()))
     pad = 0.08 * (high - low or abs(high) or 1.0)
-    low, high = low - pad, high + pad
-    height, changed = TOP + 22.0 * len(known), set(drift.changed)
-    marks = ticks(low, high, 5)
-    parts = []
-    for value, text in zip(marks, tick_texts(marks), strict=True):
-        x = percent(100.0 * (value - low) / (high - low))
-        parts.append(tag("line", class_="grid", x1=x, x2=x, y1=0, y2=height))
-        parts.append(tag("text", text, class_="axis", x=x, y=height + 18.0, text_anchor="middle"))
-    for row, k in enumerate(known):
-        y = TOP + 22.0 * (row + 0.5)
-        a, b = (100.0 * (float(v[k]) - low) / (high - low) for v in (drift.before, drift.after))
-        kind = " changed" if drift.arms[k] in changed else ""
-        words = f"{drift.arms[k]}: {number(drift.before[k])}, then {number(drift.after[k])}"
-        parts.append(
-            tag("g", tag("title", words),
-                tag("text", str(drift.arms[k]), class_="axis", x=-10, y=y + 4.0, text_anchor="end"),
-                tag("line", class_="moved" + kind, x1=percent(a), x2=percent(b), y1=y, y2=y),
-                tag("circle", class_="half", cx=percent(a), cy=y, r=4),
-                tag("circle", class_="half second" + kind, cx=percent(b), cy=y, r=5))
-        )  # fmt: skip
-    label = f"First and second half of the rewards of {len(known)} arms; {len(changed)} changed."
-    return picture(height, label, joined(parts), kind="chart drift")
+    x, changed = numbered(low - pad, high + pad), set(drift.changed)
+    y = -(TOP + LOW * (np.arange(known.size) + 0.5))
+    notes = tuple(
+        f"{name}: {number(a)}, then {number(b)}"
+        for name, a, b in zip(names, before, after, strict=True)
+    )
+    marks: list[Mark] = []
+    for look in ("", " changed"):
+        own = np.array([(drift.arms[k] in changed) == bool(look) for k in known])
+        told = tuple(notes[i] for i in np.flatnonzero(own))
+        marks += [
+            Line(f"moved{look}", gapped(before[own], after[own]), gapped(y[own], y[own])),
+            Points("half", before[own], y[own], "ring", 4.0, notes=told),
+            Points(f"half second{look}", after[own], y[own], "dot", 5.0, notes=told),
+        ]
+    height = TOP + LOW * known.size
+    rows = Axis(-height, 0.0, labelled(y, map(clipped, names)))
+    label = f"First and second half of the rewards of {known.size} arms; {len(changed)} changed."
+    return Chart("drift", label, x, rows, tuple(marks), height)
+
+
+def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None) -> Drawing:
+    """Means with the fit on the left, and the policies' regret on the right."""
+    from armature.views import figure
+    from armature.views.bandit_charts import arms_chart
+    from armature.views.looks import literal
+
+    targets = [] if path is None else [figure.checked_picture(path)]
+    arms = arms_chart(picture_of_arms(assessment))
+    charts = [arms, *(regret_chart(one, unit=assessment.unit) for one in assessment.trials[:1])]
+    wide = max(6.0, min(12.0, 2.5 + 0.5 * arms.x.high))
+    drawing = figure.new_drawing(wide + 4.5 * (len(charts) - 1), 4.2)
+    panels = drawing.subplots(1, len(charts), squeeze=False)[0]
+    for axes, chart in zip(panels, charts, strict=True):
+        figure.draw(axes, chart)
+    said = f"{assessment.chosen.name} is {'' if assessment.chosen.refuted else 'not '}refuted"
+    panels[0].set_title("\n".join(map(literal, (assessment.title, said))), loc="left", fontsize=11)
+    panels[0].legend(frameon=False, fontsize=9)
+    figure.save(drawing, targets)
+    return drawing
+
+
+# What there is to draw of the arms.
 
 
 def belief_of(assessment: Assessment) -> Explanation:

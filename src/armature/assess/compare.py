@@ -18,7 +18,7 @@ from armature.families.kernels import draw_means
 from armature.kernels.arrays import Floats
 from armature.kernels.streams import Stream, make_stream
 from armature.policies import KLUCB, Challenger, Guarded, Policy, ProjectedThompson
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
 from armature.structures.instance import Instance
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -88,7 +88,7 @@ def sensible_policies(structure: Structure, informed: Informed) -> list[Policy]:
 
     A guard needs to know sigma: it is left out where the log does not tell it well enough.
     """
-    if isinstance(structure, Unconstrained):
+    if structure.assumes_nothing:
         tried: list[Policy] = [Challenger(), ProjectedThompson(), KLUCB()]
     else:
         tried = [Challenger(), Guarded(Challenger()), ProjectedThompson(), KLUCB()]

@@ -33,7 +33,7 @@ from armature.bounds.evidence import Evidence, evidence
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.kernels.arrays import Floats
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
 
 POWER = 0.8
 STEPS = 30  # of the bisection
@@ -88,7 +88,7 @@ class Candidate:
     @property
     def assumes_nothing(self) -> bool:
         """Whether every mean vector is in it."""
-        return isinstance(self.structure, Unconstrained)
+        return self.structure.assumes_nothing
 
     def to_data(self) -> dict[str, Any]:
         """As plain data."""
@@ -122,12 +122,7 @@ def judge(
     refuted = (found is not None and found.refuted) or not fit.cost < math.inf
     worth = None if refuted else worth_of(structure, fitted, informed.family, log.arms, horizon)
     near = None
-    if (
-        with_power
-        and found is not None
-        and not refuted
-        and not isinstance(structure, Unconstrained)
-    ):
+    if with_power and found is not None and not refuted and not structure.assumes_nothing:
         near = noticeable(structure, informed.cautious, log.counts, fitted, found)
     return Candidate(structure, name_of(structure), found, fitted, worth, near)
 

@@ -25,10 +25,9 @@ from armature.families import Family
 from armature.families.estimation import ROUNDING
 from armature.kernels.arrays import Floats
 from armature.kernels.numbers import checked_several, is_several
-from armature.structures import Simplex, Sparse, Structure, Unconstrained
+from armature.structures import Structure
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
-ANY_ORDER = (Unconstrained, Sparse, Simplex)  # which say the same of all arms
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +216,7 @@ def arrange(
         if structure is not None and all(v % 1.0 == 0.0 and 0.0 <= v < n_arms for v in known):
             return _matched(labels, list(range(n_arms)), name)
         order = sorted(range(len(labels)), key=lambda i: known[i])
-    elif structure is None or isinstance(structure, ANY_ORDER):
+    elif structure is None or structure.exchangeable:
         order = sorted(range(len(labels)), key=lambda i: str(labels[i]))
     else:
         shown = ", ".join(repr(label) for label in labels[:3])

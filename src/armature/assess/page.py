@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from armature.assess import charts, report
-from armature.experiments.store.keys import versions_of
+from armature.experiments.keys import versions_of
 from armature.views.pages import environment, stylesheet
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ MOST_ROWS = 24  # arms in the picture of changes
 def as_page(assessment: Assessment) -> str:
     """The page."""
     shown = charts.picture_of_arms(assessment)
-    page = environment("armature.assess")
-    page.globals |= {"regret_chart": charts.regret_chart, "drift_chart": charts.drift_chart}
+    page = environment("armature.assess", (charts.regret_chart, charts.drift_chart))
     return page.get_template("assessment.html").render(
         css=Markup(stylesheet()),
         found=assessment,

@@ -31,8 +31,8 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.numbers import checked_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
-from armature.rounds.logged import QUEUES, REJECTION, SHADOW, make_log
 from armature.rounds.record import Record
+from armature.rounds.rewards import QUEUES, REJECTION, SHADOW, make_log
 from armature.rounds.run import play_log
 from armature.rounds.runner import checked_count, checked_policy
 from armature.rounds.stopping import checked_delta

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
-from armature.families.limits import LARGEST
 from armature.kernels.arrays import Floats
+from armature.kernels.numbers import LARGEST
 
 Codes = npt.NDArray[np.int64]
 MOST_ARMS = 10_000  # different arms, beyond which a column is another one

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.bounds.lower_bound import Alternative, check_fit, solve_program
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
 from armature.structures.instance import Instance
 from armature.words import Card, Shown, best_first, number, row_of
 
@@ -75,8 +75,8 @@ def characteristic_time(instance: Instance) -> CharacteristicTime:
     check_fit(instance, "characteristic time")
     value, shares, alternatives, gap = time_of(instance.structure, instance)
     unconstrained = value
-    if not isinstance(instance.structure, Unconstrained):
-        unconstrained = time_of(Unconstrained(instance.n_arms), instance)[0]
+    if not instance.structure.assumes_nothing:
+        unconstrained = time_of(instance.structure.forgotten(), instance)[0]
     return CharacteristicTime(value, shares, alternatives, gap, unconstrained)
 
 

@@ -44,7 +44,7 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined
 from armature.kernels.numbers import as_real
 from armature.storage.tagged_json import encoded
-from armature.structures import Structure
+from armature.structures import Fit, Structure
 from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.01
@@ -173,6 +173,13 @@ class Evidence(Shown):
         return json.dumps(encoded(self.to_data()), allow_nan=False)
 
 
+def threshold_at(delta: float) -> float:
+    """ln(1 / delta), which the evidence against a true structure reaches with this probability."""
+    if not 0.0 < as_real(delta) < 1.0:
+        raise ArmatureError(f"delta must be a probability, between 0 and 1; got {delta!r}.")
+    return math.log(1.0 / delta)
+
+
 def evidence(
     structure: Structure,
     family: Family,
@@ -180,10 +187,12 @@ def evidence(
     sums: Floats,
     delta: float = DELTA,
     arms: Sequence[Hashable] | None = None,
+    fit: Fit | None = None,
 ) -> Evidence:
     """The evidence against a structure in rewards of which only their number and sum are known.
 
     Arms without rewards are welcome. The order of rewards, and why an arm was pulled, play no part.
+    `fit` is the projection of the means, where it is there already.
 
     >>> from armature.families import Gaussian
     >>> from armature.structures import Unimodal
@@ -192,13 +201,11 @@ def evidence(
     >>> found.refuted, round(found.misfit, 2)
     (True, 16.0)
     """
-    if not 0.0 < as_real(delta) < 1.0:
-        raise ArmatureError(f"delta must be a probability, between 0 and 1; got {delta!r}.")
-    address = learning_address(family)
+    threshold, address = threshold_at(delta), learning_address(family)
     seen, K = pulls > 0.0, structure.n_arms
     means = np.where(seen, sums / np.maximum(pulls, 1.0), family.some_mean)
     means = family.clipped(means)  # rounding
-    fit = structure.project(means, pulls, family)
+    fit = structure.project(means, pulls, family) if fit is None else fit
     shares = np.zeros_like(pulls)
     if fit.cost < math.inf:
         parts = np.asarray(family.divergence(means, np.asarray(fit.means)))
@@ -206,7 +213,7 @@ def evidence(
     learning = total_learning_cost(address, family.record_for(K), pulls, sums)
     return Evidence(
         log_e=float(fit.cost - learning) if learning < math.inf else -math.inf,
-        threshold=math.log(1.0 / delta),
+        threshold=threshold,
         misfit=float(fit.cost),
         learning=float(learning),
         doubt=float(doubt_of(fit.cost, K)),

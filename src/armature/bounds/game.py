@@ -33,10 +33,9 @@ from armature.bounds.lower_bound import check_fit
 from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, of_arm
-from armature.families.limits import checked_scale
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
-from armature.kernels.numbers import MOST_COUNTED, is_whole
+from armature.kernels.numbers import MOST_COUNTED, checked_scale, is_whole
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import Model, make_model, nearest_alternative
 

@@ -22,8 +22,8 @@ from armature.bounds.tableau import make_tableau
 from armature.errors import INSTANCE, ArmatureError, check_kind
 from armature.families import Family
 from armature.families.kernels import divergences
-from armature.families.limits import MOST_PAIRED, checked_scale
-from armature.structures import Structure, Unconstrained
+from armature.kernels.numbers import MOST_PAIRED, checked_scale
+from armature.structures import Structure
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import make_model
 from armature.words import Card, Shown, best_first, number, row_of
@@ -132,12 +132,12 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
     check_fit(instance)
     gaps = np.maximum(instance.gaps, 0.0 if epsilon is None else epsilon)
     bound = solve_program(instance.structure, instance, gaps)
-    if isinstance(instance.structure, Unconstrained):
+    if instance.structure.assumes_nothing:
         unconstrained = bound.value
     elif epsilon is None:
         unconstrained = without_structure(instance)
     else:
-        unconstrained = solve_program(Unconstrained(instance.n_arms), instance, gaps).value
+        unconstrained = solve_program(instance.structure.forgotten(), instance, gaps).value
     return LowerBound(bound.value, bound.pulls, bound.alternatives, bound.gap, unconstrained)
 
 

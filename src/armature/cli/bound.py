@@ -36,7 +36,8 @@ def bound(
         from armature.experiments import load_instance
 
         if plot is not None:
-            from armature.views.plotting import checked_picture, plot_bound
+            from armature.views.experiment_charts import plot_bound
+            from armature.views.figure import checked_picture
 
             checked_picture(plot)
         with working:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from armature.cli import options
-from armature.views.terminal import complaints, failing, output, visible
+from armature.views.terminal import complaints, failing, visible
 
 if TYPE_CHECKING:
-    from armature.experiments import Identification
-    from armature.experiments.experiment import Experiment
-    from armature.experiments.run_identification import Asked
+    from armature.experiments.identification import IdentificationPlan
 
 
 def identify(
@@ -42,10 +40,7 @@ def identify(
     workers: options.Workers = None,
     engine: options.PlayedBy = options.Engine.threads,
     address: options.Address = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(help="Run one of several equal shares, such as 2/8; `--merge` collects them."),
-    ] = None,
+    shard: options.Shard = None,
     merge: Annotated[
         bool, typer.Option("--merge", help="Run nothing: put the shares together.")
     ] = False,
@@ -64,35 +59,38 @@ def identify(
     finished when it is run again with the same --out, and ends with the same results.
     """
     with failing(options.kept_in(out)):
-        from dataclasses import replace
+        from armature.cli.printing import print_stopping, stopping_as_json
+        from armature.experiments.identification import checked_deltas, load_identifications
+        from armature.experiments.merging import merge as merge_shares
 
-        from armature.cli.printing import print_stopping
-        from armature.experiments.identification import checked_deltas
-        from armature.experiments.run_identification import Asked, load_identifications
-        from armature.experiments.run_identification import as_json as to_json
-
-        asked = Asked(checked_deltas(delta or [0.05]), threshold, max_rounds)  # type: ignore[arg-type]
-        experiments = load_identifications(spec, options.allowed(allow), policy or ())
-        if repetitions is not None:
-            experiments = [replace(one, repetitions=repetitions) for one in experiments]
+        deltas = checked_deltas(delta or [0.05])
+        plans = load_identifications(
+            spec,
+            deltas,
+            threshold,  # type: ignore[arg-type]
+            max_rounds,
+            options.allowed(allow),
+            policy or (),
+            repetitions,
+        )
         options.check_engine(engine, address, shard)
         _check_shares(shard, merge, source, out)
         if not quiet and not merge:
-            _say_what_is_made_for_it(experiments)
-        if shard is not None and out is not None:
-            _run_share(experiments, asked, shard, out, workers, quiet)
-            return
+            _say_what_is_made_for_it(plans)
+        runner = options.runner_of(workers, quiet, engine, address)
         if merge and out is not None:
-            from armature.experiments.store.identify_shards import merge_identification
-
-            found = merge_identification(experiments, asked, source or [], out, complaints())
+            found = merge_shares(plans, source or [], out, runner)
         else:
-            found = _run_all(experiments, asked, out, workers, quiet, engine, address)
+            again = "the same command with --merge in place of --shard"
+            played = options.play(plans, out, runner, shard, again)
+            if played is None:
+                return
+            found = played
         if as_json:
-            typer.echo(to_json(experiments, found))
+            typer.echo(stopping_as_json(found))
             return
-        for experiment, results in zip(experiments, found, strict=True):
-            print_stopping(experiment.full_title, results)
+        for summary in found:
+            print_stopping(summary)
     options.say_where(out)
 
 
@@ -110,11 +108,11 @@ def _check_shares(
         raise ArmatureError(f"{flag} needs --out: a folder for what shares find.")
 
 
-def _say_what_is_made_for_it(experiments: list[Experiment]) -> None:
+def _say_what_is_made_for_it(plans: list[IdentificationPlan]) -> None:
     """Say which policies avoid regret instead, once for all points."""
-    from armature.experiments.run_identification import RULES
+    from armature.experiments.identification import RULES
 
-    every = (policy for experiment in experiments for policy in experiment.policies)
+    every = (policy for plan in plans for policy in plan.policies)
     others = dict.fromkeys(type(policy).__name__ for policy in every if not policy.identifies)
     if others:
         complaints().print(
@@ -123,46 +121,3 @@ def _say_what_is_made_for_it(experiments: list[Experiment]) -> None:
             "(--policy toptwo runs one of these).",
             soft_wrap=True,
         )
-
-
-def _run_share(
-    experiments: list[Experiment],
-    asked: Asked,
-    shard: str,
-    out: Path,
-    workers: int | None,
-    quiet: bool,
-) -> None:
-    from armature.experiments.engines.blocks import Shard
-    from armature.experiments.store.identify_shards import run_identification_shard
-
-    share = Shard.parse(shard)
-    count = run_identification_shard(experiments, asked, share, out, workers, complaints(), quiet)
-    output().print(
-        f"shard {share} is finished; the same command with --merge in place of --shard makes the "
-        f"results when all are. Its {count} runs are in {visible(str(out))}",
-        soft_wrap=True,
-    )
-
-
-def _run_all(
-    experiments: list[Experiment],
-    asked: Asked,
-    out: Path | None,
-    workers: int | None,
-    quiet: bool,
-    engine: options.Engine,
-    address: str | None,
-) -> list[Identification]:
-    from armature.experiments.engines.ray_engine import connected
-    from armature.experiments.run_identification import OnRay, folder_of, run_identification
-
-    on_ray = OnRay(address) if engine is options.Engine.ray else None
-    found = []
-    with connected(engine.value, address, workers):
-        for n, experiment in enumerate(experiments):
-            folder = None if out is None else folder_of(out, n, len(experiments))
-            found.append(
-                run_identification(experiment, asked, folder, workers, complaints(), quiet, on_ray)
-            )
-    return found

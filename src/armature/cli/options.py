@@ -6,11 +6,18 @@ import os
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armature.views.terminal import output, visible
+from armature.views.terminal import complaints, output, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from armature.experiments.plan import Plan
+    from armature.experiments.run import Runner
+    from armature.experiments.runs import Summary
 
 Spec = Annotated[
     str,
@@ -56,10 +63,59 @@ def check_engine(engine: Engine, address: str | None, shard: str | None = None) 
         raise ArmatureError("--shard needs no engine: leave one of --shard and --engine ray out.")
 
 
+Shard = Annotated[
+    str | None,
+    typer.Option(help="Play one of several equal shares, such as 2/8; a merge collects them."),
+]
+
+
+def runner_of(
+    workers: int | None,
+    quiet: bool,
+    engine: Engine = Engine.threads,
+    address: str | None = None,
+) -> Runner:
+    """Who plays, by the options of a command; what it says goes to the standard error."""
+    from armature.experiments.run import Runner
+
+    return Runner(complaints(), quiet, workers, engine.value, address)
+
+
+def play(
+    plans: Sequence[Plan[Any, Any]],
+    out: Path | None,
+    runner: Runner,
+    shard: str | None,
+    collecting: str,
+) -> list[Summary] | None:
+    """Run plans, or a share of them; None after a share, which `collecting` puts together."""
+    from armature.errors import ArmatureError
+    from armature.experiments.blocks import Shard
+    from armature.experiments.run import run_all, run_shard
+
+    if shard is None:
+        return run_all(plans, out, runner)
+    share = Shard.parse(shard)
+    if out is None:
+        raise ArmatureError("--shard needs --out: a folder for what the share finds.")
+    count = run_shard(plans, share, out, runner)
+    output().print(
+        f"shard {share} is finished; {collecting} makes the results when all are. Its {count} "
+        f"runs are in {visible(str(out))}",
+        soft_wrap=True,
+    )
+    return None
+
+
 def checked_folder(out: str | None) -> str | None:
     """The name of a folder: refused, as the command line does, where it can't be one."""
     if out is None:
         return None
+    if "://" in out:
+        raise typer.BadParameter(
+            f"{out!r} is an address: give a folder of this machine, and copy it there and back "
+            "with a command such as `aws s3 sync`."
+        )
     try:
         is_file = Path(out).is_file()
     except OSError as error:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -11,8 +13,7 @@ from armature.views.terminal import output, print_table, visible
 
 if TYPE_CHECKING:
     from armature.bounds import LowerBound
-    from armature.experiments import Identification, Results
-    from armature.experiments.results import Summary
+    from armature.experiments.runs import Summary
     from armature.structures.instance import Instance
 
 MOST_ALTERNATIVES = 10
@@ -77,9 +78,9 @@ def _confusing(instance: Instance, answer: LowerBound) -> list[list[str]]:
     return rows
 
 
-def print_summary(title: str, results: Results | Summary) -> None:
+def print_summary(found: Summary) -> None:
     """One row for each policy, the least regret first."""
-    summary = results.summary()
+    plan, summary = found.plan, found.table
     rows = []
     for policy, row in summary.sort_values("regret").iterrows():
         cells = [f"{row['regret']:.4g} ± {row['standard_error']:.2g}"]
@@ -88,8 +89,8 @@ def print_summary(title: str, results: Results | Summary) -> None:
         cells += ["" if math.isnan(row["us_per_round"]) else f"{row['us_per_round']:.2g}"]
         rows.append([str(policy), *cells])
     console = output()
-    runs = f": {results.repetitions} runs of {results.horizon:,} rounds"
-    console.print(Text.assemble((visible(title), "bold"), runs))
+    runs = f": {plan.repetitions} runs of {plan.horizon:,} rounds"
+    console.print(Text.assemble((visible(plan.full_title), "bold"), runs))
     titles = ("policy", "regret", "5%", "median", "95%", "slope", "explored", "us/round")
     print_table(titles, rows, left=("policy",))
     value = summary["V"].iloc[0]
@@ -97,14 +98,15 @@ def print_summary(title: str, results: Results | Summary) -> None:
     console.print(f"slope: growth per ln t over the last decade{least}")
 
 
-def print_stopping(title: str, found: Identification) -> None:
+def print_stopping(found: Summary) -> None:
     """One row for each policy and delta, the fewest rounds first for each delta."""
-    summary = found.summary()
+    plan, summary = found.plan, found.table
+    deltas, threshold = plan.settings["deltas"], plan.settings["threshold"]
     console = output()
-    runs = f": {found.repetitions} runs of each policy, threshold {found.threshold!r}"
-    console.print(Text.assemble((visible(title), "bold"), runs))
+    runs = f": {plan.repetitions} runs of each policy, threshold {threshold!r}"
+    console.print(Text.assemble((visible(plan.full_title), "bold"), runs))
     rows = []
-    for delta in found.deltas:
+    for delta in deltas:
         for policy, row in summary.xs(delta, level="delta").sort_values("rounds").iterrows():
             cells = [f"{row['rounds']:.4g} ± {row['standard_error']:.2g}"]
             cells += [f"{row[name]:.4g}" for name in ("q5%", "q50%", "q95%")]
@@ -116,3 +118,40 @@ def print_stopping(title: str, found: Identification) -> None:
     value = summary["T*"].iloc[0]
     if not math.isnan(value):
         console.print(f"ratio: mean rounds over T* ln(1 / delta), with T* = {value:.6g}")
+
+
+def regret_as_json(found: list[Summary]) -> str:
+    """The tables of all points of a sweep: for each, the numbers of each policy."""
+    return _as_json(
+        found,
+        [
+            {"policies": {str(name): _numbers(row) for name, row in summary.table.iterrows()}}
+            for summary in found
+        ],
+    )
+
+
+def stopping_as_json(found: list[Summary]) -> str:
+    """The tables of all points of a sweep: for each, a row for each policy and delta."""
+    return _as_json(
+        found,
+        [
+            {"rows": [_numbers(row) for row in summary.table.reset_index().to_dict("records")]}
+            for summary in found
+        ],
+    )
+
+
+def _as_json(found: list[Summary], tables: Iterable[dict[str, Any]]) -> str:
+    points = [
+        {"point": summary.plan.point, **table} for summary, table in zip(found, tables, strict=True)
+    ]
+    return json.dumps({"title": found[0].plan.title, "results": points}, indent=2)
+
+
+def _numbers(row: Any) -> dict[str, Any]:
+    """A row of a table, in which nan is null."""
+    return {
+        str(key): value if isinstance(value, str) else None if math.isnan(value) else float(value)
+        for key, value in row.items()
+    }

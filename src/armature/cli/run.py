@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from armature.cli import options
-from armature.views.terminal import complaints, failing, output, visible
+from armature.views.terminal import failing, output, visible
 
 if TYPE_CHECKING:
-    from armature.experiments.experiment import Experiment
-    from armature.experiments.results import Summary
+    from armature.experiments.runs import Summary
 
 
 def run(
@@ -20,17 +19,14 @@ def run(
     out: Annotated[
         str | None,
         typer.Option(
-            help="A folder for results, from which a run goes on; or an address, as s3://bucket/x.",
+            help="A folder for results, from which a run goes on.",
             callback=options.checked_folder,
         ),
     ] = None,
     workers: options.Workers = None,
     engine: options.PlayedBy = options.Engine.threads,
     address: options.Address = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(help="Play one of several equal shares, such as 2/8; `merge` collects them."),
-    ] = None,
+    shard: options.Shard = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
     allow: options.Allow = None,
@@ -42,66 +38,26 @@ def run(
     """
     with failing(options.kept_in(out)):
         from armature.experiments.experiment import load_experiments
-        from armature.experiments.store.remote import folder_here
+        from armature.experiments.simulation import SimulationPlan
 
         experiments = load_experiments(spec, options.allowed(allow))
         options.check_engine(engine, address, shard)
-        with folder_here(out) as folder:
-            if shard is not None:
-                said = _run_shard(experiments, shard, folder, workers, quiet)
-            else:
-                results = _run_whole(experiments, folder, engine, address, workers, quiet)
-        if shard is not None:
-            output().print(f"{said} {visible(str(out))}", soft_wrap=True)
-        else:
-            _print_results(experiments, results, out, as_json)
+        runner = options.runner_of(workers, quiet, engine, address)
+        folder = None if out is None else Path(out)
+        plans = [SimulationPlan.of(experiment) for experiment in experiments]
+        found = options.play(plans, folder, runner, shard, "`armature merge`")
+        if found is not None:
+            _print_results(found, out, as_json)
 
 
-def _run_whole(
-    experiments: list[Experiment],
-    out: Path | None,
-    engine: options.Engine,
-    address: str | None,
-    workers: int | None,
-    quiet: bool,
-) -> list[Summary]:
-    if engine is options.Engine.ray:
-        from armature.experiments.engines.cluster import run_on_ray
-
-        return run_on_ray(experiments, out, address, workers, complaints(), quiet)
-    from armature.experiments.sweep import run_all
-
-    return run_all(experiments, out, workers, complaints(), quiet)
-
-
-def _run_shard(
-    experiments: list[Experiment], shard: str, out: Path | None, workers: int | None, quiet: bool
-) -> str:
-    from armature.errors import ArmatureError
-    from armature.experiments.engines.blocks import Shard
-    from armature.experiments.store.shards import run_shard
-
-    share = Shard.parse(shard)
-    if out is None:
-        raise ArmatureError("--shard needs --out: a folder for what the share finds.")
-    count = run_shard(experiments, share, out, workers, complaints(), quiet)
-    return (
-        f"shard {share} is finished; `armature merge` makes the results when all are. Its {count} "
-        "runs are in"
-    )
-
-
-def _print_results(
-    experiments: list[Experiment], results: list[Summary], out: str | None, as_json: bool
-) -> None:
-    from armature.cli.printing import print_summary
-    from armature.experiments.run import as_json as to_json
+def _print_results(found: list[Summary], out: str | None, as_json: bool) -> None:
+    from armature.cli.printing import print_summary, regret_as_json
 
     if as_json:
-        typer.echo(to_json(experiments, results))
+        typer.echo(regret_as_json(found))
         return
-    for experiment, result in zip(experiments, results, strict=True):
-        print_summary(experiment.full_title, result)
+    for summary in found:
+        print_summary(summary)
     options.say_where(out)
 
 
@@ -109,9 +65,7 @@ def merge(
     spec: options.Spec,
     out: Annotated[
         str,
-        typer.Option(
-            help="The folder for results, or an address.", callback=options.checked_folder
-        ),
+        typer.Option(help="The folder for results.", callback=options.checked_folder),
     ],
     sources: Annotated[
         list[Path] | None,
@@ -130,15 +84,14 @@ def merge(
     """
     with failing("what was copied is kept"):
         from armature.experiments.experiment import load_experiments
-        from armature.experiments.store.remote import folder_here
-        from armature.experiments.store.shards import merge as merge_shares
+        from armature.experiments.merging import merge as merge_shares
+        from armature.experiments.simulation import SimulationPlan
 
         experiments = load_experiments(spec, options.allowed(allow))
-        with folder_here(out) as folder:
-            results = merge_shares(
-                experiments, sources or [], folder or Path(), complaints(), workers
-            )
-        _print_results(experiments, results, out, as_json)
+        plans = [SimulationPlan.of(experiment) for experiment in experiments]
+        runner = options.runner_of(1, quiet=True)
+        found = merge_shares(plans, sources or [], Path(out), runner, workers)
+        _print_results(found, out, as_json)
 
 
 def reproduce(
@@ -163,24 +116,14 @@ def reproduce(
     Eight problems, with 200 runs of each policy unless you say otherwise. Interrupted, it goes on
     where it was when it is run again.
     """
-    from armature.experiments.paper import PANELS
-    from armature.experiments.reproduce import default_folder
-    from armature.experiments.reproduce import reproduce as run_panels
+    from armature.experiments.paper import PANELS, default_folder
+    from armature.experiments.paper import reproduce as run_panels
 
     names = [name for name in PANELS if name in panels] if panels else list(PANELS)
     folder = out or default_folder(names, horizon, repetitions, extended)
     with failing(f"what is finished is kept in {folder}"):
         options.check_engine(engine, address)
-        run_panels(
-            panels or PANELS,
-            horizon,
-            repetitions,
-            extended,
-            workers,
-            folder,
-            complaints(),
-            engine,
-            address,
-        )
+        runner = options.runner_of(workers, False, engine, address)
+        run_panels(panels or PANELS, horizon, repetitions, extended, folder, runner)
     for what, name in (("figure", "figure-1.png"), ("report", "report.html")):
         output().print(f"the {what}: {visible(str(folder / name))}", soft_wrap=True)

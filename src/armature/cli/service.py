@@ -38,7 +38,7 @@ def _storage(storage: str, make: bool = False) -> Iterator[Engine]:
             from sqlalchemy.exc import SQLAlchemyError
 
             from armature.service.db.database import open_database
-            from armature.service.db.migrate import is_there, migrate
+            from armature.service.db.maintenance import is_there, migrate
         try:
             engine = open_database(storage)
             if not make and not is_there(engine):
@@ -80,7 +80,7 @@ def serve(
     """
     with failing(""):
         with extra():
-            from armature.service.api.serve import serve as run
+            from armature.service.api.server import serve as run
 
         def ready() -> None:
             complaints().print(f"serving on http://{visible(host)}:{port}", soft_wrap=True)
@@ -116,7 +116,7 @@ def show_experiment(
                 raise ArmatureError(f"there is no experiment {name!r}.")
             loaded = replay.load(connection, row.id, tuple(allow or ()))
         assert loaded is not None
-        belief = loaded.engine.bandit.explain()
+        belief = loaded.replica.bandit.explain()
     output().print(f"{visible(name)} is {row.status}.\n\n{visible(str(belief), keep=chr(10))}")
 
 
@@ -128,7 +128,7 @@ def export_experiment(
 ) -> None:
     """Write the log as a table: a row for each reward, as `armature assess` reads it."""
     with _storage(storage) as engine:
-        from armature.service.domain.export import export_log
+        from armature.service.domain.log import export_log
 
         count = export_log(engine, name, out)
     output().print(f"{count} rewards are in {visible(str(out))}", soft_wrap=True)
@@ -142,7 +142,7 @@ def restore_experiments(
     """Put a backup in the place of a storage that is a file, and that no server uses now."""
     with failing(""):
         with extra():
-            from armature.service.db.restore import restore
+            from armature.service.db.maintenance import restore
 
         count = restore(backup, storage)
     place = visible(storage.rpartition("/")[2])

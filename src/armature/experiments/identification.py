@@ -1,22 +1,24 @@
-"""Many repetitions of many policies on threads, each until the best arm is known."""
+"""Identifications: how long policies take to know the best arm, for many repetitions."""
 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from armature.errors import INSTANCE, ArmatureError, check_kind
-from armature.experiments.engines.threads import Progress, run_on_threads
-from armature.experiments.identification_results import Identification, SamplingRuns
-from armature.experiments.runs import room_for
-from armature.experiments.simulation import (
-    CHUNK_SECONDS,
-    Interrupted,
-    checked_engine,
+from armature.experiments.identification_results import Identification, SamplingRuns, settings
+from armature.experiments.plan import (
+    Files,
+    Plan,
+    Progress,
     checked_policies,
+    play_in_chunks,
+    run_in_memory,
 )
+from armature.experiments.runs import Origin
 from armature.kernels.numbers import is_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
@@ -24,9 +26,103 @@ from armature.rounds.outcome import Outcome, make_outcome, write_outcome
 from armature.rounds.run import make_sampling_run
 from armature.rounds.runner import checked_count
 from armature.rounds.stopping import Threshold, checked_delta, checked_threshold
+from armature.storage.registry import POLICIES, Allowed, build
 from armature.structures.instance import Instance
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 MAX_ROUNDS = 1_000_000
+RULES = ("TopTwo", "GameSampling", "TrackAndStop", "UniformSampling")  # where a file names none
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class IdentificationPlan(Plan[SamplingRuns, Identification]):
+    """An identification: runs until the best arm is known, for some probabilities of error.
+
+    A run has at most `horizon` rounds. A plan travels between processes, and so has the threshold's
+    name, not where its kernel is.
+    """
+
+    deltas: tuple[float, ...]
+    threshold: Threshold
+
+    unit: ClassVar = "runs"
+    files: ClassVar = Files(
+        "identification.json",
+        "identification.parquet",
+        "identification.csv",
+        "identification.png",
+    )
+    fixed: ClassVar = (
+        "structure",
+        "family",
+        "means",
+        "seed",
+        "max_rounds",
+        "kind",
+        "deltas",
+        "threshold",
+    )
+    one_sweep: ClassVar = False
+
+    def __post_init__(self) -> None:
+        self._allowance()  # refused where the family has none
+
+    def _allowance(self) -> int:
+        """The address of the threshold's kernel, in this process."""
+        return checked_threshold(self.threshold, self.instance.family)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return settings(self.deltas, self.threshold)
+
+    def empty(self, repetitions: int) -> SamplingRuns:
+        return SamplingRuns.empty(repetitions, len(self.deltas), self.instance.n_arms)
+
+    def _outcome(self) -> Outcome:
+        return make_outcome(self.deltas, self.instance.n_arms, self._allowance())
+
+    def compile(self, policies: Sequence[Policy]) -> None:
+        for policy in policies:
+            run = make_sampling_run(policy, self.instance, 0, 0, self._outcome())
+            run.advance(self.instance.n_arms + 1)
+
+    def play(
+        self, policy: Policy, repetition: int, stop: threading.Event, progress: Progress
+    ) -> tuple[Outcome, float]:
+        outcome = self._outcome()
+        run = make_sampling_run(policy, self.instance, self.seed, repetition, outcome)
+
+        def advance(rounds: int) -> int:
+            if outcome.done[0] == len(self.deltas):
+                return 0
+            before = int(run.history.clock[0])
+            run.advance(rounds)
+            return int(run.history.clock[0]) - before
+
+        def tell(rounds: int) -> None:
+            progress(policy.name, repetition, rounds)
+
+        spent = play_in_chunks(advance, self.horizon, stop, tell)
+        for at in range(int(outcome.done[0]), len(self.deltas)):  # it ends unsure
+            write_outcome(run.history, -1, 0.0, at, outcome)
+        return outcome, spent
+
+    def gather(self, runs: dict[str, SamplingRuns], origin: Origin | None = None) -> Identification:
+        return Identification(
+            self.instance,
+            self.policies,
+            self.deltas,
+            self.threshold,
+            self.horizon,
+            self.seed,
+            runs,
+            origin,
+        )
+
+    def read(self, about: dict[str, Any], frame: pd.DataFrame) -> Identification:
+        return Identification.from_frame(self.instance, self.policies, about, frame)
 
 
 def identify(
@@ -78,32 +174,22 @@ def identify(
     ((4, 1), [1, 1, 1, 1])
     """
     check_kind(instance, Instance, "instance", INSTANCE)
-    max_rounds, repetitions = (
-        checked_count(max_rounds, "max_rounds"),
-        checked_count(repetitions, "repetitions"),
-    )
+    max_rounds = checked_count(max_rounds, "max_rounds")
+    repetitions = checked_count(repetitions, "repetitions")
     chosen = checked_policies(policies, instance, max_rounds)
-    deltas, allowance = checked_deltas(delta), checked_threshold(threshold, instance.family)
     if workers is not None:
         workers = checked_count(workers, "workers")
     key_of(seed)
-    runs = room_for(
-        chosen, repetitions, lambda n: SamplingRuns.empty(n, len(deltas), instance.n_arms)
+    plan = IdentificationPlan(
+        instance=instance,
+        policies=chosen,
+        horizon=max_rounds,
+        repetitions=repetitions,
+        seed=int(seed),
+        deltas=checked_deltas(delta),
+        threshold=threshold,
     )
-    if checked_engine(engine) == "ray":
-        from armature.experiments.engines.on_ray import fill_on_ray
-        from armature.experiments.identification_work import jobs_of
-
-        jobs = jobs_of(instance, chosen, deltas, threshold, max_rounds, int(seed))
-        fill_on_ray(jobs, runs, workers, address, progress)
-        return Identification(
-            instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs
-        )
-    compile_rules(chosen, instance, deltas, allowance)
-    tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
-    sampling = Sampling(instance, deltas, allowance, max_rounds, int(seed))
-    run_tasks(sampling, tasks, runs, workers, progress)
-    return Identification(instance, tuple(chosen), deltas, threshold, max_rounds, int(seed), runs)
+    return run_in_memory(plan, workers, progress, engine, address)
 
 
 def checked_deltas(delta: float | Sequence[float]) -> tuple[float, ...]:
@@ -114,77 +200,30 @@ def checked_deltas(delta: float | Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted({checked_delta(one) for one in given}, reverse=True))
 
 
-class Room(Protocol):
-    """Where a repetition's findings go."""
+def load_identifications(
+    spec: str | Path,
+    deltas: tuple[float, ...],
+    threshold: Threshold,
+    max_rounds: int = MAX_ROUNDS,
+    allow: Allowed = (),
+    policies: Sequence[str] = (),
+    repetitions: int | None = None,
+) -> list[IdentificationPlan]:
+    """The identifications of a file, one for each point of its sweep.
 
-    def write(self, repetition: int, outcome: Outcome, seconds: float) -> None:
-        """Take them over."""
+    With other policies or repetitions than the file's, if some are given; where it names no
+    policies, with the sampling rules.
+    """
+    from armature.experiments.experiment import parse_experiments
+    from armature.experiments.spec import read_spec
 
-
-class Sampling:
-    """What all repetitions of an identification have in common."""
-
-    def __init__(
-        self,
-        instance: Instance,
-        deltas: tuple[float, ...],
-        allowance: int,
-        max_rounds: int,
-        seed: int,
-    ) -> None:
-        self.instance, self.deltas, self.allowance = instance, deltas, allowance
-        self.max_rounds, self.seed = max_rounds, seed
-
-    def run(
-        self,
-        policy: Policy,
-        repetition: int,
-        runs: Room,
-        stop: threading.Event,
-        progress: Progress,
-    ) -> None:
-        """Play a whole repetition, in chunks, and take it over to `runs`."""
-        outcome = make_outcome(self.deltas, self.instance.n_arms, self.allowance)
-        run = make_sampling_run(policy, self.instance, self.seed, repetition, outcome)
-        left, chunk, spent = self.max_rounds, 16, 0.0
-        while left > 0 and outcome.done[0] < len(self.deltas):
-            if stop.is_set():
-                raise Interrupted
-            before, start = int(run.history.clock[0]), time.perf_counter()
-            run.advance(min(chunk, left))
-            took = time.perf_counter() - start
-            played = int(run.history.clock[0]) - before
-            left -= played
-            spent += took
-            progress(policy.name, repetition, played)
-            chunk = max(1, min(64 * chunk, int(played * CHUNK_SECONDS / max(took, 1e-9))))
-        for at in range(int(outcome.done[0]), len(self.deltas)):  # it ends unsure
-            write_outcome(run.history, -1, 0.0, at, outcome)
-        runs.write(repetition, outcome, spent)
-
-
-def compile_rules(
-    policies: Sequence[Policy], instance: Instance, deltas: tuple[float, ...], allowance: int
-) -> None:
-    """Play a few rounds of each, so that all is compiled before there are threads."""
-    for policy in policies:
-        outcome = make_outcome(deltas, instance.n_arms, allowance)
-        make_sampling_run(policy, instance, 0, 0, outcome).advance(instance.n_arms + 1)
-
-
-def run_tasks(
-    sampling: Sampling,
-    tasks: Sequence[tuple[Policy, int]],
-    runs: dict[str, SamplingRuns],
-    workers: int | None,
-    progress: Progress | None,
-    finished: Callable[[Policy, int], None] | None = None,
-) -> None:
-    """Run (policy, repetition) tasks on threads and write what they find to `runs`."""
-    stop = threading.Event()
-    tell = progress or (lambda name, repetition, rounds: None)
-
-    def work(policy: Policy, repetition: int) -> None:
-        sampling.run(policy, repetition, runs[policy.name], stop, tell)
-
-    run_on_threads(work, tasks, workers, stop, finished)
+    experiments = parse_experiments(read_spec(spec), allow, RULES)
+    if policies:
+        chosen = tuple(build(POLICIES, "policy", name, allow) for name in policies)
+        experiments = [replace(one, policies=chosen) for one in experiments]
+    if repetitions is not None:
+        experiments = [replace(one, repetitions=repetitions) for one in experiments]
+    return [
+        IdentificationPlan.of(one, horizon=max_rounds, deltas=deltas, threshold=threshold)
+        for one in experiments
+    ]

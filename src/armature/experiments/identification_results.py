@@ -12,6 +12,7 @@ import numpy as np
 
 from armature.bounds import CharacteristicTime, characteristic_time
 from armature.errors import ArmatureError
+from armature.experiments.results_file import read_file
 from armature.experiments.runs import (
     AllRuns,
     Origin,
@@ -20,7 +21,6 @@ from armature.experiments.runs import (
     origin_of,
     standard_error,
 )
-from armature.experiments.store.results_file import read_file
 from armature.kernels.arrays import Floats, Ints
 from armature.policies import Policy
 from armature.rounds.outcome import Outcome
@@ -191,26 +191,26 @@ class Identification(AllRuns[SamplingRuns], Shown):
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """The share of runs that have stopped, by round; written to a file if path is given."""
-        from armature.views.stopping_times import plot_stopping
+        from armature.views.experiment_charts import plot_stopping, stopping_charts
 
         rounds = {name: runs.rounds for name, runs in self.runs.items()}
         sure = {name: runs.arms >= 0 for name, runs in self.runs.items()}
         time = time_or_none(self.instance)
         value = None if time is None else time.value
-        return plot_stopping(self.deltas, rounds, sure, value, () if path is None else [path])
+        charts = stopping_charts(self.deltas, rounds, sure, value)
+        return plot_stopping(charts, () if path is None else [path])
 
     def about(self) -> dict[str, Any]:
         """What the numbers are of, as plain data."""
-        about = about_runs(
+        return about_runs(
             self.instance,
             self.policies,
             self.max_rounds,
             self.repetitions,
             self.seed,
             self.made_by,
+            settings(self.deltas, self.threshold),
         )
-        about["max_rounds"] = about.pop("horizon")
-        return {**about, **settings(self.deltas, self.threshold)}
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Identification:

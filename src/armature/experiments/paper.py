@@ -1,11 +1,24 @@
-"""Figure 1 of the paper: its panels, each a file with a problem and the policies compared on it."""
+"""Figure 1 of the paper, whole or in part: its panels, runs, pictures, tables and a report.
+
+A panel is a file with a problem and the policies that are compared on it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import math
+import multiprocessing
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from armature.bounds import bound_or_none
 from armature.experiments.experiment import Experiment, parse_experiments
+from armature.experiments.plan import checked_engine
+from armature.experiments.results import Results
+from armature.experiments.simulation import SimulationPlan
 from armature.experiments.spec import shipped_specs
 from armature.policies import (
     IMED,
@@ -18,6 +31,12 @@ from armature.policies import (
     ThompsonSampling,
 )
 from armature.storage.spelling import unknown
+from armature.structures.oracles.model import make_model
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from armature.experiments.run import Runner
 
 PANELS = (
     "unconstrained",
@@ -44,6 +63,9 @@ DRAWN_AS = {
     SPLambda().name: "SPλ (glr)",
 }
 HORIZON, REPETITIONS, SEED = 10_000, 200, 0
+# The paper: "an interval around the mean of width twice its empirical standard deviation". We read
+# "its" as the mean's: one standard error to either side.
+BAND = 1.0
 
 
 def policies_of(panel: str, extended: bool = False) -> tuple[Policy, ...]:
@@ -80,3 +102,131 @@ def panel_experiments(
         for name in PANELS
         if name in panels
     }
+
+
+def default_folder(panels: Sequence[str], horizon: int, repetitions: int, extended: bool) -> Path:
+    """`out` for the paper's figure, and a name that tells what is different for anything else.
+
+    >>> str(default_folder(["unimodal-1"], 100_000, 200, True))
+    'out-unimodal-1-T100000-extended'
+    """
+    parts = ["out"]
+    if tuple(panels) != PANELS:
+        parts += panels
+    if horizon != HORIZON:
+        parts.append(f"T{horizon}")
+    if repetitions != REPETITIONS:
+        parts.append(f"R{repetitions}")
+    if extended:
+        parts.append("extended")
+    return Path("-".join(parts))
+
+
+def reproduce(
+    panels: Sequence[str],
+    horizon: int,
+    repetitions: int,
+    extended: bool,
+    out: Path,
+    runner: Runner,
+) -> dict[str, Results]:
+    """Run the panels, or go on where an earlier run was interrupted, and write everything.
+
+    Paper: Figure 1.
+    """
+    from armature.experiments.folder import claim_folder
+    from armature.experiments.report import command
+    from armature.experiments.run import Place
+
+    experiments = panel_experiments(panels, horizon, repetitions, extended)
+    plans = {name: SimulationPlan.of(experiment) for name, experiment in experiments.items()}
+    again = command(tuple(plans), horizon, repetitions, extended)
+    claim_folder(out, "command.txt", again + "\n", ("figure-1.png", "report.html", "table.csv"))
+    places = {name: Place(plan, out / name, runner) for name, plan in plans.items()}
+    if checked_engine(runner.engine) == "ray":
+        from armature.experiments.cluster import play_places
+
+        play_places([p for p in places.values() if p.folder.results() is None], out, runner)
+    console, start = runner.console, time.perf_counter()
+    with console.status("compiling (a first run takes about a minute; the next starts at once)"):
+        compile_panels(plans.values())
+    compiled = time.perf_counter()
+    console.print(f"compiled or loaded in {compiled - start:.0f} s", highlight=False)
+    results: dict[str, Results] = {}
+    for n, (name, place) in enumerate(places.items(), start=1):
+        console.print(f"{name} ({n} of {len(places)}): {place.plan.title}", style="bold")
+        results[name] = place.run(runner, picture=False)
+    simulated = time.perf_counter()
+    with console.status("drawing"):
+        write_all(plans, results, out, again)
+    console.print(
+        f"simulated in {simulated - compiled:.0f} s, "
+        f"drawn in {time.perf_counter() - simulated:.0f} s",
+        highlight=False,
+    )
+    return results
+
+
+def compile_panels(plans: Iterable[SimulationPlan]) -> None:
+    """Compile oracles in one process and policies in another; then load what the first has kept.
+
+    A policy is compiled once for all structures, which it knows by their oracles' addresses: so
+    the two halves have little in common and take about as long.
+    """
+    everything = list(plans)
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        oracles = pool.submit(compile_oracles, everything[1:])
+        everything[0].compile(everything[0].policies)
+        oracles.result()
+    for plan in everything:
+        plan.compile(plan.policies)
+
+
+def compile_oracles(plans: Sequence[SimulationPlan]) -> None:
+    """Compile what the plans' policies ask of their structures."""
+    for plan in plans:
+        oracles = {name for policy in plan.policies for name in getattr(policy, "oracles", ())}
+        make_model(plan.instance.structure, plan.instance.family, sorted(oracles))
+
+
+def write_all(
+    plans: Mapping[str, SimulationPlan],
+    results: dict[str, Results],
+    out: Path,
+    again: str,
+) -> None:
+    """The figure, a picture of each panel, the table as CSV and Markdown, the report."""
+    from armature.experiments.report import overview, write_report
+    from armature.storage.files import write_text
+    from armature.views.experiment_charts import Panel, plot_panels, plot_regret
+    from armature.views.numbers import markdown_table
+
+    panels = []
+    for name, result in results.items():
+        regret = {DRAWN_AS.get(policy, policy): result.regret(policy) for policy in result.names}
+        title = f"{name}: {plans[name].title}"
+        panels.append(Panel(name, result.instance, result.checkpoints, regret))
+        paths = [out / f"{name}.png", out / f"{name}.svg"]
+        plot_regret(result.instance, result.checkpoints, regret, paths, title, BAND)
+    plot_panels(panels, [out / f"figure-1.{suffix}" for suffix in ("png", "svg", "pdf")], BAND)
+    table = make_table(results)
+    write_text(out / "table.csv", table.to_csv(index=False, lineterminator="\n"))
+    write_text(out / "table.md", markdown_table(*overview(table)))
+    write_report(out / "report.html", plans, results, table, again)
+
+
+def make_table(results: dict[str, Results]) -> pd.DataFrame:
+    """One row for each panel and policy: as it is drawn, and as it is written with its options."""
+    import pandas as pd
+
+    frames = []
+    for name, result in results.items():
+        summary = result.summary().drop(columns="us_per_round").reset_index()
+        summary.insert(0, "panel", name)
+        summary.insert(2, "options", summary["policy"])
+        summary["policy"] = [DRAWN_AS.get(policy, policy) for policy in summary["policy"]]
+        bound = bound_or_none(result.instance)
+        summary["unconstrained"] = math.nan if bound is None else bound.unconstrained
+        frames.append(summary)
+    return pd.concat(frames, ignore_index=True)

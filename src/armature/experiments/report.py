@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +11,17 @@ import pandas as pd
 from markupsafe import Markup
 
 from armature.bounds import bound_or_none
-from armature.experiments import Results
-from armature.experiments.experiment import Experiment
+from armature.experiments.keys import versions_of
 from armature.experiments.paper import HORIZON, PANELS, REPETITIONS
-from armature.experiments.store.keys import versions_of
+from armature.experiments.results import Results
+from armature.experiments.simulation import SimulationPlan
 from armature.storage.files import write_text
 from armature.views.pages import environment, stylesheet
 
 
 def write_report(
     path: Path,
-    experiments: dict[str, Experiment],
+    plans: Mapping[str, SimulationPlan],
     results: dict[str, Results],
     table: pd.DataFrame,
     again: str,
@@ -36,7 +37,7 @@ def write_report(
         css=Markup(stylesheet()),
         settings=settings,
         figure=_picture(path.parent / "figure-1.svg"),
-        panels=[_panel(name, experiments[name], table, path.parent) for name in results],
+        panels=[_panel(name, plans[name], table, path.parent) for name in results],
         titles=titles,
         rows=rows,
         again=again,
@@ -64,11 +65,9 @@ def _picture(path: Path) -> str:
     return f"data:image/svg+xml;base64,{data}"
 
 
-def _panel(
-    name: str, experiment: Experiment, table: pd.DataFrame, folder: Path
-) -> dict[str, object]:
+def _panel(name: str, plan: SimulationPlan, table: pd.DataFrame, folder: Path) -> dict[str, object]:
     """What the report says of one panel."""
-    instance = experiment.instance
+    instance = plan.instance
     bound = bound_or_none(instance)
     about = "The lower bound could not be computed."
     if bound is not None:
@@ -80,7 +79,7 @@ def _panel(
     rows = table[table["panel"] == name].sort_values("regret")
     return {
         "name": name,
-        "title": experiment.title,
+        "title": plan.title,
         "means": ", ".join(f"{m:.4g}" for m in instance.means),
         "about": about,
         "picture": _picture(folder / f"{name}.svg"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from armature.bounds import bound_or_none
 from armature.errors import ArmatureError
+from armature.experiments.results_file import n_traced, read_file
 from armature.experiments.runs import (
     AllRuns,
     Origin,
@@ -19,7 +20,6 @@ from armature.experiments.runs import (
     origin_of,
     standard_error,
 )
-from armature.experiments.store.results_file import n_traced, read_file
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.numbers import as_real
 from armature.policies import Policy
@@ -51,7 +51,7 @@ class PolicyRuns:
         return cls(np.zeros(shape), np.zeros(of_pulls), np.zeros(shape), np.zeros(repetitions))
 
     def write(self, repetition: int, record: Record, seconds: float) -> None:
-        """Take over the record of a repetition."""
+        """Take over what was recorded of a repetition."""
         self.regret[repetition] = record.regret
         self.pulls[repetition] = record.pulls
         self.explored[repetition] = record.explored
@@ -67,20 +67,6 @@ class Paired:
     low: float
     high: float
     wins: float  # the share of repetitions in which the first had less regret
-
-
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """What tables show of results, without the runs: these take memory for each repetition."""
-
-    policies: tuple[Policy, ...]
-    horizon: int
-    repetitions: int
-    table: pd.DataFrame  # what `Results.summary` says
-
-    def summary(self) -> pd.DataFrame:
-        """One row for each policy."""
-        return self.table.copy()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -166,10 +152,6 @@ class Results(AllRuns[PolicyRuns], Shown):
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("policy")
 
-    def without_runs(self) -> Summary:
-        """What is left of the results for tables."""
-        return Summary(self.policies, self.horizon, self.repetitions, self.summary())
-
     def to_frame(self) -> pd.DataFrame:
         """Tidy: one row for each policy, repetition and checkpoint.
 
@@ -208,16 +190,15 @@ class Results(AllRuns[PolicyRuns], Shown):
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """Mean regret with a band, beside the lower bounds; written to a file if path is given."""
-        from armature.views.plotting import plot_regret
+        from armature.views.experiment_charts import plot_regret
 
         regret = {name: runs.regret for name, runs in self.runs.items()}
         return plot_regret(self.instance, self.checkpoints, regret, () if path is None else [path])
 
     def about(self) -> dict[str, Any]:
         """What the numbers are of, as plain data."""
-        return about_runs(
-            self.instance, self.policies, self.horizon, self.repetitions, self.seed, self.made_by
-        )
+        instance, policies, R = self.instance, self.policies, self.repetitions
+        return about_runs(instance, policies, self.horizon, R, self.seed, self.made_by, {})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Results:

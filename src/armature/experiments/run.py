@@ -1,256 +1,158 @@
-"""Running an experiment: progress, interruption, resumption, and what is written."""
+"""Running plans: into folders or not, on threads or on a cluster, whole or in shares.
+
+A finished run is kept in a part at once. So what is interrupted goes on from there, shares can be
+played anywhere and put together, and threads can go on where a cluster was.
+"""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-import pandas as pd
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from armature.experiments.engines.blocks import LARGEST, Range, block_size, cut, seconds_for
-from armature.experiments.engines.measure import seconds_of_repetition
-from armature.experiments.experiment import Experiment
-from armature.experiments.results import PolicyRuns, Results, Summary
-from armature.experiments.runs import Origin, about_runs, room_for
-from armature.experiments.simulation import (
-    checked_policies,
-    compile_policies,
-    run_tasks,
+from armature.experiments.blocks import (
+    LARGEST,
+    Range,
+    Shard,
+    block_size,
+    bytes_of_one,
+    cut,
+    seconds_for,
 )
-from armature.experiments.store.folder import ExperimentFolder
-from armature.experiments.store.keys import package_version
-from armature.experiments.store.part_arrays import Runs, bytes_of_one
-from armature.experiments.store.run_store import Parts, PartsFolder
-from armature.kernels.arrays import Ints
+from armature.experiments.folder import PlanFolder
+from armature.experiments.plan import Job, Plan, play_on_threads
+from armature.experiments.progress import Bars
+from armature.experiments.run_store import Parts, PartsFolder
+from armature.experiments.runs import AllRuns, Runs, Summary
 from armature.policies import Policy
-from armature.rounds.record import checkpoints_up_to
-from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, describe
+from armature.storage.files import passing_folder
 from armature.views.terminal import visible
 
+PARTS = "parts"
+RUNS_IN_BLOCK = 16  # where nobody knows how long a run will be
 
-class Bars:
-    """A bar for each policy, with rounds per second and the time that is left."""
-
-    def __init__(self, console: Console, quiet: bool) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description:<24}", markup=False),
-            BarColumn(),
-            TextColumn("{task.percentage:>4.0f}%"),
-            TextColumn("{task.fields[speed]:>14}"),
-            TimeRemainingColumn(),
-            console=console,
-            disable=quiet,
-        )
-        self._tasks: dict[str, TaskID] = {}
-        self._started: dict[str, float] = {}
-        self._units: dict[str, str] = {}
-
-    def __enter__(self) -> Bars:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._progress.stop()
-
-    def add(self, policy: str, total: int, done: int, unit: str = "") -> None:
-        """A bar that starts where an earlier run has ended; it counts rounds, or another unit."""
-        task = self._progress.add_task(visible(policy), total=total, completed=done, speed="")
-        self._units[policy] = f" {unit}" if unit else ""
-        self._tasks[policy] = task
-
-    def report(self, policy: str, repetition: int, rounds: int) -> None:
-        """Some more rounds were played."""
-        now = time.perf_counter()
-        start = self._started.setdefault(policy, now)
-        task = self._tasks[policy]
-        self._progress.advance(task, rounds)
-        played = self._progress.tasks[task].completed
-        if now > start:
-            self._progress.update(
-                task, speed=f"{played / (now - start):,.0f}{self._units[policy]}/s"
-            )
+Plans = Sequence[Plan[Any, Any]]
+F = TypeVar("F", bound=AllRuns[Any])
 
 
-def run_experiment(
-    experiment: Experiment,
-    out: Path | None,
-    workers: int | None,
-    console: Console,
-    quiet: bool = False,
-    picture: bool = True,
-    parts_folder: Path | PartsFolder | None = None,
-) -> Results:
-    """Run what is not there yet, and write what is missing.
+@dataclass(frozen=True)
+class Runner:
+    """Who plays, and where it is said how far it is.
 
-    With a folder, what is finished survives an interruption, and a finished experiment can be
-    extended by repetitions and policies. Its parts are in `parts_folder`, which experiments can
-    share, or else in the folder `parts` of `out`.
+    The engine is "threads" of this program, or "ray": the cluster at `address`, or one that is
+    started on this machine. Quiet: no bars.
     """
-    if out is None:
-        policies = tuple(
-            checked_policies(experiment.policies, experiment.instance, experiment.horizon)
-        )
-        return run_missing(experiment, policies, None, workers, console, quiet)
-    place = Place(experiment, out, parts_folder or out / "parts", sayer(console))
-    folder = place.claim()
-    results = folder.results(experiment.instance, place.policies)
-    if results is None:
-        results = run_missing(experiment, place.policies, place.parts, workers, console, quiet)
-        results = replace(results, origin=place.origin)
-    folder.write(results, picture)
-    return results
+
+    console: Console
+    quiet: bool = False
+    workers: int | None = None
+    engine: str = "threads"
+    address: str | None = None
+
+    def say(self, sentence: str) -> None:
+        """Say something in the terminal."""
+        self.console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+
+    def say_point(self, plan: Plan[Any, Any]) -> None:
+        """Say which point of a sweep comes now."""
+        if plan.point and not self.quiet:
+            self.console.print(visible(plan.point_text), markup=False, soft_wrap=True)
 
 
-def sayer(console: Console) -> Callable[[str], None]:
-    """Says a sentence in a terminal."""
-    return partial(console.print, markup=False, highlight=False, soft_wrap=True)
-
-
-class Place:
-    """An experiment and where it is kept: its folder and its parts."""
+class Place(Generic[F]):
+    """A plan and where it is kept: its parts, and its folder, which is its own from now on."""
 
     def __init__(
-        self,
-        experiment: Experiment,
-        out: Path,
-        parts: Path | PartsFolder,
-        say: Callable[[str], None],
+        self, plan: Plan[Any, F], out: Path, runner: Runner, parts: PartsFolder | None = None
     ) -> None:
-        instance, horizon, seed = experiment.instance, experiment.horizon, experiment.seed
-        self.experiment, self._out, self._say = experiment, out, say
-        self.policies = tuple(checked_policies(experiment.policies, instance, horizon))
-        self.parts = Parts(parts, instance, horizon, seed, say)
-        keys = {policy.name: self.parts.key(policy) for policy in self.policies}
-        self.origin = Origin(package_version(), keys)
+        self.plan = plan
+        self.parts = Parts(parts or PartsFolder(out / PARTS), plan, runner.say)
+        self.path, self.folder = out, PlanFolder(out, plan, runner.say)
 
-    def claim(self) -> ExperimentFolder:
-        """The folder, which is this experiment's from now on; refused if it is another's."""
-        experiment = self.experiment
-        about = about_runs(
-            experiment.instance,
-            self.policies,
-            experiment.horizon,
-            experiment.repetitions,
-            experiment.seed,
-            self.origin,
-        )
-        description = description_of(experiment, self.policies)
-        return ExperimentFolder(self._out, description, about, self._say)
+    def run(self, runner: Runner, picture: bool = True) -> F:
+        """The results: read, or put together from parts and from new runs, which become parts."""
+        results = self.folder.results()
+        if results is None:
+            results = run_missing(self.plan, self.parts, runner)
+        self.folder.write(results, picture)
+        return results
 
 
-def run_missing(
-    experiment: Experiment,
-    policies: tuple[Policy, ...],
-    parts: Parts | None,
-    workers: int | None,
-    console: Console,
-    quiet: bool,
-) -> Results:
-    """The results, from the parts that are there and from new runs, which become parts."""
-    instance, R = experiment.instance, experiment.repetitions
-    checkpoints = checkpoints_up_to(experiment.horizon)
-    runs = room_for(policies, R, lambda n: PolicyRuns.empty(n, checkpoints.size, instance.n_arms))
-    done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in policies}
-    wanted = {p.name: range(R) for p in policies}
-    play_missing(experiment, policies, wanted, done, parts, runs, workers, console, quiet)
-    return Results(instance, policies, experiment.horizon, experiment.seed, checkpoints, runs)
+def run_missing(plan: Plan[Any, F], parts: Parts | None, runner: Runner) -> F:
+    """The results, from the parts that are there and from new runs on threads."""
+    runs = plan.room()
+    done = {p.name: parts.load(p, runs[p.name]) if parts else set() for p in plan.policies}
+    wanted = dict.fromkeys(done, range(plan.repetitions))
+    play_missing(plan, wanted, done, parts, runs, runner)
+    return plan.gather(runs, plan.origin)
 
 
 def play_missing(
-    experiment: Experiment,
-    policies: Sequence[Policy],
-    wanted: Mapping[str, Collection[int]],
+    plan: Plan[Any, Any],
+    wanted: Mapping[str, Sequence[int]],
     done: Mapping[str, Collection[int]],
     parts: Parts | None,
-    runs: dict[str, PolicyRuns],
-    workers: int | None,
-    console: Console,
-    quiet: bool,
+    runs: dict[str, Any],
+    runner: Runner,
 ) -> None:
     """Play, on threads, the repetitions of each policy that are wanted and not done yet."""
-    horizon, seed = experiment.horizon, experiment.seed
-    checkpoints = checkpoints_up_to(horizon)
-    missing = [(p, [r for r in wanted[p.name] if r not in done[p.name]]) for p in policies]
-    unfinished = [policy for policy, repetitions in missing if repetitions]
-    if unfinished:
-        compile_with_word(unfinished, experiment, checkpoints, console, quiet)
-    blocks = blocks_of(missing, experiment, checkpoints)
+    missing = [(p, [r for r in wanted[p.name] if r not in done[p.name]]) for p in plan.policies]
+    missing = [(policy, repetitions) for policy, repetitions in missing if repetitions]
+    if missing:
+        compile_with_word(plan, [policy for policy, _ in missing], runner)
+    blocks = blocks_of(plan, missing)
     keeper = Keeper(parts, runs, blocks)
-    with Bars(console, quiet) as bars:
-        for policy, repetitions in missing:
-            total = len(wanted[policy.name])
-            bars.add(policy.name, total * horizon, (total - len(repetitions)) * horizon)
-        tasks = [(policy, r) for policy, (first, past) in blocks for r in range(first, past)]
+    tasks = [(policy, r) for policy, block in blocks for r in range(*block)]
+    in_rounds, left = plan.unit == "rounds", {p.name: len(some) for p, some in missing}
+    with Bars(runner.console, runner.quiet, plan.unit) as bars:
+        for name, all_of_it in wanted.items():
+            each = plan.horizon if in_rounds else 1
+            total = len(all_of_it) * each
+            bars.add(name, total, total - left.get(name, 0) * each)
+
+        def finished(policy: Policy, repetition: int) -> None:
+            if not in_rounds:
+                bars.report(policy.name, repetition, 1)
+            keeper.finished(policy, repetition)
+
+        report = bars.report if in_rounds else None
         try:
-            run_tasks(
-                experiment.instance,
-                tasks,
-                seed,
-                checkpoints,
-                runs,
-                workers,
-                bars.report,
-                keeper.finished,
-            )
+            play_on_threads(plan, tasks, runs, runner.workers, report, finished)
         finally:
             keeper.keep_rest()
 
 
 def blocks_of(
-    missing: Sequence[tuple[Policy, Sequence[int]]], experiment: Experiment, checkpoints: Ints
+    plan: Plan[Any, Any], missing: Sequence[tuple[Policy, Sequence[int]]]
 ) -> list[tuple[Policy, Range]]:
     """The repetitions that are missing, in blocks whose size follows from a measurement.
 
     A block of each policy, then the next of each, so that the policies advance together. Where all
     is done soon, blocks are smaller, so that an interruption loses little.
     """
-    instance = experiment.instance
-    n_bytes = bytes_of_one(PolicyRuns.empty(0, checkpoints.size, instance.n_arms))
-    measured = [
-        (
-            policy,
-            repetitions,
-            seconds_of_repetition(policy, instance, experiment.seed, checkpoints),
-        )
-        for policy, repetitions in missing
-        if repetitions
-    ]
-    most = seconds_for(sum(len(runs) * seconds for _, runs, seconds in measured), 1)
+    n_bytes = bytes_of_one(plan.empty(0))
+    measured = [(policy, some, plan.seconds(policy)) for policy, some in missing]
+    most = seconds_for(sum(len(some) * (seconds or 0.0) for _, some, seconds in measured), 1)
     blocks = []
-    for policy, repetitions, seconds in measured:
-        size = block_size(seconds, n_bytes, most)
-        blocks += [(n, policy, block) for n, block in enumerate(cut(repetitions, size))]
+    for policy, some, seconds in measured:
+        size = RUNS_IN_BLOCK if seconds is None else block_size(seconds, n_bytes, most)
+        blocks += [(n, policy, block) for n, block in enumerate(cut(some, size))]
     blocks.sort(key=lambda entry: entry[0])
     return [(policy, block) for _, policy, block in blocks]
 
 
-def compile_with_word(
-    policies: Sequence[Policy],
-    experiment: Experiment,
-    checkpoints: Ints,
-    console: Console,
-    quiet: bool,
-) -> None:
+def compile_with_word(plan: Plan[Any, Any], policies: Sequence[Policy], runner: Runner) -> None:
     """Compile policies, and say so where that takes a while."""
     start = time.perf_counter()
-    with console.status("compiling (a first run takes up to a minute or two)"):
-        compile_policies(policies, experiment.instance, experiment.seed, checkpoints)
+    with runner.console.status("compiling (a first run takes up to a minute or two)"):
+        plan.compile(policies)
     took = time.perf_counter() - start
-    if took > 1.0 and not quiet:
-        console.print(f"compiled in {took:.1f} s (the next run starts at once)")
+    if took > 1.0 and not runner.quiet:
+        runner.console.print(f"compiled in {took:.1f} s (the next run starts at once)")
 
 
 class Keeper:
@@ -268,11 +170,11 @@ class Keeper:
 
     def finished(self, policy: Policy, repetition: int) -> None:
         """A repetition is finished."""
-        first, past = self._block[policy.name, repetition]
-        block = (policy.name, (first, past))
+        first, stop = self._block[policy.name, repetition]
+        block = (policy.name, (first, stop))
         _, finished = self._fresh.setdefault(block, (policy, []))
         finished.append(repetition)
-        if len(finished) == past - first:
+        if len(finished) == stop - first:
             self._keep(block)
 
     def keep_rest(self) -> None:
@@ -283,33 +185,116 @@ class Keeper:
     def _keep(self, block: tuple[str, Range]) -> None:
         policy, repetitions = self._fresh.pop(block)
         if self._parts is not None:
-            for first, past in cut(repetitions, LARGEST):
-                self._parts.save(policy, self._runs[policy.name], first, past)
+            for first, stop in cut(repetitions, LARGEST):
+                self._parts.save(policy, self._runs[policy.name], first, stop)
 
 
-def description_of(experiment: Experiment, policies: Sequence[Policy]) -> dict[str, Any]:
-    """An experiment as plain data: what its results depend on."""
-    instance = experiment.instance
-    return {
-        "structure": describe(STRUCTURES, instance.structure),
-        "family": describe(FAMILIES, instance.family),
-        "means": instance.means.tolist(),
-        **({} if instance.strict else {"strict": False}),
-        "policies": [describe(POLICIES, policy) for policy in policies],
-        "horizon": experiment.horizon,
-        "repetitions": experiment.repetitions,
-        "seed": experiment.seed,
+def run_all(plans: Plans, out: Path | None, runner: Runner) -> list[Summary]:
+    """Run a plan, or all points of a sweep, and write what is missing.
+
+    With a folder, what is finished survives an interruption, and what is finished as a whole can be
+    extended by repetitions, policies and points. The runs of one point at a time are in memory.
+    """
+    if out is None and runner.engine == "ray":
+        with passing_folder() as folder:
+            return run_all(plans, folder, runner)
+    if out is None:
+        return [_run_here(plan, runner) for plan in plans]
+    places = claim_all(plans, out, runner)
+    if runner.engine == "ray":
+        from armature.experiments.cluster import play_and_collect
+
+        collected = play_and_collect(places, out, runner)
+        return finish(places, out, replace(runner, quiet=True), collected)
+    return finish(places, out, runner, [None] * len(places))
+
+
+def _run_here(plan: Plan[Any, Any], runner: Runner) -> Summary:
+    runner.say_point(plan)
+    return Summary(plan, run_missing(plan, None, runner).summary())
+
+
+def claim_all(plans: Plans, out: Path, runner: Runner) -> list[Place[Any]]:
+    """The places of a plan, or of all points of a sweep: each is claimed here, and only here."""
+    first = plans[0]
+    if first.one_sweep and first.point:
+        from armature.experiments.sweep import claim_sweep, point_folder
+
+        claim_sweep(plans, out)
+        parts = PartsFolder(out / PARTS)
+        return [Place(plan, out / point_folder(plan.point), runner, parts) for plan in plans]
+    if len(plans) == 1:
+        return [Place(first, out, runner)]
+    return [Place(plan, out / f"point-{n}", runner) for n, plan in enumerate(plans, start=1)]
+
+
+def finish(
+    places: Sequence[Place[Any]], out: Path, runner: Runner, collected: Sequence[Summary | None]
+) -> list[Summary]:
+    """Run all places that nobody has `collected`, then write what a sweep has in common."""
+    found = []
+    for place, before in zip(places, collected, strict=True):
+        if before is None:
+            runner.say_point(place.plan)
+            before = Summary(place.plan, place.run(runner).summary())
+        found.append(before)
+    if places[0].plan.one_sweep and places[0].plan.point:
+        from armature.experiments.sweep import write_sweep
+
+        write_sweep(found, out)
+    return found
+
+
+@dataclass(frozen=True)
+class Work:
+    """A job of one or several places with the same parts: its repetitions are all of theirs."""
+
+    job: Job
+    place: Place[Any]  # that which wants most repetitions
+
+    def missing(self) -> list[Range]:
+        """The repetitions that are in no part; damaged parts are set aside."""
+        return self.place.parts.missing(self.job.policy)
+
+
+def work_of(places: Sequence[Place[Any]]) -> dict[tuple[Path, str], Work]:
+    """All that is to be played for some places, by folder of parts and key: each job once."""
+    found: dict[tuple[Path, str], Work] = {}
+    for place in places:
+        for policy in place.plan.policies:
+            job = place.parts.job(policy)
+            before = found.get((place.parts.folder, job.key))
+            if before is None or before.place.plan.repetitions < place.plan.repetitions:
+                found[place.parts.folder, job.key] = Work(job, place)
+    return found
+
+
+def run_shard(plans: Plans, shard: Shard, out: Path, runner: Runner) -> int:
+    """Play what is missing of a share and keep it in parts; how many repetitions the share has."""
+    from armature.experiments.merging import say_of_other_code
+
+    places = claim_all(plans, out, runner)
+    work = work_of(places)
+    say_of_other_code(work, runner)
+    hands = shard.deal([one.place.plan.repetitions for one in work.values()])
+    mine = {
+        where: [r for hand in ranges for r in range(*hand)]
+        for where, ranges in zip(work, hands, strict=True)
     }
+    for place in places:
+        runner.say_point(place.plan)
+        _play_share(place, mine, runner)
+    return sum(map(len, mine.values()))
 
 
-def as_json(experiments: list[Experiment], all_results: list[Summary]) -> str:
-    """The summaries of all points of a sweep."""
-    points = []
-    for experiment, results in zip(experiments, all_results, strict=True):
-        summary = results.summary()
-        rows = {
-            str(name): {k: None if pd.isna(v) else float(v) for k, v in row.items()}
-            for name, row in summary.iterrows()
-        }
-        points.append({"point": experiment.point, "policies": rows})
-    return json.dumps({"title": experiments[0].title, "results": points}, indent=2)
+def _play_share(
+    place: Place[Any], mine: Mapping[tuple[Path, str], Sequence[int]], runner: Runner
+) -> None:
+    plan, R = place.plan, place.plan.repetitions
+    where, keys = place.parts.folder, plan.origin.keys
+    wanted = {p.name: [r for r in mine[where, keys[p.name]] if r < R] for p in plan.policies}
+    done = {
+        p.name: set(range(R)).difference(*(range(*gap) for gap in place.parts.missing(p)))
+        for p in plan.policies
+    }
+    play_missing(plan, wanted, done, place.parts, plan.room(), runner)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
-from armature.errors import ArmatureError
-from armature.experiments.store.keys import package_version, run_key
-from armature.experiments.store.results_file import write_file
+from armature.experiments.keys import package_version, run_key
+from armature.experiments.results_file import write_file
 from armature.kernels.arrays import Floats
 from armature.policies import Policy
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, build, spelled_out
@@ -20,8 +19,24 @@ from armature.structures.instance import Instance
 if TYPE_CHECKING:
     import pandas as pd
 
+    from armature.experiments.plan import Plan
+
+
+class Runs(Protocol):
+    """All repetitions of a policy: a dataclass of arrays whose first axis they are."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def pulls(self) -> Floats: ...
+    @property
+    def seconds(self) -> Floats: ...
+
+    def write(self, repetition: int, record: Any, seconds: float) -> None:
+        """Take over what was recorded of a repetition."""
+
+
 R = TypeVar("R")  # what is kept of a policy's runs
-OF_TASK = 1000  # bytes that a repetition takes while it waits
 
 
 @dataclass(frozen=True)
@@ -55,9 +70,10 @@ def about_runs(
     repetitions: int,
     seed: int,
     origin: Origin,
+    settings: dict[str, Any],
 ) -> dict[str, Any]:
     """What some runs are of, as plain data from which all can be made again."""
-    return {
+    about: dict[str, Any] = {
         "armature": origin.version,
         "structure": spelled_out(STRUCTURES, instance.structure),
         "family": spelled_out(FAMILIES, instance.family),
@@ -69,6 +85,14 @@ def about_runs(
         "seed": int(seed),
         "keys": list(origin.keys.values()),
     }
+    return with_settings(about, settings)
+
+
+def with_settings(about: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """Both in one: settings are an identification's, whose horizon is called `max_rounds`."""
+    if settings:
+        about["max_rounds"] = about.pop("horizon")
+    return {**about, **settings}
 
 
 def objects_of(
@@ -119,6 +143,14 @@ class AllRuns(Generic[R]):
         """What the numbers are of, as plain data."""
         raise NotImplementedError
 
+    def summary(self) -> pd.DataFrame:
+        """What tables show: a row for each policy, or policy and delta."""
+        raise NotImplementedError
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """A picture, written to a file if path is given."""
+        raise NotImplementedError
+
     def to_frame(self) -> pd.DataFrame:
         """The numbers, one row for each moment that is kept of a run."""
         raise NotImplementedError
@@ -128,29 +160,14 @@ class AllRuns(Generic[R]):
         write_file(path, self.about(), self.to_frame())
 
 
-def room_for(
-    policies: Sequence[Policy], repetitions: int, empty: Callable[[int], R]
-) -> dict[str, R]:
-    """Room for the repetitions of each policy, which `empty` makes; refused where there is none."""
-    each = sum(array.nbytes for array in vars(empty(1)).values()) + OF_TASK
-    needed, there = each * repetitions * len(policies), memory()
-    if needed > there:
-        raise ArmatureError(
-            f"{repetitions:,} repetitions of {len(policies)} policies take about "
-            f"{needed / 1e9:,.0f} GB of memory, and this machine has {there / 1e9:,.0f} GB: give "
-            "fewer repetitions."
-        )
-    return {policy.name: empty(repetitions) for policy in policies}
-
-
-def memory() -> int:
-    """The bytes of this machine's memory; where it does not say, a terabyte."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 10**12
-
-
 def standard_error(values: Floats) -> float:
     """Of the mean; nan where there is but one value."""
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """What tables show of a plan's results, without the runs: these take memory for each."""
+
+    plan: Plan[Any, Any]
+    table: pd.DataFrame  # what `summary` of the results says

@@ -1,57 +1,112 @@
-"""Many repetitions of many policies on threads."""
+"""Simulations: how regret grows, for many repetitions of many policies."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from armature.errors import INSTANCE, ArmatureError, check_kind
-from armature.experiments.engines.threads import Progress, run_on_threads
+from armature.errors import INSTANCE, check_kind
+from armature.experiments.plan import (
+    Files,
+    Plan,
+    Progress,
+    checked_policies,
+    play_in_chunks,
+    run_in_memory,
+)
 from armature.experiments.results import PolicyRuns, Results
-from armature.experiments.runs import room_for
-from armature.experiments.store.keys import run_key
+from armature.experiments.runs import Origin
 from armature.kernels.arrays import Ints
-from armature.kernels.numbers import is_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.record import Record, checkpoints_up_to
 from armature.rounds.run import make_run
-from armature.rounds.runner import checked_count, checked_policy
+from armature.rounds.runner import checked_count
 from armature.structures.instance import Instance
 
-ENGINES = ("threads", "ray")
-CHUNK_SECONDS = 0.1  # how long compiled code runs before Python has a say
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENOUGH = 0.03  # seconds of play after which it is known how long a repetition takes
+FEWEST = 8  # rounds that are measured at once, at first
 
 
-class Interrupted(Exception):  # noqa: N818 (not an error)
-    """A run was told to stop."""
+class SimulationPlan(Plan[PolicyRuns, Results]):
+    """A simulation: regret and pulls at each checkpoint of a horizon."""
+
+    unit = "rounds"
+    files = Files("experiment.json", "results.parquet", "summary.csv", "regret.png")
+    fixed = ("structure", "family", "means", "horizon", "seed")
+    one_sweep: ClassVar = True
+
+    @property
+    def checkpoints(self) -> Ints:
+        """The rounds after which something is recorded."""
+        return checkpoints_up_to(self.horizon)
+
+    def empty(self, repetitions: int) -> PolicyRuns:
+        return PolicyRuns.empty(repetitions, self.checkpoints.size, self.instance.n_arms)
+
+    def compile(self, policies: Sequence[Policy]) -> None:
+        rounds = min(self.horizon, self.instance.n_arms + 1)
+        for policy in policies:
+            make_run(policy, self.instance, self.seed, 0, self.checkpoints).advance(rounds)
+
+    def play(
+        self, policy: Policy, repetition: int, stop: threading.Event, progress: Progress
+    ) -> tuple[Record, float]:
+        run = make_run(policy, self.instance, self.seed, repetition, self.checkpoints)
+
+        def advance(rounds: int) -> int:
+            run.advance(rounds)
+            return rounds
+
+        def tell(rounds: int) -> None:
+            progress(policy.name, repetition, rounds)
+
+        return run.record, play_in_chunks(advance, self.horizon, stop, tell)
+
+    def seconds(self, policy: Policy) -> float:
+        return seconds_of_repetition(policy, self.instance, self.seed, self.checkpoints)
+
+    def gather(self, runs: dict[str, PolicyRuns], origin: Origin | None = None) -> Results:
+        return Results(
+            self.instance,
+            self.policies,
+            self.horizon,
+            self.seed,
+            self.checkpoints,
+            runs,
+            origin,
+        )
+
+    def read(self, about: dict[str, Any], frame: pd.DataFrame) -> Results:
+        return Results.from_frame(self.instance, self.policies, about, frame)
 
 
-def run_repetition(
-    policy: Policy,
-    instance: Instance,
-    seed: int,
-    repetition: int,
-    checkpoints: Ints,
-    stop: threading.Event,
-    progress: Progress,
-) -> tuple[Record, float]:
-    """Play a whole repetition, in chunks; its record and how many seconds it took."""
-    run = make_run(policy, instance, seed, repetition, checkpoints)
-    left, chunk, spent = int(checkpoints[-1]), 16, 0.0
-    while left > 0:
-        if stop.is_set():
-            raise Interrupted
-        rounds = min(chunk, left)
+def seconds_of_repetition(
+    policy: Policy, instance: Instance, seed: int, checkpoints: Ints, enough: float = ENOUGH
+) -> float:
+    """About how many seconds a repetition takes, from its first rounds.
+
+    The rest is taken to be as fast as the later half of what was played: rounds of many policies
+    are slowest at first. What is compiled on first use must be compiled already.
+    """
+    horizon = int(checkpoints[-1])
+    run = make_run(policy, instance, seed, 0, checkpoints)
+    played, spent, rounds = 0, 0.0, min(FEWEST, horizon)
+    while True:
         start = time.perf_counter()
         run.advance(rounds)
         took = time.perf_counter() - start
-        left -= rounds
+        played += rounds
         spent += took
-        progress(policy.name, repetition, rounds)
-        chunk = max(1, min(64 * chunk, int(rounds * CHUNK_SECONDS / max(took, 1e-9))))
-    return run.record, spent
+        left = horizon - played
+        if left == 0 or spent >= enough:
+            return spent + left * took / rounds
+        rounds = min(played, left)
 
 
 def simulate(
@@ -83,91 +138,17 @@ def simulate(
     Paper: Section 3, repetitions.
     """
     check_kind(instance, Instance, "instance", INSTANCE)
-    horizon, repetitions = (
-        checked_count(horizon, "horizon"),
-        checked_count(repetitions, "repetitions"),
-    )
+    horizon = checked_count(horizon, "horizon")
+    repetitions = checked_count(repetitions, "repetitions")
     chosen = checked_policies(policies, instance, horizon)
     if workers is not None:
         workers = checked_count(workers, "workers")
     key_of(seed)
-    seed = int(seed)
-    checkpoints = checkpoints_up_to(horizon)
-    runs = room_for(
-        chosen, repetitions, lambda n: PolicyRuns.empty(n, checkpoints.size, instance.n_arms)
+    plan = SimulationPlan(
+        instance=instance,
+        policies=chosen,
+        horizon=horizon,
+        repetitions=repetitions,
+        seed=int(seed),
     )
-    if checked_engine(engine) == "ray":
-        from armature.experiments.engines.blocks import Job
-        from armature.experiments.engines.on_ray import fill_on_ray
-
-        jobs = [
-            Job(instance, policy, horizon, seed, run_key(instance, policy, horizon, seed))
-            for policy in chosen
-        ]
-        fill_on_ray(jobs, runs, workers, address, progress)
-        return Results(instance, tuple(chosen), horizon, seed, checkpoints, runs)
-    compile_policies(chosen, instance, seed, checkpoints)
-    tasks = [(policy, r) for r in range(repetitions) for policy in chosen]
-    run_tasks(instance, tasks, seed, checkpoints, runs, workers, progress)
-    return Results(instance, tuple(chosen), horizon, seed, checkpoints, runs)
-
-
-def checked_engine(engine: str) -> str:
-    """The name of an engine."""
-    if not (isinstance(engine, str) and engine in ENGINES):
-        raise ArmatureError(f"there is no engine {engine!r}: it is one of {', '.join(ENGINES)}.")
-    return engine
-
-
-def compile_policies(
-    policies: Sequence[Policy], instance: Instance, seed: int, checkpoints: Ints
-) -> None:
-    """Play a few rounds of each, so that all is compiled before there are threads."""
-    rounds = min(int(checkpoints[-1]), instance.n_arms + 1)
-    for policy in policies:
-        make_run(policy, instance, seed, 0, checkpoints).advance(rounds)
-
-
-def checked_policies(policies: Sequence[Policy], instance: Instance, horizon: int) -> list[Policy]:
-    """The policies, told the horizon; refused where they don't go with the instance."""
-    given = [policies] if isinstance(policies, Policy) else policies
-    if not is_several(given):
-        raise ArmatureError(f"policies must be a list such as [UCB(), SPk()]; got {given!r}.")
-    chosen = [checked_policy(policy, horizon) for policy in given]
-    if not chosen:
-        raise ArmatureError("there are no policies to run: give at least one, such as [UCB()].")
-    for policy in chosen:
-        policy.check(instance.structure, instance.family)
-    if horizon < instance.n_arms and any(policy.starts_with_each_arm for policy in chosen):
-        raise ArmatureError(
-            f"horizon = {horizon} is less than the {instance.n_arms} arms, each of which is pulled "
-            "once first: give a longer horizon."
-        )
-    names = [policy.name for policy in chosen]
-    if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ArmatureError(f"{twice} is there twice: a second run would be the same as the first.")
-    return chosen
-
-
-def run_tasks(
-    instance: Instance,
-    tasks: Sequence[tuple[Policy, int]],
-    seed: int,
-    checkpoints: Ints,
-    runs: dict[str, PolicyRuns],
-    workers: int | None,
-    progress: Progress | None,
-    finished: Callable[[Policy, int], None] | None = None,
-) -> None:
-    """Run (policy, repetition) tasks on threads and write what they record to `runs`."""
-    stop = threading.Event()
-    tell = progress or (lambda name, repetition, rounds: None)
-
-    def work(policy: Policy, repetition: int) -> None:
-        record, seconds = run_repetition(
-            policy, instance, seed, repetition, checkpoints, stop, tell
-        )
-        runs[policy.name].write(repetition, record, seconds)
-
-    run_on_threads(work, tasks, workers, stop, finished)
+    return run_in_memory(plan, workers, progress, engine, address)

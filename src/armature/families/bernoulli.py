@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.families.family import Family
-from armature.families.limits import checked_scales, largest_of
 from armature.families.record import Formulas, Interval
 from armature.families.special_functions import excess, excess_of_log, log_factorial, log_gamma_half
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
+from armature.kernels.numbers import checked_scales, largest_of
 from armature.kernels.streams import Source, Stream, next_gamma
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53

@@ -358,9 +358,8 @@ class Family:
         if self.n_arms is not None:
             first, second = (self._along_arms(one, "the array") for one in (first, second))
         out = np.empty(first.shape)
-        flat_first, flat_second = np.ascontiguousarray(first), np.ascontiguousarray(second)
-        record = self.record_for(self.n_arms or 1)
-        kernel(record, flat_first.ravel(), flat_second.ravel(), out.reshape(-1))
+        flat_first, flat_second = (np.array(one, order="C").reshape(-1) for one in (first, second))
+        kernel(self.record_for(self.n_arms or 1), flat_first, flat_second, out.reshape(-1))
         return float(out) if out.ndim == 0 else out
 
 

@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.limits import LARGEST
-from armature.kernels.numbers import MOST_COUNTED, is_several, is_whole
+from armature.kernels.numbers import LARGEST, MOST_COUNTED, is_several, is_whole
 from armature.policies import History
 from armature.storage import fields
-from armature.storage.tagged_json import encoded
+from armature.storage.tagged_json import decoded, encoded
 
 RETIRED = -1  # the place of an arm that is no longer there
 
@@ -92,7 +91,9 @@ class Arms:
         """As many arms as the structure has, with labels or without."""
         if labels is None:
             return cls(range(n_arms), labelled=False)
-        return cls(checked_labels(labels, n_arms), labelled=True)
+        names = checked_labels(labels, n_arms)
+        check_told_apart(names)
+        return cls(names, labelled=True)
 
     def place(self, name: Any) -> int:
         """The number of an arm in the structure; `RETIRED` for one that was there once."""
@@ -174,8 +175,11 @@ class Arms:
             "retired": [[encoded(name), *record] for name, record in self.retired.items()],
         }
 
-    def restore(self, saved: Any) -> None:
-        """Go back to what was saved; the labels are there already."""
+    def restore(self, labels: Any, saved: Any) -> None:
+        """Go back to what was saved; releases before took labels of several types."""
+        self.labelled = labels is not None
+        if self.labelled:
+            self.names = checked_labels(decoded(labels), len(self.names))
         numbers, created, retired = fields.table(saved, "arms", ("numbers", "created", "retired"))
         self.created = fields.whole(created, "arms.created", least=len(self.names))
         last = self.created - 1
@@ -219,7 +223,6 @@ def checked_labels(labels: Sequence[Hashable], n_arms: int) -> list[Hashable]:
     if len(set(names)) != n_arms:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ArmatureError(f"the label {twice!r} is there twice: labels must differ.")
-    check_told_apart(names)
     return names
 
 

@@ -2,49 +2,36 @@
 
 from __future__ import annotations
 
-import math
+import functools
 import os
 from collections.abc import Hashable, Sequence
-from contextlib import suppress
 from typing import Any, Literal, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from armature.bounds import lower_bound
-from armature.bounds.evidence import Evidence
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
+from armature.kernels.arrays import Floats
 from armature.kernels.numbers import check_flag, is_whole
 from armature.live.arms import RETIRED, Arms, Retired
 from armature.live.changing import Setting, place_of_new, setting_of, with_arm, without_arm
-from armature.live.checkpoint import restore_parts, saved_parts
-from armature.live.choosing import Chooser, checked_floor
-from armature.live.explanation import Explanation, evidence_of, explain, verdict_of
-from armature.live.goal import Goal
+from armature.live.checkpoint import content_of, restore_parts, start_of
+from armature.live.choosing import Chooser, checked_floor, play_once
 from armature.live.outstanding import Outstanding
-from armature.live.probabilities import Probabilities, probabilities
-from armature.live.rewards import Rewards, checked_number
-from armature.live.saved import as_text, content_of
+from armature.live.readable import Arm, ReadableBandit
+from armature.live.rewards import Goal, Rewards, checked_number, pairs_of
 from armature.live.tickets import Decision
-from armature.live.verdict import Verdict
 from armature.live.warm_start import take_in_past
-from armature.policies import CompiledPolicy, History, Policy
+from armature.policies import CompiledPolicy, Policy
 from armature.rounds.runner import checked_count, checked_policy, make_runner
-from armature.rounds.stopping import Threshold
 from armature.storage.files import read_text, write_text
-from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, build
-from armature.storage.tagged_json import decoded
+from armature.storage.registry import Allowed
 from armature.structures import Structure
-from armature.structures.instance import Instance
-from armature.views import Picture, picture_of
-from armature.words import Card, Shown, best_first, row_of
 
-Arm = Any  # a number, or a label where there are labels
 MOST_ASKED = 1_000_000  # arms in one list
 
 
-class Bandit(Shown):
+class Bandit(ReadableBandit):
     """A policy that decides live.
 
     `ask()` says which arm to pull and `tell(arm, reward)` what came of it; `cancel(arm)` says that
@@ -124,81 +111,14 @@ class Bandit(Shown):
         if history is not None:
             take_in_past(self._decisions, arms, self._goal, family, history)
 
-    def card(self) -> Card:
-        pulls, means, pending = self.pulls, self.means, self.pending
-        sign = 1.0 if self.goal == "max" else -1.0
-        rows = [row_of(arm, pulls[k], means[k], pending[k]) for k, arm in enumerate(self.arms)]
-        return Card(
-            f"Bandit: {self.policy.name} on {self.structure!r}, {self.family!r}, "
-            f"{pulls.sum():,} rewards, {pending.sum():,} pending",
-            ("arm", "pulls", "mean", "pending"),
-            tuple(rows[k] for k in best_first((sign * means).tolist())),
-        )
-
-    @property
-    def _decisions(self) -> Any:
-        return self._setting.decisions
-
-    @property
-    def policy(self) -> Policy:
-        """How it chooses."""
-        return self._setting.decisions.policy
-
-    @property
-    def structure(self) -> Structure:
-        """What is known about the means."""
-        return self._setting.structure
-
-    @property
-    def family(self) -> Family:
-        """How rewards are distributed."""
-        return self._setting.family
-
-    @property
-    def goal(self) -> str:
-        """Whether what is told is to be large, "max", or small, "min"."""
-        return self._goal.word
-
-    @property
-    def floor(self) -> float:
-        """The least share of decisions for each arm."""
-        return self._chooser.floor
-
-    @property
-    def arms(self) -> list[Arm]:
-        """What the arms are called, in the structure's order: that of `pulls`, `means`, ..."""
-        return list(self._setting.arms.names)
-
-    @property
-    def pulls(self) -> npt.NDArray[np.int64]:
-        """How many rewards of each arm have been told."""
-        pulls: npt.NDArray[np.int64] = self._decisions.history.pulls.astype(np.int64)
-        return pulls
-
-    @property
-    def means(self) -> npt.NDArray[np.float64]:
-        """The mean reward of each arm; nan for an arm without rewards."""
-        history = self._decisions.history
-        return self._goal.value(np.where(history.pulls > 0.0, history.means, math.nan))
-
-    @property
-    def pending(self) -> npt.NDArray[np.int64]:
-        """How many rewards of each arm are outstanding."""
-        return self._outstanding.pending.astype(np.int64)
-
     def warm_up(self) -> None:
         """Compile all that `ask` and `tell` need, or load it: so that no first caller waits.
 
         The bandit itself stays as it is.
         """
-        structure = self._goal.structure(self.structure)
-        decisions = make_runner(self.policy, structure, self.family, self._seed)
         if isinstance(self.policy, CompiledPolicy):
-            for _ in range(structure.n_arms + 1):  # each arm once, and then a choice
-                arm = decisions.next(decisions.history)
-                decisions.take_in(arm, self.family.some_mean)
-            chooser = Chooser(decisions, self.floor, self._seed)
-            chooser.choose(decisions.history, np.arange(structure.n_arms) > 0)  # one is excluded
+            structure = self._goal.structure(self.structure)
+            play_once(make_runner(self.policy, structure, self.family, self._seed), self.floor)
 
     # Asking.
 
@@ -231,28 +151,29 @@ class Bandit(Shown):
         ids
             Give a `Decision` with an id for each, for `tell_by_id` and `cancel_by_id`.
         """
-        check_flag(ids, "ids")
-        allowed = self._setting.arms.allowed(exclude)
+        if not isinstance(ids, bool):
+            check_flag(ids, "ids")
         if not (n is None or (is_whole(n) and 0 <= n <= MOST_ASKED)):
-            raise ArmatureError(
-                f"n must be a whole number of arms, from 0 to {MOST_ASKED:,}; got {n!r}."
-            )
-        chooser, outstanding, names = self._chooser, self._outstanding, self._setting.arms.names
+            most = f"{MOST_ASKED:,}"
+            raise ArmatureError(f"n must be a whole number of arms, from 0 to {most}; got {n!r}.")
+        every = isinstance(exclude, tuple) and not exclude
+        allowed = None if every else self._setting.arms.allowed(exclude)
+        chooser, outstanding = self._chooser, self._outstanding
+        _, family, arms, decisions = self._setting
         before = None if n is None else (chooser.moment(), outstanding.moment())
         asked: list[Any] = []
         try:
             for _ in range(1 if n is None else n):
+                seen = outstanding.with_pending(decisions.history, family)
                 if ids:
-                    arm, probability = chooser.choose_with_probability(self._seen(), allowed)
+                    arm, probability = chooser.choose_with_probability(seen, allowed)
+                    asked.append(outstanding.tickets.issue(arms.names[arm], probability))
                 else:
-                    arm = chooser.choose(self._seen(), allowed)
+                    arm = chooser.choose(seen, allowed)
+                    asked.append(arms.names[arm])
                 outstanding.expect(arm)
-                name = names[arm]
-                asked.append(
-                    Decision(outstanding.tickets.issue(name), name, probability) if ids else name
-                )
         except BaseException:  # the caller never learns of the arms so far: no reward would come
-            if before is not None:
+            if before:
                 chooser.return_to(before[0])
                 outstanding.return_to(before[1])
             raise
@@ -281,35 +202,14 @@ class Bandit(Shown):
         That is None where the policy draws its decisions, for it would have to be estimated
         (`probabilities`).
         """
-        arm, probability = self._chooser.choose_with_probability(
-            self._seen(), self._setting.arms.allowed(exclude)
-        )
+        allowed = self._setting.arms.allowed(exclude)
+        arm, probability = self._chooser.choose_with_probability(self._seen(), allowed)
         self._outstanding.expect(arm)
         return self._setting.arms.names[arm], probability
 
     def expect(self, arm: Arm) -> None:
         """Count a pull that somebody else has decided on as pending; the policy is not asked."""
         self._outstanding.expect(self._setting.arms.live_place(arm))
-
-    def _seen(self) -> History:
-        """What the policy decides on: the rewards, and what is outstanding at its arm's mean."""
-        return self._outstanding.with_pending(self._decisions.history, self.family)
-
-    def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
-        """With which probability `ask(exclude=exclude)` would choose each arm now.
-
-        Exact where the policy leaves nothing to chance, as UCB; else from so many imagined
-        decisions, with standard errors. The floor is counted in. The bandit stays as it is: its
-        next decision is the same.
-
-        >>> from armature.policies import UCB
-        >>> from armature.structures import Unconstrained
-        >>> bandit = Bandit(UCB(), Unconstrained(4), floor=0.05)
-        >>> bandit.probabilities().values.round(2).tolist()
-        [0.85, 0.05, 0.05, 0.05]
-        """
-        draws, allowed = checked_count(draws, "draws"), self._setting.arms.allowed(exclude)
-        return probabilities(self._chooser, self._seen(), allowed, draws)
 
     # Telling.
 
@@ -321,17 +221,11 @@ class Bandit(Shown):
         """
         if isinstance(arm, Decision):
             raise ArmatureError(f"{arm} has an id: say tell_by_id({arm.id}, ...).")
-        if isinstance(arm, (list, np.ndarray)) or (
-            isinstance(arm, tuple) and not self._setting.arms.has(arm)
-        ):
-            several = isinstance(reward, (Sequence, np.ndarray)) and not isinstance(reward, str)
-            if not several or len(arm) != len(reward):  # type: ignore[arg-type]
-                raise ArmatureError("tell needs one reward for each arm.")
-            checked = [self._checked(a, r) for a, r in zip(arm, reward, strict=True)]  # type: ignore[arg-type]
-            for one, (place, value) in zip(arm, checked, strict=True):
-                self._take_in(one, place, value)
-        else:
-            self._take_in(arm, *self._checked(arm, reward))
+        pairs = pairs_of(self._setting.arms, arm, reward)
+        checked = [(one, *self._checked(one, value)) for one, value in pairs]
+        for one, place, value in checked:
+            self._count(place, value)
+            self._outstanding.came(one, place)
 
     def tell_by_id(
         self, id: int, reward: float
@@ -380,13 +274,9 @@ class Bandit(Shown):
             return place, checked_number(reward)
         return place, self._goal.value(self._rewards.checked(reward, place))
 
-    def _take_in(self, arm: Arm, place: int, value: float) -> None:
-        self._count(place, value)
-        self._outstanding.came(arm, place)
-
     def _count(self, place: int, value: float) -> None:
         if place != RETIRED:
-            self._decisions.take_in(place, value)
+            self._setting.decisions.take_in(place, value)
 
     # Changing.
 
@@ -395,12 +285,7 @@ class Bandit(Shown):
         self._chooser.floor = checked_floor(floor, self.structure.n_arms)
 
     def add_arm(
-        self,
-        label: Hashable = None,
-        *,
-        after: Arm = None,
-        before: Arm = None,
-        **facts: Any,
+        self, label: Hashable = None, *, after: Arm = None, before: Arm = None, **facts: Any
     ) -> Arm:
         """One more arm, where the structure says what that means; returns what it is called.
 
@@ -448,80 +333,16 @@ class Bandit(Shown):
         not counted. The policy is told its history again, as by `add_arm`.
         """
         at = self._setting.arms.live_place(arm)
-        if self.structure.n_arms == 2:
-            raise ArmatureError("there are two arms left: a bandit needs at least 2 arms.")
         pending = self._outstanding.pending
         setting = without_arm(self._setting, self._goal, self._seed, at, float(pending[at]))
         self._change(setting, np.delete(pending, at))
 
-    def _change(self, setting: Setting, pending: npt.NDArray[np.float64]) -> None:
+    def _change(self, setting: Setting, pending: Floats) -> None:
         self._setting, self._chooser.decisions = setting, setting.decisions
         self._outstanding.change(setting.arms, pending)
         self._rewards = Rewards(setting.family)
 
-    # Explaining and saving.
-
-    def explain(self) -> Explanation:
-        """What the policy believes, and what it does next and why; print it, or read its fields."""
-        return explain(self._decisions, self._setting.arms, self._goal, self.floor)
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """What it believes as a picture; written to a file if path is given.
-
-        Above, the means with their intervals, what the structure makes of them, and dashed the
-        nearest means with which another arm would be best: what would change its mind. Below, the
-        pulls so far, and what the lower bound asks for by now: why it explores.
-        """
-        from armature.views.figure import plot_belief
-
-        return plot_belief(self.picture(), path)
-
-    def picture(self) -> Picture:
-        """What `plot` draws, as numbers."""
-        belief, bound = self.explain(), None
-        if self.goal == "max" and belief.pulls.any():
-            with suppress(ArmatureError):  # several arms may be best, for one
-                bound = lower_bound(Instance(self.structure, belief.projected, self.family))
-        return picture_of(belief, self.structure, goal=self.goal, bound=bound)
-
-    def evidence(self, delta: float | None = None) -> Evidence:
-        """How well the structure fits what was told: print it, read its fields, or `to_json()`.
-
-        If the structure is true, the evidence against it ever reaches its threshold, ln(1 / delta),
-        with probability at most delta, whichever policy chooses and whenever one looks. Without
-        `delta`: that of a `Guarded` policy, or 0.01.
-
-        >>> from armature.policies import Challenger
-        >>> from armature.structures import Monotone
-        >>> bandit = Bandit(Challenger(), Monotone(2))
-        >>> bandit.tell([0, 1] * 50, [2.0, 0.0] * 50)
-        >>> bandit.evidence().refuted
-        True
-        """
-        return evidence_of(self._decisions, self.arms, delta)
-
-    def verdict(self, delta: float = 0.05, threshold: Threshold = "practical") -> Verdict:
-        """Which arm is best and whether that is sure: print it, read its fields, or `to_json()`.
-
-        Whatever the policy and whenever one looks: with `threshold="theory"`, a wrong arm is ever
-        called sure with probability at most `delta`. "practical" asks for less and is not proved;
-        `docs/studies/identification.md` has how often it was wrong. The verdict also estimates how
-        many more samples it takes.
-
-        >>> from armature.policies import UCB
-        >>> from armature.structures import Unimodal
-        >>> bandit = Bandit(UCB(), Unimodal(3), labels=["low", "middle", "high"])
-        >>> bandit.tell(["low", "middle", "high"] * 20, [0.0, 1.0, 0.2] * 20)
-        >>> found = bandit.verdict(delta=0.05)
-        >>> found.arm, found.sure, found.needed, found.needed_at_best
-        ('middle', False, 19.0, 16.0)
-        """
-        return verdict_of(self._decisions, self.arms, delta, threshold)
-
-    def to_json(self) -> str:
-        """Everything that the next decisions depend on, for `from_json`."""
-        parts = saved_parts(self._setting, self._goal, self._chooser, self._outstanding)
-        return as_text({"seed": self._seed, "horizon": self._horizon, **parts})
+    # Saving.
 
     @classmethod
     def from_json(
@@ -540,46 +361,19 @@ class Bandit(Shown):
         objects here, and what the text says of them is not looked at.
         """
         try:
-            return cls._read(text, policy, structure, family, allow)
+            content = content_of(text)
+            bandit = cls(**start_of(content, policy, structure, family, allow))
+            restore_parts(content, bandit._setting, bandit._chooser, bandit._outstanding)
         except RecursionError:
             raise ArmatureError("the saved bandit has lists in lists, too deep to read.") from None
-
-    @classmethod
-    def _read(
-        cls,
-        text: str,
-        policy: Policy | None,
-        structure: Structure | None,
-        family: Family | None,
-        allow: Allowed,
-    ) -> Bandit:
-        content = content_of(text)
-        if policy is None:
-            policy = build(POLICIES, "policy", content["policy"], allow)
-        if structure is None:
-            structure = build(STRUCTURES, "structure", content["structure"], allow)
-        if family is None:
-            family = build(FAMILIES, "family", content["family"], allow)
-        check_kind(structure, Structure, "structure", "Unimodal(5)")
-        if len(content["pulls"]) != structure.n_arms:
-            told = f"for {len(content['pulls'])} arms, not for {structure.n_arms}"
-            raise ArmatureError(f"the saved bandit is {told}, as its structure.")
-        bandit = cls(
-            policy,
-            structure,
-            family,
-            content["seed"],
-            labels=decoded(content["labels"]),
-            horizon=content["horizon"],
-            goal=content["goal"],
-        )
-        restore_parts(content, bandit._setting, bandit._chooser, bandit._outstanding)
         return bandit
 
     def __reduce__(self) -> Any:
         """For pickle and copy: what `to_json` says, with the objects in it as they are."""
-        objects = {"policy": self.policy, "structure": self.structure, "family": self.family}
-        return _again, (type(self), self.to_json(), objects)
+        again = functools.partial(
+            type(self).from_json, policy=self.policy, structure=self.structure, family=self.family
+        )
+        return again, (self.to_json(),)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file, which at any moment is the old one or the new one."""
@@ -601,8 +395,3 @@ class Bandit(Shown):
         except FileNotFoundError:
             raise ArmatureError(f"there is no file {str(path)!r}.") from None
         return cls.from_json(text, policy=policy, structure=structure, family=family, allow=allow)
-
-
-def _again(cls: type[Bandit], text: str, objects: dict[str, Any]) -> Bandit:
-    """A bandit that was pickled or copied."""
-    return cls.from_json(text, **objects)

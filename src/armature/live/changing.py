@@ -10,7 +10,7 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.live.arms import Arms, Retired
-from armature.live.goal import Goal
+from armature.live.rewards import Goal
 from armature.live.warm_start import Summary, write_summary
 from armature.policies import Policy
 from armature.rounds.runner import PolicyRunner, make_runner
@@ -70,6 +70,8 @@ def with_arm(
 
 def without_arm(old: Setting, goal: Goal, seed: int, at: int, pending: float) -> Setting:
     """Without arm number `at`."""
+    if old.structure.n_arms == 2:
+        raise ArmatureError("there are two arms left: a bandit needs at least 2 arms.")
     _check_told(old)
     record = Retired.of(at, old.decisions.history, old.family, pending)
     new = setting_of(

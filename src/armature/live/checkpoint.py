@@ -1,22 +1,42 @@
-"""All that the next decisions of a bandit depend on, as plain data, and back again."""
+"""A saved bandit: all that its next decisions depend on, as text, and back again."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 import numpy as np
 
+from armature.errors import ArmatureError, check_kind, short
 from armature.families import Family
-from armature.families.limits import LARGEST
-from armature.kernels.numbers import MOST_COUNTED
+from armature.kernels.numbers import LARGEST, MOST_COUNTED
 from armature.live.changing import Setting
 from armature.live.choosing import Chooser, checked_floor
-from armature.live.goal import Goal
 from armature.live.outstanding import Outstanding
+from armature.live.rewards import Goal
 from armature.live.warm_start import SLACK, Summary, write_summary
+from armature.policies import Policy
 from armature.storage import fields
-from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, describe
+from armature.storage.registry import (
+    FAMILIES,
+    POLICIES,
+    STRUCTURES,
+    Allowed,
+    build,
+    describe,
+    from_version_1,
+    tuple_of,
+)
 from armature.storage.tagged_json import encoded
+from armature.structures import Structure
+
+FORMAT = "armature bandit"
+VERSION = 2  # since 2, what JSON does not have is written as `armature.storage.tagged_json` says
+KEYS = (
+    "policy", "structure", "family", "seed", "horizon", "goal", "labels", "arms", "pulls", "sums",
+    "squares", "clock", "pending", "decisions", "floor", "random", "state",
+)  # fmt: skip
 
 
 def saved_parts(
@@ -44,12 +64,40 @@ def saved_parts(
     }
 
 
+def start_of(
+    content: dict[str, Any],
+    policy: Policy | None,
+    structure: Structure | None,
+    family: Family | None,
+    allow: Allowed,
+) -> dict[str, Any]:
+    """What a bandit is made of, before `restore_parts`; objects that are given need no building."""
+    if policy is None:
+        policy = build(POLICIES, "policy", content["policy"], allow)
+    if structure is None:
+        structure = build(STRUCTURES, "structure", content["structure"], allow)
+    if family is None:
+        family = build(FAMILIES, "family", content["family"], allow)
+    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    if len(content["pulls"]) != structure.n_arms:
+        told = f"for {len(content['pulls'])} arms, not for {structure.n_arms}"
+        raise ArmatureError(f"the saved bandit is {told}, as its structure.")
+    return {
+        "policy": policy,
+        "structure": structure,
+        "family": family,
+        "seed": content["seed"],
+        "horizon": content["horizon"],
+        "goal": content["goal"],
+    }
+
+
 def restore_parts(
     content: dict[str, Any], setting: Setting, chooser: Chooser, outstanding: Outstanding
 ) -> None:
     """Go back to what was saved."""
     decisions, arms, K = setting.decisions, setting.arms, setting.structure.n_arms
-    arms.restore(content["arms"])
+    arms.restore(content["labels"], content["arms"])
     outstanding.restore(content["pending"], content["decisions"])
     summary = _summary(content, decisions.family)
     write_summary(decisions, summary)
@@ -77,3 +125,62 @@ def _summary(content: dict[str, Any], family: Family) -> Summary:
     if (beyond | ((pulls == 0.0) & (sums != 0.0))).any() or np.abs(means).max() > 2.0 * LARGEST:
         raise fields.wrong("sums", f"those of rewards of {family}", content["sums"])
     return Summary(pulls, sums, squares)
+
+
+def as_text(content: dict[str, Any]) -> str:
+    """The content with its format, version and checksum."""
+    whole = {"format": FORMAT, "version": VERSION, **{key: content[key] for key in KEYS}}
+    whole["checksum"] = _checksum(whole)
+    return json.dumps(whole, indent=1, allow_nan=False)
+
+
+def content_of(text: str) -> dict[str, Any]:
+    """What `as_text` was given, in this release or an earlier one."""
+    try:
+        content: Any = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArmatureError(f"this is not a saved bandit, nor JSON at all: {error}.") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ArmatureError(f'this is not a saved bandit: it has no "format": "{FORMAT}".')
+    if content.get("version") not in (1, VERSION):
+        raise ArmatureError(
+            f"this bandit was saved in version {content.get('version')!r} of the format; this "
+            f"release of Armature reads versions 1 to {VERSION}."
+        )
+    if content.get("checksum") != _checksum(content):
+        raise ArmatureError("the saved bandit was changed or cut off: its checksum does not match.")
+    if not isinstance(content.get("pulls"), list):
+        raise ArmatureError("the saved bandit has no list of pulls.")
+    if content["version"] == 1:
+        content = _migrated(content)
+    for key in KEYS:
+        if key not in content:
+            raise ArmatureError(f"the saved bandit has no entry {key!r}.")
+    return dict(content)
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    rest = {key: value for key, value in content.items() if key != "checksum"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+
+
+def _migrated(content: dict[str, Any]) -> dict[str, Any]:
+    """Version 1 had no horizon of its own, no squares, and wrote tuples as lists.
+
+    It knew neither goals nor floors nor ids, and its arms stayed the same.
+    """
+    labels, n_arms = content.get("labels"), len(content["pulls"])
+    if not (labels is None or isinstance(labels, list)):
+        raise ArmatureError(f"the saved bandit's labels must be a list; got {short(labels)}.")
+    numbers = list(range(n_arms)) if labels is None else None
+    return {
+        **content,
+        "horizon": None,
+        "goal": "max",
+        "arms": {"numbers": numbers, "created": n_arms, "retired": []},
+        "squares": [0.0] * n_arms,
+        "decisions": {"next": 0, "open": [], "ended": []},
+        "floor": {"share": 0.0, "used": 0},
+        "structure": from_version_1(content.get("structure")),
+        "labels": None if labels is None else [tuple_of(label) for label in labels],
+    }

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from armature.bounds.evidence import DELTA, Evidence, doubt_of, evidence
-from armature.families import Family
+from armature.bounds.evidence import DELTA, Evidence, doubt_of, evidence, threshold_at
 from armature.kernels.arrays import Floats
 from armature.live.arms import Arms
 from armature.live.choosing import untouched
-from armature.live.goal import Goal
-from armature.live.verdict import DELTA as DELTA_OF_VERDICT
-from armature.live.verdict import Verdict, verdict
+from armature.live.rewards import Goal
+from armature.live.verdict import Seen, Verdict, verdict, verdict_on
 from armature.policies import Belief, Policy
 from armature.rounds.runner import PolicyRunner
 from armature.rounds.stopping import Threshold, checked_threshold
-from armature.structures import Structure, Unconstrained
-from armature.structures.oracles.leader import leader_of
+from armature.structures import Structure
 from armature.views.picture import Picture, picture_of
 from armature.words import Arm, Card, Sentence, Shown, best_first, row_of
 
@@ -130,10 +125,10 @@ class Explanation(Shown):
 
 def explain(decisions: PolicyRunner, arms: Arms, goal: Goal, floor: float) -> Explanation:
     """The explanation of a policy at work, in the units of what is told."""
-    policy, names = decisions.policy, tuple(arms.names)
-    family, estimated = decisions.informed_family(), decisions.family.as_told.estimated
-    belief, alternative = _belief(decisions, family)
-    reason = _reason(policy, belief, floor)
+    names, estimated = tuple(arms.names), decisions.family.as_told.estimated
+    seen = _seen_by(decisions)
+    belief = _belief(decisions, seen)
+    reason = _reason(decisions.policy, belief, floor)
     low, high = goal.interval(belief.low, belief.high)
     return Explanation(
         reason.shown(names),
@@ -146,10 +141,10 @@ def explain(decisions: PolicyRunner, arms: Arms, goal: Goal, floor: float) -> Ex
         names[belief.leader],
         belief.evidence,
         belief.misfit,
-        math.sqrt(family.sub_gaussian_variance) if estimated else None,
-        evidence_of(decisions, names) if decisions.family.has_evidence else None,
-        goal.value(alternative),
-        functools.partial(judged, _seen_by(decisions), names),
+        math.sqrt(seen.family.sub_gaussian_variance) if estimated else None,
+        evidence_of(decisions, names, seen=seen) if decisions.family.has_evidence else None,
+        goal.value(np.asarray(seen.alternative.means)),
+        _judge_of(decisions, seen, names),
         reason,
         decisions.structure,
         goal.word,
@@ -171,31 +166,25 @@ def _reason(policy: Policy, belief: Belief, floor: float) -> Sentence:
     return reason
 
 
-class Seen(NamedTuple):
-    """What a verdict rests on, as it was."""
-
-    structure: Structure
-    family: Family
-    pulls: Floats
-    means: Floats
-
-
 def _seen_by(decisions: PolicyRunner) -> Seen:
-    """What a policy has seen; without the structure, if it has dropped that."""
-    history, structure = decisions.history, decisions.structure
+    """What a policy has seen, as it is now."""
+    history, family = decisions.history, decisions.informed_family()
+    told, means = history.pulls > 0.0, history.means
+    typical = float(means[told].mean()) if told.any() else family.some_mean
+    mu = np.where(told, means, family.clipped(np.full(means.size, typical)))
+    return Seen(decisions.structure, family, history.pulls.copy(), mu)
+
+
+def _judge_of(
+    decisions: PolicyRunner, seen: Seen, names: Sequence[Hashable]
+) -> Callable[..., Verdict]:
+    """What says which arm is best; without the structure, if the policy has dropped that."""
+    structure = seen.structure
     if decisions.policy.dropped(decisions.state) is not None:
-        structure = Unconstrained(structure.n_arms)
-    return Seen(structure, decisions.informed_family(), history.pulls.copy(), history.means.copy())
-
-
-def judged(
-    seen: Seen,
-    names: Sequence[Hashable],
-    delta: float = DELTA_OF_VERDICT,
-    threshold: Threshold = "practical",
-) -> Verdict:
-    """The verdict on what was seen."""
-    return verdict(seen.structure, seen.family, seen.pulls, seen.means, delta, threshold, names)
+        structure = structure.forgotten()
+    elif (seen.pulls > 0.0).all():
+        return functools.partial(verdict_on, seen, arms=names)
+    return functools.partial(verdict, structure, seen.family, seen.pulls, seen.means, arms=names)
 
 
 def verdict_of(
@@ -203,11 +192,14 @@ def verdict_of(
 ) -> Verdict:
     """Which arm is best, by what a policy has seen."""
     checked_threshold(threshold, decisions.family)
-    return judged(_seen_by(decisions), names, delta, threshold)
+    return _judge_of(decisions, _seen_by(decisions), names)(delta=delta, threshold=threshold)
 
 
 def evidence_of(
-    decisions: PolicyRunner, names: Sequence[Hashable], delta: float | None = None
+    decisions: PolicyRunner,
+    names: Sequence[Hashable],
+    delta: float | None = None,
+    seen: Seen | None = None,
 ) -> Evidence:
     """The evidence against the structure in what a policy has seen.
 
@@ -215,52 +207,46 @@ def evidence_of(
     where it has one.
     """
     policy, history = decisions.policy, decisions.history
-    if delta is None:
-        delta = policy.drops_at or DELTA
-    found = evidence(
-        decisions.structure, decisions.family, history.pulls, history.sums, delta, names
-    )
+    delta = policy.drops_at or DELTA if delta is None else delta
     dropped = policy.dropped(decisions.state)
     if dropped is None:
-        return found
+        fit = seen.fit if seen is not None and (seen.pulls > 0.0).all() else None
+        return evidence(
+            decisions.structure, decisions.family, history.pulls, history.sums, delta, names, fit
+        )
     misfit = dropped.log_e + dropped.learning
-    return dataclasses.replace(
-        found,
+    return Evidence(
         log_e=dropped.log_e,
+        threshold=threshold_at(delta),
         misfit=misfit,
         learning=dropped.learning,
         doubt=float(doubt_of.py_func(misfit, len(names))),
         shares=dropped.shares,
+        arms=tuple(names),
         dropped=dropped.round,
     )
 
 
-def _belief(decisions: PolicyRunner, family: Family) -> tuple[Belief, Floats]:
-    """What the data say, and the nearest alternative to it."""
-    structure, history = decisions.structure, decisions.history
-    pulls, means, rounds = history.pulls, history.means, int(history.clock[0])
-    seen = pulls > 0.0
-    # An arm without pulls has weight 0, so that any mean of the family will do.
-    guess = float(means[seen].mean()) if seen.any() else family.some_mean
-    mu = np.where(seen, means, family.clipped(np.full(means.size, guess)))
-    level = np.where(seen, math.log(1.0 + rounds) / np.maximum(pulls, 1.0), math.inf)
-    fit = structure.project(mu, pulls, family)
-    leader = leader_of(family.record_for(mu.size), np.asarray(fit.means), mu, pulls)
-    other = structure.nearest_alternative(mu, pulls, leader, family)
-    belief = Belief(
-        structure=structure,
+def _belief(decisions: PolicyRunner, seen: Seen) -> Belief:
+    """What the data say, and what the policy decides on."""
+    family, history, rounds = seen.family, decisions.history, int(decisions.history.clock[0])
+    least = math.log(1.0 + rounds) / np.maximum(seen.pulls, 1.0)
+    level = np.where(seen.pulls > 0.0, least, math.inf)
+    misfit = float(seen.fit.cost)
+    return Belief(
+        structure=seen.structure,
         family=family,
         rounds=rounds,
-        pulls=pulls,
-        means=mu,
-        low=np.asarray(family.lower(mu, level)),
-        high=np.asarray(family.upper(mu, level)),
-        projected=np.asarray(fit.means),
-        leader=leader,
-        misfit=float(fit.cost),
-        evidence=float(other.cost - fit.cost) if fit.cost < math.inf else 0.0,
+        pulls=seen.pulls,
+        means=seen.means,
+        low=np.asarray(family.lower(seen.means, level)),
+        high=np.asarray(family.upper(seen.means, level)),
+        projected=seen.fitted,
+        leader=seen.leader,
+        misfit=misfit,
+        nearest=float(seen.alternative.cost),
+        evidence=float(seen.alternative.cost - misfit) if misfit < math.inf else 0.0,
         history=untouched(history),
         known=decisions.known(),
         state=decisions.state,
     )
-    return belief, np.asarray(other.means)

@@ -1,15 +1,65 @@
-"""Which rewards can be taken in."""
+"""Rewards as people report them, and as a policy is given them."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
 from armature.errors import ArmatureError
 from armature.families import Family, Interval
-from armature.families.limits import LARGEST, check_mean
+from armature.kernels.arrays import Floats
+from armature.kernels.numbers import LARGEST, check_mean
+from armature.live.arms import Arms
+from armature.structures import Structure
+
+Numbers = TypeVar("Numbers", float, Floats)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How what is told becomes what a policy maximises: itself, or `about` minus it.
+
+    Policies maximise. Where costs are to be minimised, they are given a - cost, with the a for
+    which that has a distribution of the same family: 0 for Gaussian rewards, 1 for Bernoulli ones.
+    """
+
+    word: str
+    about: float | None
+
+    @classmethod
+    def of(cls, word: str, family: Family) -> Goal:
+        """The goal "max" or "min", for a family."""
+        if not (isinstance(word, str) and word in ("max", "min")):
+            raise ArmatureError(f'goal must be "max" or "min"; got {word!r}.')
+        if word == "max":
+            return cls(word, None)
+        if family.mirror is None:
+            raise ArmatureError(
+                f'goal="min" does not go with {family}: minus a reward has another kind of '
+                "distribution. Use Gaussian rewards, or Bernoulli or Bounded ones with the same "
+                "bounds for all arms."
+            )
+        return cls(word, family.mirror)
+
+    def value(self, told: Numbers) -> Numbers:
+        """What the policy is given for what was told; and back, for that is the same."""
+        return told if self.about is None else self.about - told
+
+    def sums(self, pulls: Floats, sums: Floats) -> Floats:
+        """The same for sums of so many rewards."""
+        return sums if self.about is None else self.about * pulls - sums
+
+    def interval(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The same for the ends of intervals."""
+        return (low, high) if self.about is None else (self.about - high, self.about - low)
+
+    def structure(self, told: Structure) -> Structure:
+        """What is known about the values, where the structure is about what is told."""
+        return told if self.about is None else told.mirrored(self.about)
 
 
 def checked_number(reward: Any) -> float:
@@ -55,3 +105,14 @@ class Rewards:
         if not domain.closed or abs(value) > LARGEST:
             check_mean(value, domain, "the reward")
         return value
+
+
+def pairs_of(arms: Arms, arm: Any, reward: Any) -> list[tuple[Any, Any]]:
+    """An arm with its reward, or several with one for each; a tuple may be the label of an arm."""
+    one = not isinstance(arm, (list, tuple, np.ndarray))
+    if one or (isinstance(arm, tuple) and arms.has(arm)):
+        return [(arm, reward)]
+    several = isinstance(reward, (Sequence, np.ndarray)) and not isinstance(reward, str)
+    if not several or len(arm) != len(reward):
+        raise ArmatureError("tell needs one reward for each arm.")
+    return list(zip(arm, reward, strict=True))

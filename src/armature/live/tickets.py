@@ -7,8 +7,7 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from armature.errors import ArmatureError
-from armature.families.limits import LARGEST
-from armature.kernels.numbers import is_whole
+from armature.kernels.numbers import LARGEST, is_whole
 from armature.storage import fields
 from armature.storage.tagged_json import encoded
 
@@ -45,13 +44,13 @@ class Tickets:
         self.named: Counter[Hashable] = Counter()  # how many of each arm are open
         self._ended: OrderedDict[int, float | None] = OrderedDict()  # None: cancelled
 
-    def issue(self, name: Hashable) -> int:
-        """A new id, for a decision for this arm."""
+    def issue(self, name: Hashable, probability: float | None = None) -> Decision:
+        """A decision for an arm, with a new id."""
         number = self.next
         self.next += 1
         self.open[number] = name
         self.named[name] += 1
-        return number
+        return Decision(number, name, probability)
 
     def checked(self, number: Any) -> int:
         """An id that was handed out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Hashable, Sequence
@@ -24,9 +25,11 @@ from armature.rounds.stopping import (
     practical_allowance,
 )
 from armature.storage.tagged_json import encoded
-from armature.structures import Structure
+from armature.structures import Fit, Structure
 from armature.structures.instance import Instance
 from armature.structures.oracles.leader import leader_of
+from armature.views.bandit_charts import verdict_chart
+from armature.views.chart import Chart
 from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.05
@@ -70,6 +73,10 @@ class Verdict(Shown):
 
     def card(self) -> Card:
         return Card(str(self))
+
+    def picture(self) -> Chart:
+        """What a notebook draws: the evidence, up to what is enough."""
+        return verdict_chart(self)
 
     def sentence(self, goal: str = "max") -> Sentence:
         """The same in words: which arm, how sure, and how long it takes to be sure."""
@@ -138,57 +145,97 @@ def verdict(
     >>> found.arm, found.sure, round(found.statistic, 2)  # 100 (0.2^2 + 0.2^2) / 2
     (1, False, 4.0)
     """
-    K, delta = structure.n_arms, checked_delta(delta)
-    allowance = checked_threshold(threshold, family)
-    names = tuple(range(K)) if arms is None else tuple(arms)
-    some = np.asarray(family.clipped(np.full(K, family.some_mean)))
-    mu = np.where(pulls > 0.0, means, some)
-    fit = structure.project(mu, pulls, family)
-    if not fit.cost < math.inf:
-        leader = int(np.argmax(np.where(pulls > 0.0, means, -math.inf)))
-        coming = Coming(structure, family, pulls, mu, mu, leader, 0.0, fit.cost, allowance, 1.0)
-        bar = coming.threshold(delta, pulls)
+    some = np.asarray(family.clipped(np.full(structure.n_arms, family.some_mean)))
+    seen = Seen(structure, family, pulls, np.where(pulls > 0.0, means, some))
+    return verdict_on(seen, delta, threshold, arms)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Rewards in numbers, and what a structure makes of them: each worked out once, when asked.
+
+    Of an arm without rewards, `means` has any mean: it has no weight.
+    """
+
+    structure: Structure
+    family: Family
+    pulls: Floats
+    means: Floats
+
+    @functools.cached_property
+    def fit(self) -> Fit:
+        """The nearest means in the structure."""
+        return self.structure.project(self.means, self.pulls, self.family)
+
+    @functools.cached_property
+    def fitted(self) -> Floats:
+        """These means as an array."""
+        return np.asarray(self.fit.means)
+
+    @functools.cached_property
+    def leader(self) -> int:
+        """Their best arm."""
+        record = self.family.record_for(self.pulls.size)
+        return leader_of(record, self.fitted, self.means, self.pulls)
+
+    @functools.cached_property
+    def alternative(self) -> Fit:
+        """The nearest means in the structure with another best arm."""
+        structure, leader = self.structure, self.leader
+        return structure.nearest_alternative(self.means, self.pulls, leader, self.family)
+
+    @functools.cached_property
+    def challengers(self) -> float:
+        """How many challengers the leader has, as the allowance "practical" counts them."""
+        structure, leader = self.structure, self.leader
+        costs = structure.challenger_costs(self.means, self.pulls, leader, self.family)
+        return float(number_of_challengers(costs, leader))
+
+    @functools.cached_property
+    def best_shares(self) -> Floats | None:
+        """The optimal shares if the fitted means were the truth; None where there are none."""
+        try:
+            instance = Instance(self.structure, self.fitted, self.family, strict=False)
+            return time_of(self.structure, instance)[1]
+        except ArmatureError:  # two arms lead, or a mean is at an end of the domain
+            return None
+
+
+def verdict_on(
+    seen: Seen,
+    delta: float = DELTA,
+    threshold: Threshold = "practical",
+    arms: Sequence[Hashable] | None = None,
+) -> Verdict:
+    """The verdict on what was seen."""
+    pulls, delta = seen.pulls, checked_delta(delta)
+    allowance = checked_threshold(threshold, seen.family)
+    names = tuple(range(pulls.size)) if arms is None else tuple(arms)
+    misfit = float(seen.fit.cost)
+    if not misfit < math.inf:
+        leader = int(np.argmax(np.where(pulls > 0.0, seen.means, -math.inf)))
+        bar = Coming(seen, seen.means, 0.0, allowance, 1.0).threshold(delta, pulls)
         return Verdict(names[leader], False, 0.0, bar, delta, math.inf, math.inf, None, names)
-    fitted = np.asarray(fit.means)
-    leader = leader_of(family.record_for(K), fitted, mu, pulls)
-    cost = structure.nearest_alternative(mu, pulls, leader, family).cost
-    value, m = max(float(cost - fit.cost), 0.0), 1.0
-    if allowance == PRACTICAL:
-        costs = structure.challenger_costs(mu, pulls, leader, family)
-        m = float(number_of_challengers(costs, leader))
-    coming = Coming(structure, family, pulls, mu, fitted, leader, value, fit.cost, allowance, m)
+    value = max(float(seen.alternative.cost) - misfit, 0.0)
+    m = seen.challengers if allowance == PRACTICAL else 1.0
+    coming = Coming(seen, seen.fitted, value, allowance, m)
     bar = coming.threshold(delta, pulls)
-    sure = value > bar
-    shares = best_shares(structure, family, fitted)
-    total = float(pulls.sum())
+    sure, shares, total = value > bar, seen.best_shares, float(pulls.sum())
     needed = at_best = 0.0
     if not sure:
         needed = coming.needed(delta, pulls / total) if total > 0.0 else math.inf
         at_best = math.inf if shares is None else coming.needed(delta, shares)
-    return Verdict(names[leader], sure, value, bar, delta, needed, at_best, shares, names)
-
-
-def best_shares(structure: Structure, family: Family, fitted: Floats) -> Floats | None:
-    """The optimal shares if the fitted means were the truth; None where there are none."""
-    try:
-        instance = Instance(structure, fitted, family, strict=False)
-        return time_of(structure, instance)[1]
-    except ArmatureError:  # two arms lead, or a mean is at an end of the domain
-        return None
+    best = names[seen.leader]
+    return Verdict(best, sure, value, bar, delta, needed, at_best, shares, names)
 
 
 @dataclass(frozen=True, eq=False)
 class Coming:
     """What more samples would bring if the fitted means were the truth."""
 
-    structure: Structure
-    family: Family
-    pulls: Floats
-    means: Floats
+    seen: Seen
     fitted: Floats
-    leader: int
     value: float  # the statistic now
-    misfit: float
     allowance: int
     challengers: float  # how many there are now, for the allowance "practical"
 
@@ -197,23 +244,29 @@ class Coming:
         level = math.log(1.0 / delta)
         if self.allowance == PRACTICAL:
             return level + float(practical_allowance(self.challengers, float(weights.sum())))
-        sums = self.pulls * self.means + (weights - self.pulls) * self.fitted
-        record = self.family.record_for(self.pulls.size)
+        seen = self.seen
+        sums = seen.pulls * seen.means + (weights - seen.pulls) * self.fitted
+        record = seen.family.record_for(seen.pulls.size)
         learning = float(total_learning_cost(self.allowance, record, weights, sums))
-        return level + max(learning - self.misfit, 0.0)
+        return level + max(learning - float(seen.fit.cost), 0.0)
 
     def told(self, weights: Floats) -> float:
         """How well so many samples of each arm tell the fitted means from all alternatives."""
-        fit = self.structure.nearest_alternative(self.fitted, weights, self.leader, self.family)
-        return float(fit.cost)
+        seen = self.seen
+        ask = seen.structure.nearest_alternative
+        return float(ask(self.fitted, weights, seen.leader, seen.family).cost)
+
+    @functools.cached_property
+    def _told_so_far(self) -> float:
+        return self.told(self.seen.pulls)
 
     def is_enough(self, samples: float, delta: float, shares: Floats) -> bool:
         """Whether so many more samples, in these shares, would be enough.
 
         The statistic grows by what they add to how well the fitted means are told apart.
         """
-        weights = self.pulls + samples * shares
-        grown = self.value + self.told(weights) - self.told(self.pulls)
+        weights = self.seen.pulls + samples * shares
+        grown = self.value + self.told(weights) - self._told_so_far
         return bool(grown > self.threshold(delta, weights))
 
     def needed(self, delta: float, shares: Floats) -> float:

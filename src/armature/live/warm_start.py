@@ -10,12 +10,10 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.limits import check_mean
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import MOST_COUNTED, is_several
+from armature.kernels.numbers import MOST_COUNTED, check_mean, is_several
 from armature.live.arms import Arms
-from armature.live.goal import Goal
-from armature.live.rewards import Rewards
+from armature.live.rewards import Goal, Rewards
 from armature.rounds.runner import PolicyRunner
 
 SUMMARY = ("counts", "sums", "squares")

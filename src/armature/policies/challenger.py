@@ -25,10 +25,9 @@ from armature.policies.chance_of_evidence import (
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
-from armature.policies.records import History, mark_exploration
-from armature.policies.start import spanning_arms
+from armature.policies.records import History, mark_exploration, spanning_arms
 from armature.structures import Structure
-from armature.structures.oracles.leader import leader_of
+from armature.structures.oracles.leader import leader_of, own_evidence
 from armature.structures.oracles.model import (
     Model,
     challenger_costs,
@@ -39,6 +38,11 @@ from armature.structures.oracles.model import (
 from armature.words import Arm, Sentence
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
+<<<<<<< HEAD
+=======
+UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
+SAME = 1e-10  # likewise of waits, and of gains relative to the gain
+>>>>>>> main
 TINY = 1e-100  # the least regret to divide by
 DRAWS = ("none", "sample", "tail")
 NONE, SAMPLE, TAIL = range(3)
@@ -165,6 +169,15 @@ def evidence_against(
     return max(G, 0.0)
 
 
+@inlined
+def is_ahead(model: Model, history: History, pr: Floats, one: int, other: int) -> bool:
+    """Of two arms that nothing else tells apart, whether the first has the better own evidence."""
+    mu = history.means
+    N = history.pulls
+    first = own_evidence(model.family, one, N[one], mu[one], pr[one])
+    return first > own_evidence(model.family, other, N[other], mu[other], pr[other])
+
+
 class Due(NamedTuple):
     """The challenger that has waited longest, or the leader where there is none."""
 
@@ -179,8 +192,10 @@ def longest_waiting(
 ) -> Due:
     """Of the challengers of leader j whose wait is less than `before`, the one with the least.
 
-    Invariant: `due` has the least wait of the challengers before i, and of several the first.
+    Invariant: `due` has the least wait of the challengers before i, and of several that wait
+    equally long the best own evidence (by their numbers only where that is equal, too).
     """
+<<<<<<< HEAD
     look = look_at_all(state, model, history, j, base, before)
     due = Due(j, 0.0, before)
     for i in range(history.pulls.size):
@@ -190,6 +205,35 @@ def longest_waiting(
         against = evidence_against(state, model, history, look, i, due.wait - looks)
         if against + looks < due.wait:
             due = Due(i, against, against + looks)
+=======
+    N = history.pulls
+    pr = state.projected
+    joint = is_joint(model)
+    if joint:
+        challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
+    due = Due(j, 0.0, before)
+    late = before  # who waits as long as this is not due
+    for i in range(N.size):
+        if i == j:
+            continue
+        if joint:
+            cost = state.costs[i]
+        else:
+            if state.convex and model.family.gaussian:
+                bound = least_cost(model, history, pr, j, i)
+                if waited(bound, N[i] + state.looked[i]) >= late:
+                    continue
+            cost = nearest_challenger(model, history.means, N, j, i, state.lam)
+        if cost - base >= late:
+            continue
+        G = evidence_against(state, model, history, j, i, cost - base)
+        wait = waited(G, N[i] + state.looked[i])
+        if wait >= late:
+            continue
+        if due.arm == j or wait < due.wait - SAME or is_ahead(model, history, pr, i, due.arm):
+            due = Due(i, max(G, 0.0), wait)
+            late = min(before, wait + SAME)
+>>>>>>> main
     return due
 
 
@@ -242,7 +286,8 @@ def answer(
 ) -> int:
     """The challenger i, or what tells most per regret against lam, the opponent that it stands for.
 
-    Between the two, in proportion to information per squared regret.
+    Between the two, in proportion to information per squared regret. Of several arms that tell
+    most, i if it is one of them, else the one with the best own evidence.
     """
     pr = state.projected
     lam = state.lam
@@ -257,7 +302,11 @@ def answer(
         if a != j and lam[a] != pr[a]:
             regret = max(pr[j] - pr[a], least)
             gain = divergence(of_arm(model.family, a), pr[a], lam[a]) / regret**state.price
-            if gain > most:
+            if most > 0.0 and most * (1.0 - SAME) <= gain <= most * (1.0 + SAME):
+                better = k != i and (a == i or is_ahead(model, history, pr, a, k))
+            else:
+                better = gain > most
+            if better:
                 most = gain
                 k = a
     if k == i or most == math.inf:
@@ -318,6 +367,8 @@ class Challenger(CompiledPolicy):
       pr_j - pr_k and sd / sqrt(N_j + 1), sd being the standard deviation of rewards of mean pr_j.
       Pull i or k, with probabilities in proportion to d(pr, lam^i) / g^2. Where lam^i leaves i
       where it was, pull i.
+    * Of challengers that wait equally long, and of arms k that tell as much, the one whose own
+      rewards speak most for it goes first, as with the leader; i goes before other k.
 
     "i beats j" reads lam_i >= lam_j, but in a union of pieces (one peak, categories) it asks
     besides that i can be the best arm there: that the peak is at i, that its category is on top.
@@ -397,43 +448,40 @@ class Challenger(CompiledPolicy):
         coming = [k for k in state.start[state.begun[0] :] if history.pulls[k] == 0.0]
         if coming:
             return Sentence("Pulled once first: {arms}.", arms=[Arm(int(k)) for k in coming])
-        base = projection(belief.known, history.means, history.pulls, state.projected)
-        j = leader_of(belief.known.family, state.projected, history.means, history.pulls)
-        due = longest_waiting(state, belief.known, history, j, base, math.inf)
-        i, many = due.arm, history.pulls[due.arm] != 1.0
+        state.projected[:], j = belief.projected, belief.leader
+        due = longest_waiting(state, belief.known, history, j, belief.misfit, math.inf)
         said = {
             "leader": Arm(j),
             "led": float(history.pulls[j]),
-            "arm": Arm(i),
+            "arm": Arm(due.arm),
             "drawn": "" if self.draw == "none" else " (or an arm drawn at random)",
-            "pulls": f"{history.pulls[i]:,.0f} pull{'s' if many else ''}",
+            "pulls": float(history.pulls[due.arm]),
             "evidence": due.evidence,
             "due": math.exp(min(due.wait + self.patience, 700.0)),
         }
         if due.wait < latest.py_func(state, history, j):
             return Sentence(
-                "{leader} leads, with {led} pulls. Right now {arm}{drawn} is being checked: "
-                "{pulls} and evidence of {evidence:.2f} against it are too little to rule it out.",
+                "{leader} leads, with {led:pull}. Right now {arm}{drawn} is being checked: "
+                "{pulls:pull} and evidence of {evidence:.2f} against it are too little to rule it "
+                "out.",
                 **said,
             )
-        if i == j:
-            return Sentence(
-                "{leader} is pulled: no other arm can be as good as it seems so far.", **said
-            )
+        if due.arm == j:
+            alone = "{leader} is pulled: no other arm can be as good as it seems so far."
+            return Sentence(alone, leader=Arm(j))
         return Sentence(
-            "{leader} leads and is pulled{drawn}. The next to be checked is {arm} ({pulls}, "
+            "{leader} leads and is pulled{drawn}. The next to be checked is {arm} ({pulls:pull}, "
             "evidence of {evidence:.2f} against it), when {leader} has more than {due:.3g} pulls.",
             **said,
         )
 
     def init(self, structure: Structure, family: Family) -> ChallengerState:
         K = structure.n_arms
-        every = np.arange(K, dtype=np.int64)
         level = structure.lone_level
         return ChallengerState(
             looked=np.zeros(K),
             begun=np.zeros(1, dtype=np.int64),
-            start=every if self.draw == "sample" else spanning_arms(structure),
+            start=np.arange(K) if self.draw == "sample" else spanning_arms(structure),
             projected=np.zeros(K),
             costs=np.zeros(K),
             lam=np.zeros(K),

@@ -63,7 +63,9 @@ class ExploitTest(NamedTuple):
 
 
 @kernel
-def exploit_test(options: GameOptions, model: Model, history: History, room: Room) -> ExploitTest:
+def exploit_test(
+    options: GameOptions, history: History, leader: int, misfit: float, nearest: float
+) -> ExploitTest:
     """How well the data tell the best arm of the projection from all alternatives.
 
     The cost of the nearest alternative; with `glr`, less the cost of the projection itself, so
@@ -71,14 +73,11 @@ def exploit_test(options: GameOptions, model: Model, history: History, room: Roo
 
     Paper: Eq. (15).
     """
-    misfit = projection(model, history.means, history.pulls, room.projected)
-    i = leader_of(model.family, room.projected, history.means, history.pulls)
-    cost = nearest_alternative(model, history.means, history.pulls, i, room.lam)
     rounds = float(history.clock[0])
     threshold = exploration_threshold(rounds)
     if options.theory_threshold:
         threshold = exploration_threshold_theory(max(rounds, 2.0), history.pulls.size)
-    return ExploitTest(i, cost - misfit if options.glr else cost, threshold)
+    return ExploitTest(leader, nearest - misfit if options.glr else nearest, threshold)
 
 
 @kernel
@@ -92,7 +91,10 @@ def exploit_or_candidate(
 
     Paper: Algorithm 1, lines 5 to 9.
     """
-    test = exploit_test(options, model, history, room)
+    misfit = projection(model, history.means, history.pulls, room.projected)
+    i = leader_of(model.family, room.projected, history.means, history.pulls)
+    cost = nearest_alternative(model, history.means, history.pulls, i, room.lam)
+    test = exploit_test(options, history, i, misfit, cost)
     if test.statistic > test.threshold:
         return test.leader, test.leader, 0.0
     mark_exploration(history)
@@ -192,12 +194,11 @@ class SaddlePointPolicy(CompiledPolicy):
         )
 
     def explain(self, belief: Belief) -> Sentence:
-        state = belief.state
-        test = exploit_test(state.options, belief.known, belief.history, state.room)
-        leader = Arm(test.leader)
+        found = belief.leader, belief.misfit, belief.nearest
+        test = exploit_test(self.game_options, belief.history, *found)
         said = {
             "policy": self.name,
-            "leader": leader,
+            "leader": Arm(test.leader),
             "evidence": test.statistic,
             "bar": test.threshold,
         }

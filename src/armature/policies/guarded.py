@@ -24,7 +24,7 @@ from armature.families.kernels import (
     weighted_divergence,
 )
 from armature.kernels.arrays import Floats
-from armature.kernels.kernel import Kernel, inlined, kernel
+from armature.kernels.kernel import Kernel, kernel
 from armature.kernels.numbers import MOST_COUNTED
 from armature.kernels.streams import Stream
 from armature.policies.baselines.imed import IMEDState
@@ -39,10 +39,16 @@ from armature.structures.oracles.model import Model, projection
 from armature.words import Arm, Sentence
 
 DROPPED, LOG_E, LEARNING, LAST = range(4)  # of `GuardedState.verdict`
-STRUCTURE_DROPPED, DOUBT, CONFLICT, AUDIT, NO_OBJECTION = range(5)  # of `Finding.reason`
+DOUBT, CONFLICT, AUDIT, NO_OBJECTION = range(4)  # of `Finding.reason`
+SAID = {
+    DOUBT: "The data fit the structure badly, so in this round IMED chooses without it: {best} has "
+    "the best mean, {leader} the best fitted one.",
+    CONFLICT: "The mean of {best} is higher than the structure allows, so in this round IMED "
+    "chooses without it; {leader} has the best fitted mean.",
+    AUDIT: "{arm} is being audited: its own rewards, {pulls} of them, do not show yet that it is "
+    "worse than {leader}, which leads.",
+}
 GROWTH = 0.1  # the audit's level is no less than this much of ln t: no arm is forgotten for ever
-
-
 USUAL = Challenger()
 
 
@@ -69,19 +75,13 @@ class GuardedState(NamedTuple):
         return getattr(self.inner, name)
 
 
-@inlined
-def audit_level(audit: float, log_rounds: float) -> float:
-    """How much the own rewards of an arm must say against it, for it to be left alone."""
-    return max(audit, GROWTH * log_rounds)
-
-
 @kernel
 def to_be_audited(state: GuardedState, model: Model, history: History, j: int, bar: float) -> int:
     """The arm of which its own rewards say least that it is below the bar; -1: all say enough.
 
     One reward more, as high as the bar, is counted with its own.
     """
-    least = audit_level(state.options.audit, math.log(history.clock[0] + 1.0))
+    least = max(state.options.audit, GROWTH * math.log(history.clock[0] + 1.0))
     chosen = -1
     for k in range(history.pulls.size):
         if k == j or inside(model.family, k, bar) < bar:
@@ -104,34 +104,31 @@ class Finding(NamedTuple):
     arm: int  # to be audited; else -1
     leader: int  # the best arm of the projection
     best: int  # the arm with the best mean
-    misfit: float
 
 
 @kernel
-def look(state: GuardedState, model: Model, history: History) -> Finding:
-    """Which of the four it is that decides now."""
+def look(state: GuardedState, model: Model, history: History, misfit: float, j: int) -> Finding:
+    """Which of the four it is that decides now, for the projection's cost and best arm."""
     best = argmax(history.means)
-    if state.verdict[DROPPED] > 0.0:
-        return Finding(STRUCTURE_DROPPED, -1, best, best, state.verdict[LAST])
-    misfit = projection(model, history.means, history.pulls, state.fitted)
-    j = leader_of(model.family, state.fitted, history.means, history.pulls)
     if doubt_of(misfit, history.pulls.size) > state.options.doubt:
-        return Finding(DOUBT, -1, j, best, misfit)
+        return Finding(DOUBT, -1, j, best)
     level = math.log(history.clock[0] + 1.0) / history.pulls[j]
     bar = upper(of_arm(model.family, j), history.means[j], level)
     if history.means[best] > bar:
-        return Finding(CONFLICT, -1, j, best, misfit)
+        return Finding(CONFLICT, -1, j, best)
     arm = to_be_audited(state, model, history, j, bar)
-    return Finding(AUDIT if arm >= 0 else NO_OBJECTION, arm, j, best, misfit)
+    return Finding(AUDIT if arm >= 0 else NO_OBJECTION, arm, j, best)
 
 
 @kernel
 def guard(state: GuardedState, model: Model, history: History, stream: Stream) -> int:
     """The arm that the guard asks for; -1: it leaves the choice to the policy."""
-    found = look(state, model, history)
-    if found.reason == STRUCTURE_DROPPED:
+    if state.verdict[DROPPED] > 0.0:
         return choose_by_imed(IMEDState(0.0), model, history, stream)
-    state.verdict[LAST] = found.misfit
+    misfit = projection(model, history.means, history.pulls, state.fitted)
+    j = leader_of(model.family, state.fitted, history.means, history.pulls)
+    found = look(state, model, history, misfit, j)
+    state.verdict[LAST] = misfit
     if found.reason == NO_OBJECTION:
         return -1
     usual, arm = found.leader, found.arm
@@ -202,9 +199,9 @@ class Guarded(CompiledPolicy):
     arm, `misfit` its cost, and b the upper confidence bound of arm j at level ln t.
 
     1. *Dropping.* When the evidence against the structure (`armature.bounds.evidence`) reaches
-       1 / delta,
-       the structure is dropped for good: all data are kept, and `IMED`, which needs no structure,
-       goes on. If the structure is true, this ever happens with probability at most delta.
+       1 / delta, the structure is dropped for good: all data are kept, and `IMED`, which needs no
+       structure, goes on. If the structure is true, this ever happens with probability at most
+       delta.
     2. *Doubt.* While the misfit is so large that it would have a probability below `doubt` at a
        time fixed in advance (Chernoff's bound for half a chi-squared variable of K degrees of
        freedom), `IMED` chooses as well, without prejudice.
@@ -233,8 +230,7 @@ class Guarded(CompiledPolicy):
     ---------
     A true structure is dropped with probability at most `delta`, whatever the policy, the means and
     the horizon; the proof is in `armature.bounds.evidence`. About regret nothing is proved. One
-    projection
-    a round beside what the policy does; O(K) a round after the structure was dropped.
+    projection a round beside what the policy does; O(K) a round after the structure was dropped.
 
     >>> import armature as am
     >>> wrong = am.Instance(am.Monotone(3), [0.9, 0.1, 0.5], strict=False)
@@ -275,12 +271,8 @@ class Guarded(CompiledPolicy):
     @property
     def name(self) -> str:
         """The policy inside, and the guard's options that are not the default."""
-        options = [
-            f"{field.name}={getattr(self, field.name)!r}"
-            for field in dataclasses.fields(self)
-            if field.name != "policy" and getattr(self, field.name) != field.default
-        ]
-        return f"Guarded({', '.join([self.policy.name, *options])})"
+        own = [field for field in dataclasses.fields(self) if field.name != "policy"]
+        return f"Guarded({', '.join([self.policy.name, *self._unusual(own)])})"
 
     # What the policy inside promises, the guarded one does.
 
@@ -362,37 +354,22 @@ class Guarded(CompiledPolicy):
 
     def explain(self, belief: Belief) -> Sentence | str:
         """Which of the four it is that decides next."""
-        found = look(belief.state, belief.known, belief.history)
-        leader, best = Arm(found.leader), Arm(found.best)
-        if found.reason == STRUCTURE_DROPPED:
+        state, history = belief.state, belief.history
+        if self.dropped(state) is not None:
+            best = Arm(argmax.py_func(history.means))
             return Sentence(
                 "The structure was dropped, as the data contradict it. IMED goes on without it; "
                 "{best} has the best mean so far.",
                 best=best,
             )
-        if found.reason == DOUBT:
-            return Sentence(
-                "The data fit the structure badly, so in this round IMED chooses without it: "
-                "{best} has the best mean, {leader} the best fitted one.",
-                best=best,
-                leader=leader,
-            )
-        if found.reason == CONFLICT:
-            return Sentence(
-                "The mean of {best} is higher than the structure allows, so in this round IMED "
-                "chooses without it; {leader} has the best fitted mean.",
-                best=best,
-                leader=leader,
-            )
-        if found.reason == AUDIT:
-            return Sentence(
-                "{arm} is being audited: its own rewards, {pulls} of them, do not show yet that it "
-                "is worse than {leader}, which leads.",
-                arm=Arm(found.arm),
-                pulls=float(belief.pulls[found.arm]),
-                leader=leader,
-            )
-        return self.policy.explain(belief._replace(state=belief.state.inner))
+        found = look(state, belief.known, history, belief.misfit, belief.leader)
+        if found.reason == NO_OBJECTION:
+            return self.policy.explain(belief._replace(state=state.inner))
+        arms = {"leader": Arm(found.leader), "best": Arm(found.best)}
+        if found.reason != AUDIT:
+            return Sentence(SAID[found.reason], **arms)
+        pulls = float(history.pulls[found.arm])
+        return Sentence(SAID[AUDIT], **arms, arm=Arm(found.arm), pulls=pulls)
 
     @property
     def _log_doubt(self) -> float:

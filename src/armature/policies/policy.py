@@ -5,15 +5,16 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
+from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family
-from armature.families.limits import MOST_PAIRED
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
+from armature.kernels.numbers import MOST_PAIRED
 from armature.policies.records import History
 from armature.structures import Structure
 from armature.words import Arm, Sentence
@@ -39,7 +40,8 @@ class Belief(NamedTuple):
     projected: Floats  # the nearest means in M
     leader: int  # the best arm of these
     misfit: float  # the cost of the projection: how far the data are from M
-    evidence: float  # how much more the nearest means with another best arm cost
+    nearest: float  # the cost of the nearest means with another best arm
+    evidence: float  # how much more that is than the misfit
     history: History  # what `choose` is given,
     known: Any  # with the model, or the `Problem` of a policy in plain Python,
     state: Any  # and the policy's state
@@ -99,14 +101,19 @@ class Policy(abc.ABC):
         A horizon that it was told by `with_horizon` is no option: the same policy has the same name
         in experiments of any length.
         """
+        options = self._unusual(dataclasses.fields(self))
+        return type(self).__name__ + (f"({', '.join(options)})" if options else "")
+
+    def _unusual(self, fields: Iterable[dataclasses.Field[Any]]) -> list[str]:
+        """The options that are not the default."""
         options = []
-        for field in dataclasses.fields(self):
+        for field in fields:
             value = getattr(self, field.name)
             told = field.name == "horizon" and getattr(self, "_told", False)
             if value != field.default and not told:
                 text = value.name if isinstance(value, Policy) else repr(value)
                 options.append(f"{field.name}={text}")
-        return type(self).__name__ + (f"({', '.join(options)})" if options else "")
+        return options
 
     def supports(self, structure: Structure, family: Family) -> bool:
         """Whether it can be used with these."""

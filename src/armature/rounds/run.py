@@ -10,12 +10,16 @@ from armature.families import Family, FamilyRecord
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.packing import pack
 from armature.policies import CompiledPolicy, Policy
-from armature.rounds.addresses import STOP, packed_address
-from armature.rounds.logged import LoggedRewards, no_log
 from armature.rounds.outcome import Outcome, StoppingRule, is_enough, make_stopping_rule
-from armature.rounds.play import NO_SUCH_ARM, PLAYED, Trial, play
+from armature.rounds.play import NO_SUCH_ARM, PLAYED, STOP, Trial, packed_address, play
 from armature.rounds.record import NO_CHECKPOINTS, Record, make_record
-from armature.rounds.rewards import SimulatedRewards, make_rewards, no_rewards
+from armature.rounds.rewards import (
+    LoggedRewards,
+    SimulatedRewards,
+    make_rewards,
+    no_log,
+    no_rewards,
+)
 from armature.rounds.runner import PolicyRunner, make_runner, no_such_arm
 from armature.structures import Structure
 from armature.structures.instance import Instance

@@ -22,8 +22,8 @@ from armature.kernels.packing import pack
 from armature.kernels.streams import DECISIONS, PROBABILITIES, key_of, make_stream
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.records import make_history
-from armature.rounds.addresses import CHOOSE, UPDATE, packed_address
-from armature.rounds.bookkeeping import count_reward
+from armature.rounds.play import CHOOSE, UPDATE, packed_address
+from armature.rounds.rewards import count_reward
 from armature.storage import fields
 from armature.storage.tagged_json import decoded, encoded
 from armature.structures import Structure
@@ -88,7 +88,7 @@ class PolicyRunner(abc.ABC):
     def checked(self, arm: Any) -> int:
         """What the policy chose, if it is an arm."""
         n_arms = self.history.pulls.size
-        if not (is_whole(arm) and 0 <= arm < n_arms):
+        if not ((type(arm) is int or is_whole(arm)) and 0 <= arm < n_arms):
             raise no_such_arm(self.policy, arm, n_arms)
         return int(arm)
 

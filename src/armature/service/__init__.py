@@ -3,6 +3,7 @@
 An ordered log per experiment is the truth; the bandit in the memory of each process is a cache of
 it. `armature serve` runs it; `armature.client` talks to it. It needs the extra `service`.
 
-Where to begin reading: `schema` (what is stored), `writer` (the one way to write), `rules` (what
-a request does to an experiment), `engine` and `replay` (from the log to a bandit), `endpoints`.
+A request enters by `api/router.py`, finds its endpoint in `api/endpoints.py`, and becomes a command
+of `domain/commands.py`, which `domain/writer.py` runs and stores. `domain/replay.py` makes a bandit
+from the log, and `db/schema.py` says what is stored.
 """

@@ -23,10 +23,10 @@ from fastapi import FastAPI
 from armature.client import Client, Decision, ServiceError
 from armature.errors import ArmatureError
 from armature.service.api.app import make_app
-from armature.service.api.serve import config_of
+from armature.service.api.server import config_of
 from armature.service.db.database import open_database
-from armature.service.domain.limits import Limits
 from armature.service.domain.spec import parse_spec
+from armature.service.limits import Limits
 from armature.service.page.viewing import Viewer
 
 PORT = 8000

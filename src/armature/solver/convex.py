@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 
-from armature.families import FamilyRecord
 from armature.families.kernels import total_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
@@ -24,11 +23,17 @@ from armature.kernels.vectors import copy, fill, largest
 from armature.solver.newton import newton
 from armature.solver.pooling import pair_cost
 from armature.solver.precise_call import solve_precisely
+from armature.solver.program import (
+    ConvexScratch,
+    Cost,
+    Limits,
+    Region,
+    make_scratch,
+    mark_infeasible,
+)
 from armature.solver.proof import excess, is_infeasible, is_minimum
 from armature.solver.quadratic import INFEASIBLE, SOLVED, STUCK, State, copy_state, solve
-from armature.solver.rows import Limits, Rows
 from armature.solver.start import find_start, leave_ends, snap, start_model
-from armature.solver.workspace import ConvexScratch, fail, make_scratch
 
 FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic program may do
 OUT_OF_SIGHT = 1e-9  # what is so small beside the means that it would be lost
@@ -44,12 +49,13 @@ def floored(w: Floats, h: Floats) -> None:
 
 
 @kernel
-def is_settled(family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, value: float) -> bool:
+def is_settled(cost: Cost, lam: Floats, value: float) -> bool:
     """Whether a minimiser for `floored` weights is one for the weights w, to nine digits.
 
     It is if the weightless arms have not moved, or if what they add to the cost is nothing beside
     a cost that is not tiny itself.
     """
+    family, mu, w = cost
     heaviest = largest(w)
     light = 0.0
     for i in range(w.size):
@@ -64,11 +70,8 @@ def is_settled(family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, value: 
 
 @kernel
 def confirm_quadratic(
-    mu: Floats,
-    w: Floats,
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
+    cost: Cost,
+    region: Region,
     outcome: int,
     state: State,
     s: ConvexScratch,
@@ -78,76 +81,68 @@ def confirm_quadratic(
 
     SOLVED, INFEASIBLE, or STUCK where it took 32 digits and the state has what came of it.
     """
-    if outcome == INFEASIBLE and is_infeasible(rows, limits, basis, state, size):
+    if outcome == INFEASIBLE and is_infeasible(region, state, size):
         return INFEASIBLE
-    floored(w, s.h)
+    mu = cost.mu
+    floored(cost.w, s.h)
     value = 0.0
     for i in range(mu.size):
         s.g[i] = s.h[i] * (state.lam[i] - mu[i])
         value += 0.5 * s.g[i] * (state.lam[i] - mu[i])
     if outcome == SOLVED:
         reach = size + largest(state.lam)
-        more = excess(rows, limits, basis, state.lam, s.g, s.h, state, s.trial, s.model, reach)
+        more = excess(region, state.lam, s.g, s.h, state, s.trial, s.model, reach)
         if is_minimum(value, more, largest(s.h), reach):
             return SOLVED
     fill(s.g, 0.0)
-    outcome = solve_precisely(rows, limits, basis, s.y, mu, s.g, s.h, state, size)
+    outcome = solve_precisely(region, s.y, mu, s.g, s.h, state, size)
     return INFEASIBLE if outcome == INFEASIBLE else STUCK
 
 
 @kernel
-def minimise(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
-    lam: Floats,
-    state: State,
-    scratch: Floats,
-) -> float:
+def minimise(cost: Cost, region: Region, lam: Floats, state: State, scratch: Floats) -> float:
     """The nearest point of the polyhedron; `scratch` takes `scratch_size` floats."""
+    family, mu, w = cost
+    rows = region.rows
+    basis = region.basis
     s = make_scratch(scratch, state.y.size, mu.size)
     size = largest(mu)
     for i in range(mu.size):
         if not abs(mu[i]) < math.inf:
-            return fail(lam)  # what was no answer itself
+            return mark_infeasible(lam)  # what was no answer itself
     value = math.inf
     is_near = False
     if basis.shape[0] == 0 and family.gaussian:
         fill(s.g, 0.0)
         floored(w, s.h)
         start_model(basis, s.y, mu, s.g, s.h, state, s.model)
-        outcome = solve(rows, limits, basis, state, size)
-        outcome = confirm_quadratic(mu, w, rows, limits, basis, outcome, state, s, size)
+        outcome = solve(region, state, size)
+        outcome = confirm_quadratic(cost, region, outcome, state, s, size)
         if outcome == INFEASIBLE:
-            return fail(lam)
+            return mark_infeasible(lam)
         copy(state.lam, lam)
         value = total_divergence(family, w, mu, lam)
-        if is_settled(family, mu, w, lam, value):
+        if is_settled(cost, lam, value):
             return value
         is_near = outcome == STUCK
     if is_near:
         copy(state.y, s.y)
     else:
-        if find_start(family, mu, rows, limits, basis, state, s, size) == INFEASIBLE:
-            return fail(lam)
+        if find_start(cost, region, state, s, size) == INFEASIBLE:
+            return mark_infeasible(lam)
         copy(state.y, s.y)
         near = max(largest(state.lam), largest(rows.right))
         if near < OUT_OF_SIGHT * size and largest(rows.right) > 0.0:
             size = near  # of what is looked for: beside the means it would be nothing
-        snap(limits, size, state.lam, lam)
+        snap(region.limits, size, state.lam, lam)
         value = total_divergence(family, w, mu, lam)
         if value == math.inf:
-            leave_ends(family, mu, w, rows, limits, basis, lam, state, s, size)
+            leave_ends(cost, region, lam, state, s, size)
             value = total_divergence(family, w, mu, lam)
             if value == math.inf:
                 return value
     for digits in range(32 if is_near else 16, 33, 16):
-        outcome, value = newton(
-            family, mu, w, rows, limits, basis, lam, value, state, s, size, digits
-        )
+        outcome, value = newton(cost, region, lam, value, state, s, size, digits)
         if outcome == SOLVED:
             break
     return value
@@ -155,14 +150,10 @@ def minimise(
 
 @kernel
 def nearest_of(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    rows: Rows,
-    domain: Limits,
+    cost: Cost,
+    domain: Region,
     j: int,
     can_beat: Ints,
-    basis: Floats,
     lam: Floats,
     state: State,
     spare: State,
@@ -173,17 +164,19 @@ def nearest_of(
     A bound from below on what each challenger costs comes first; only those that it does not
     rule out are solved. `domain` has no pairs; `scratch` takes `nearest_scratch_size` floats.
     """
+    family, mu, w = cost
+    limits = domain.limits
     K = mu.size
     bound = scratch[:K]
     base = scratch[K : 2 * K]
     trial = scratch[2 * K : 3 * K]
     rest = scratch[3 * K :]
-    base_cost = minimise(family, mu, w, rows, domain, basis, base, state, rest)
+    base_cost = minimise(cost, domain, base, state, rest)
     if base_cost == math.inf:
-        return fail(lam)
-    quadratic = basis.shape[0] == 0 and family.gaussian
+        return mark_infeasible(lam)
+    quadratic = domain.basis.shape[0] == 0 and family.gaussian
     if quadratic:
-        quadratic = is_settled(family, mu, w, base, base_cost)
+        quadratic = is_settled(cost, base, base_cost)
         floored(w, trial)
     first = -1
     for k in range(K):
@@ -204,7 +197,7 @@ def nearest_of(
             bound[k] = base_cost
         if first < 0 or bound[k] < bound[first]:
             first = k
-    best_cost = fail(lam)
+    best_cost = mark_infeasible(lam)
     if first < 0:
         return best_cost
     s = make_scratch(rest, state.y.size, K)
@@ -212,21 +205,22 @@ def nearest_of(
         k = first if visit < 0 else visit
         if bound[k] >= best_cost or (visit == first):
             continue
-        limits = Limits(domain.low, domain.high, j, k, -1, -1)
+        tied = Limits(limits.low, limits.high, j, k, -1, -1)
+        region = Region(domain.rows, tied, domain.basis)
         settled = False
-        cost = math.inf
+        value = math.inf
         if quadratic:
             copy_state(state, spare)
-            outcome = solve(rows, limits, basis, spare, largest(mu))
-            outcome = confirm_quadratic(mu, w, rows, limits, basis, outcome, spare, s, largest(mu))
+            outcome = solve(region, spare, largest(mu))
+            outcome = confirm_quadratic(cost, region, outcome, spare, s, largest(mu))
             if outcome == INFEASIBLE:
                 continue
-            cost = total_divergence(family, w, mu, spare.lam)
+            value = total_divergence(family, w, mu, spare.lam)
             copy(spare.lam, trial)
-            settled = is_settled(family, mu, w, trial, cost)
+            settled = is_settled(cost, trial, value)
         if not settled:
-            cost = minimise(family, mu, w, rows, limits, basis, trial, spare, rest)
-        if cost < best_cost:
-            best_cost = cost
+            value = minimise(cost, region, trial, spare, rest)
+        if value < best_cost:
+            best_cost = value
             copy(trial, lam)
     return best_cost

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 
-from armature.families import FamilyRecord
 from armature.families.kernels import curvature, of_arm, slope, total_divergence
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, largest
 from armature.solver.precise_call import solve_precisely
+from armature.solver.program import ConvexScratch, Cost, Limits, Region
 from armature.solver.proof import excess, is_minimum
 from armature.solver.quadratic import SOLVED, STUCK, State, solve
-from armature.solver.rows import Limits, Rows
 from armature.solver.start import are_kept, start_model
-from armature.solver.workspace import ConvexScratch
 
 FLATTEST = 1e-12  # the least curvature in a model, relative to the greatest
 UNEVEN = 1e-10  # curvatures, likewise, that the factor of a Hessian has digits for
@@ -28,8 +26,9 @@ STRAIGHTEST = 1e-6  # how little a model may curve, relative to what keeps it wi
 
 
 @inlined
-def longest_step(family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, target: Floats) -> float:
+def longest_step(cost: Cost, lam: Floats, target: Floats) -> float:
     """The part of the way to the target on which no arm comes ten times nearer to where F = inf."""
+    family, mu, w = cost
     step = 1.0
     for i in range(mu.size):
         arm = of_arm(family, i)
@@ -49,9 +48,7 @@ def longest_step(family: FamilyRecord, mu: Floats, w: Floats, lam: Floats, targe
 
 @inlined
 def write_model(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
+    cost: Cost,
     lam: Floats,
     straightest: float,
     flattest: float,
@@ -63,6 +60,7 @@ def write_model(
     Where F is straight, the model curves just enough to stay within reach (or `straightest` times
     that); where F is flat, just enough to be solved; so much where an arm has no weight.
     """
+    family, mu, w = cost
     reach = largest(mu) + largest(lam)
     for i in range(mu.size):
         s.g[i] = 0.0
@@ -81,9 +79,7 @@ def write_model(
 
 @inlined
 def search_line(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
+    cost: Cost,
     limits: Limits,
     lam: Floats,
     value: float,
@@ -92,7 +88,8 @@ def search_line(
     trial: Floats,
 ) -> tuple[float, float]:
     """How far to go towards the target, 0 if there is nothing to gain, and F there, at `trial`."""
-    step = longest_step(family, mu, w, lam, target)
+    family, mu, w = cost
+    step = longest_step(cost, lam, target)
     while step > 1e-12:
         for i in range(mu.size):
             x = target[i] if step == 1.0 else lam[i] + step * (target[i] - lam[i])
@@ -131,12 +128,8 @@ def is_bent(w: Floats, s: ConvexScratch, straightest: float) -> bool:
 
 @kernel
 def is_confirmed(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
+    cost: Cost,
+    region: Region,
     lam: Floats,
     value: float,
     descent: float,
@@ -149,28 +142,26 @@ def is_confirmed(
     They belong to the minimum of a model, where the bound that they give is best. With a basis, the
     model's curvatures must be F's.
     """
+    family, mu, w = cost
     last = s.low
     for i in range(mu.size):
-        last[i] = min(max(state.lam[i], limits.low[i]), limits.high[i])
+        last[i] = min(max(state.lam[i], region.limits.low[i]), region.limits.high[i])
     for i in range(mu.size):
         arm = of_arm(family, i)
         s.g[i] = w[i] * slope(arm, mu[i], last[i]) if w[i] > 0.0 else 0.0
         s.h[i] = w[i] * curvature(arm, mu[i], last[i]) if w[i] > 0.0 else 0.0
     reach = largest(mu) + largest(lam)
-    if basis.shape[0] > 0 and is_bent(w, s, straightest / reach if straightest == 1.0 else 0.0):
+    has_basis = region.basis.shape[0] > 0
+    if has_basis and is_bent(w, s, straightest / reach if straightest == 1.0 else 0.0):
         return False
-    more = excess(rows, limits, basis, last, s.g, s.h, state, s.trial, s.model, reach)
+    more = excess(region, last, s.g, s.h, state, s.trial, s.model, reach)
     return is_minimum(value, more + max(descent, 0.0), largest(s.h), reach)
 
 
 @kernel
 def newton(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
+    cost: Cost,
+    region: Region,
     lam: Floats,
     value: float,
     state: State,
@@ -183,20 +174,21 @@ def newton(
     With 16 digits, SOLVED is proved. Where F is straight, its last model was not, and its
     multipliers may prove too little: then those of a model that is nearly straight are tried.
     """
-    heaviest = largest(w)
+    basis = region.basis
+    heaviest = largest(cost.w)
     straightest = 1.0 if digits == 16 else STRAIGHTEST
     flattest = FLATTEST if digits == 16 else 1e-20
     is_over = False
     for _ in range(NEWTON_STEPS):
         # With a basis, rounding of the gradient would send a weightless arm far away.
         weightless = flattest if basis.shape[0] == 0 else max(flattest, HELD)
-        if write_model(family, mu, w, lam, straightest, flattest, weightless, s) == 0.0:
+        if write_model(cost, lam, straightest, flattest, weightless, s) == 0.0:
             return SOLVED, value
         if digits == 16:
             start_model(basis, s.y, lam, s.g, s.h, state, s.model)
-            outcome = solve(rows, limits, basis, state, size)
+            outcome = solve(region, state, size)
         else:
-            outcome = solve_precisely(rows, limits, basis, s.y, lam, s.g, s.h, state, size)
+            outcome = solve_precisely(region, s.y, lam, s.g, s.h, state, size)
             flattest = max(0.1 * flattest, PRECISELY_FLATTEST)
         descent = promise(s.g, state.lam, lam)
         is_lost = outcome != SOLVED or math.isnan(descent)
@@ -204,14 +196,12 @@ def newton(
             return STUCK, value
         reach = max(size, largest(lam))
         if digits != 16 and basis.shape[0] == 0:
-            if is_lost or not are_kept(rows, limits, state, reach):
+            if is_lost or not are_kept(region, state, reach):
                 flattest = min(LESS_FLAT * flattest, FLATTEST)  # which takes fewer of the digits
                 continue
         is_last = is_over or descent <= CONVERGED * value or value <= NOTHING * heaviest
         if not is_last:
-            step, value = search_line(
-                family, mu, w, limits, lam, value, descent, state.lam, s.trial
-            )
+            step, value = search_line(cost, region.limits, lam, value, descent, state.lam, s.trial)
             is_last = step == 0.0
             if not is_last:
                 copy(s.trial, lam)
@@ -220,9 +210,7 @@ def newton(
         if is_last:
             if digits != 16 or value <= NOTHING * heaviest:
                 return SOLVED, value
-            if is_confirmed(
-                family, mu, w, rows, limits, basis, lam, value, descent, straightest, state, s
-            ):
+            if is_confirmed(cost, region, lam, value, descent, straightest, state, s):
                 return SOLVED, value
             if is_over:
                 return STUCK, value

@@ -12,6 +12,12 @@ follow from
     sum_A w_i d(x_i, y) = sum_A w_i d(x_i, m) + W d(m, y),   m the weighted mean of A, W its weight,
 
 so that pooling two blocks only ever *adds* non-negative terms: nothing cancels.
+
+*Tied arms* have the weighted mean of their own means. What minimises the cost under orders is the
+same for every family, so one quadratic program finds it; but what is next to nothing in a quadratic
+cost is not so in others: with a mean of 0, Poisson rewards make 3e-10 cost 3e-10 and not its
+square. The weighted mean needs no program, once it is known which arms are tied. Where means are
+many orders of magnitude apart, that is guessed at several scales.
 """
 
 from __future__ import annotations
@@ -23,6 +29,12 @@ from armature.families import FamilyRecord
 from armature.families.kernels import weighted_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
+from armature.kernels.vectors import largest
+from armature.solver.program import Region, Rows, ordered_arms
+
+TIED = 1e-10  # what is so near, relative to the means, may be equal but for rounding
+CLOSER = 1e-2  # how much nearer it must be next: the least cost tells who is tied
+GUESSES = 4
 
 
 @inlined
@@ -107,3 +119,131 @@ def write_prefix(run: Prefixes, start: int, step: int, t: int, lam: Floats) -> N
         for a in range(first, t):
             lam[start + step * a] = run.mean[t]
         t = first
+
+
+@kernel
+def tie(lam: Floats, lower: int, upper: int, near: float, tied_to: Floats) -> bool:
+    """Let both arms be tied to the first of those that either is tied to; whether that is new."""
+    if abs(lam[upper] - lam[lower]) > near or tied_to[lower] == tied_to[upper]:
+        return False
+    first = min(tied_to[lower], tied_to[upper])
+    tied_to[lower] = first
+    tied_to[upper] = first
+    return True
+
+
+@kernel
+def compares(rows: Rows, row: int) -> bool:
+    """Whether a row compares two arms, and not one with a number."""
+    return bool(rows.start[row + 1] - rows.start[row] == 2)
+
+
+@kernel
+def tie_all(region: Region, lam: Floats, near: float, tied_to: Floats) -> None:
+    """Each arm is tied to the first of those that orders connect it to, at nearly the same mean."""
+    rows = region.rows
+    for i in range(lam.size):
+        tied_to[i] = i
+    is_new = True
+    # Arms with the same `tied_to` are connected; a round that finds no new pair is the last.
+    while is_new:
+        is_new = False
+        for row in range(rows.right.size):
+            a = rows.start[row]
+            if compares(rows, row) and tie(
+                lam, rows.indices[a], rows.indices[a + 1], near, tied_to
+            ):
+                is_new = True
+        for number in range(lam.size + 2):
+            upper, lower = ordered_arms(region.limits, number)
+            if upper >= 0 and lower >= 0:
+                is_new = tie(lam, lower, upper, near, tied_to) or is_new
+
+
+@kernel
+def keep_within(region: Region, tied_to: Floats, exact: Floats) -> None:
+    """Move the means of tied arms, in the place of the first, to where limits and numbers allow."""
+    rows = region.rows
+    limits = region.limits
+    for i in range(exact.size):
+        first = int(tied_to[i])
+        exact[first] = min(max(exact[first], limits.low[i]), limits.high[i])
+    for row in range(rows.right.size):
+        if not compares(rows, row):
+            first = int(tied_to[rows.indices[rows.start[row]]])
+            least, most = ends_of(rows, row)
+            exact[first] = min(max(exact[first], least), most)
+
+
+@kernel
+def ends_of(rows: Rows, row: int) -> tuple[float, float]:
+    """Between which numbers an arm has to be, by a row that compares it with one."""
+    value = rows.values[rows.start[row]]
+    number = rows.right[row] / value
+    fixed = row < rows.equalities
+    least = number if value > 0.0 or fixed else -math.inf
+    most = number if value < 0.0 or fixed else math.inf
+    return least, most
+
+
+@kernel
+def are_in_order(region: Region, lam: Floats) -> bool:
+    """Whether every order of two arms, limit and number holds, exactly."""
+    rows = region.rows
+    limits = region.limits
+    for row in range(rows.right.size):
+        a = rows.start[row]
+        if compares(rows, row):
+            first = rows.values[a] * lam[rows.indices[a]]
+            second = -rows.values[a + 1] * lam[rows.indices[a + 1]]
+            if first < second or (row < rows.equalities and first > second):
+                return False
+        else:
+            least, most = ends_of(rows, row)
+            if not least <= lam[rows.indices[a]] <= most:
+                return False
+    for i in range(lam.size):
+        if not limits.low[i] <= lam[i] <= limits.high[i]:
+            return False
+    for number in range(lam.size + 2):
+        upper, lower = ordered_arms(limits, number)
+        if upper >= 0 and lower >= 0 and lam[upper] < lam[lower]:
+            return False
+    return True
+
+
+@kernel
+def settle(
+    mu: Floats,
+    w: Floats,
+    region: Region,
+    lam: Floats,
+    guess: int,
+    exact: Floats,
+    room: Floats,
+) -> bool:
+    """exact = the means of tied arms, for the ties of lam; whether all constraints hold.
+
+    Every row compares two arms, or one with a number. Arms without any weight stay where they are.
+    With each guess, from 0 to GUESSES - 1, fewer arms are tied. `room` takes 2 K floats.
+    """
+    K = lam.size
+    tied_to = room[:K]
+    weights = room[K : 2 * K]
+    near = TIED * CLOSER**guess * max(largest(mu), largest(lam))
+    tie_all(region, lam, near, tied_to)
+    for i in range(K):
+        exact[i] = 0.0
+        weights[i] = 0.0
+    for i in range(K):
+        first = int(tied_to[i])
+        weights[first] += w[i]
+        exact[first] += w[i] * mu[i]
+    for i in range(K):
+        if weights[i] > 0.0:
+            exact[i] /= weights[i]
+    keep_within(region, tied_to, exact)
+    for i in range(K - 1, -1, -1):  # the first of tied arms has their mean until the end
+        first = int(tied_to[i])
+        exact[i] = exact[first] if weights[first] > 0.0 else lam[i]
+    return are_in_order(region, exact)

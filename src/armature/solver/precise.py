@@ -2,7 +2,7 @@
 
 It is some thirty times slower and solves what 16 digits do not: weights of any two sizes side by
 side, arms without weight, rows that nearly depend on each other. The leading parts of all numbers
-are those of the state; a second state over its `tail` has the trailing parts (`precise_factors`
+are those of the state; a second state over its `tail` has the trailing parts (`double_double`
 keeps the matrices).
 """
 
@@ -13,17 +13,22 @@ import math
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill, largest
-from armature.solver.double_double import add, add_multiple, divide, dot, exact_sum, multiply
-from armature.solver.precise_factors import (
+from armature.solver.double_double import (
+    add,
+    add_multiple,
+    divide,
+    dot,
+    exact_sum,
+    multiply,
     precise_add,
     precise_drop,
     precise_model,
     tail_of,
     write_changes,
 )
+from armature.solver.program import Region, entry, n_entries
 from armature.solver.proof import REACH
 from armature.solver.quadratic import INFEASIBLE, SOLVED, STUCK, State, most_violated
-from armature.solver.rows import Limits, Rows, entry, n_entries
 
 PRECISELY_FEASIBLE = 1e-13  # how far a constraint may be violated, relative to the size of means
 NOTHING_LEFT = 1e-20  # what is nothing beside the means that the method started from
@@ -36,8 +41,10 @@ NO_CHANGE = 1e-27  # what counts as no effect of a multiplier on another
 
 
 @kernel
-def right_side(rows: Rows, limits: Limits, K: int, constraint: int) -> float:
+def right_side(region: Region, K: int, constraint: int) -> float:
     """What the sum of a constraint's entries must reach."""
+    rows = region.rows
+    limits = region.limits
     m = rows.right.size
     if constraint < m:
         return float(rows.right[constraint])
@@ -50,15 +57,16 @@ def right_side(rows: Rows, limits: Limits, K: int, constraint: int) -> float:
 
 @kernel
 def precise_slack(
-    rows: Rows, limits: Limits, state: State, tail: State, constraint: int, ease: float
+    region: Region, state: State, tail: State, constraint: int, ease: float
 ) -> tuple[float, float]:
     """How much room a constraint leaves, which if it is an inequality is eased a little."""
+    rows = region.rows
     K = state.lam.size
-    total = -right_side(rows, limits, K, constraint)
+    total = -right_side(region, K, constraint)
     total_tail = ease if constraint >= rows.equalities else 0.0
     total, total_tail = exact_sum(total, total_tail)
     for number in range(n_entries(rows, K, constraint)):
-        arm, value = entry(rows, limits, K, constraint, number)
+        arm, value = entry(region, K, constraint, number)
         p, p_tail = multiply(value, 0.0, state.lam[arm], tail.lam[arm])
         total, total_tail = add(total, total_tail, p, p_tail)
     return total, total_tail
@@ -66,9 +74,7 @@ def precise_slack(
 
 @kernel
 def add_normal(
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
+    region: Region,
     K: int,
     constraint: int,
     factor: float,
@@ -77,9 +83,10 @@ def add_normal(
     normal_tail: Floats,
 ) -> float:
     """normal += factor * (the gradient of a constraint in y); the largest entry that was added."""
+    basis = region.basis
     size = 0.0
-    for number in range(n_entries(rows, K, constraint)):
-        arm, value = entry(rows, limits, K, constraint, number)
+    for number in range(n_entries(region.rows, K, constraint)):
+        arm, value = entry(region, K, constraint, number)
         f, f_tail = multiply(factor, factor_tail, value, 0.0)
         if basis.shape[0] == 0:
             size = max(size, abs(f))
@@ -110,9 +117,7 @@ def precise_means(basis: Floats, state: State, tail: State) -> None:
 
 
 @kernel
-def remainder(
-    rows: Rows, limits: Limits, basis: Floats, state: State, tail: State, constraint: int, sign: int
-) -> float:
+def remainder(region: Region, state: State, tail: State, constraint: int, sign: int) -> float:
     """What a constraint's normal has that the active ones with their changes have not.
 
     Into `vectors[2]`; the largest of the terms is returned.
@@ -122,41 +127,33 @@ def remainder(
     z_tail = tail.vectors[2]
     fill(z, 0.0)
     fill(z_tail, 0.0)
-    size = add_normal(rows, limits, basis, K, constraint, float(sign), 0.0, z, z_tail)
+    size = add_normal(region, K, constraint, float(sign), 0.0, z, z_tail)
     for c in range(state.length[0]):
         other = state.active[c]
         f = -state.status[other] * state.vectors[3, c]
         f_tail = -state.status[other] * tail.vectors[3, c]
-        size = max(size, add_normal(rows, limits, basis, K, other, f, f_tail, z, z_tail))
+        size = max(size, add_normal(region, K, other, f, f_tail, z, z_tail))
     return size
 
 
 @kernel
-def is_proved(
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
-    state: State,
-    tail: State,
-    size: float,
-    ease: float,
-) -> bool:
-    """`_proof.is_infeasible` with 32 digits."""
+def is_proved(region: Region, state: State, tail: State, size: float, ease: float) -> bool:
+    """`proof.is_infeasible` with 32 digits."""
     q = state.length[0]
     constraint = state.active[q]
     sign = int(state.multipliers[q])
     for c in range(q):
-        if state.active[c] >= rows.equalities and state.vectors[3, c] > 0.0:
+        if state.active[c] >= region.rows.equalities and state.vectors[3, c] > 0.0:
             state.vectors[3, c] = 0.0
             tail.vectors[3, c] = 0.0
-    remainder(rows, limits, basis, state, tail, constraint, sign)
-    total, total_tail = precise_slack(rows, limits, state, tail, constraint, ease)
+    remainder(region, state, tail, constraint, sign)
+    total, total_tail = precise_slack(region, state, tail, constraint, ease)
     total *= sign
     total_tail *= sign
     whole = 1.0
     for c in range(q):
         other = state.active[c]
-        room, room_tail = precise_slack(rows, limits, state, tail, other, ease)
+        room, room_tail = precise_slack(region, state, tail, other, ease)
         f = -state.status[other] * state.vectors[3, c]
         f_tail = -state.status[other] * tail.vectors[3, c]
         p, p_tail = multiply(f, f_tail, room, room_tail)
@@ -171,9 +168,7 @@ def is_proved(
 
 @kernel
 def precise_take_up(
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
+    region: Region,
     state: State,
     constraint: int,
     size: float,
@@ -186,16 +181,17 @@ def precise_take_up(
     STUCK where it seems to contradict the active ones and that can't be proved: only the bold then
     trust the last digits and move on.
     """
+    rows = region.rows
     tail = tail_of(state)
     n = state.y.size
     K = state.lam.size
-    room, room_tail = precise_slack(rows, limits, state, tail, constraint, ease)
+    room, room_tail = precise_slack(region, state, tail, constraint, ease)
     sign = -1 if constraint < rows.equalities and room > 0.0 else 1
     normal = state.vectors[0]
     normal_tail = tail.vectors[0]
     fill(normal, 0.0)
     fill(normal_tail, 0.0)
-    add_normal(rows, limits, basis, K, constraint, float(sign), 0.0, normal, normal_tail)
+    add_normal(region, K, constraint, float(sign), 0.0, normal, normal_tail)
     image = state.vectors[1]
     image_tail = tail.vectors[1]
     change = state.vectors[3]
@@ -214,9 +210,9 @@ def precise_take_up(
         is_nothing = free <= NOTHING_FREE * whole
         depends = is_nothing
         if not depends and free < SUSPECT * whole:
-            terms = remainder(rows, limits, basis, state, tail, constraint, sign)
+            terms = remainder(region, state, tail, constraint, sign)
             depends = largest(state.vectors[2]) <= DEPENDS * terms
-        room, room_tail = precise_slack(rows, limits, state, tail, constraint, ease)
+        room, room_tail = precise_slack(region, state, tail, constraint, ease)
         room *= sign
         room_tail *= sign
         if depends:
@@ -224,7 +220,7 @@ def precise_take_up(
                 return SOLVED  # it follows from the active ones
             state.active[q] = constraint
             state.multipliers[q] = sign
-            if is_proved(rows, limits, basis, state, tail, size, ease):
+            if is_proved(region, state, tail, size, ease):
                 return INFEASIBLE
             write_changes(state, tail)
         least = 1.0
@@ -260,7 +256,7 @@ def precise_take_up(
             for c in range(q, n):
                 f, f_tail = multiply(step, step_tail, image[c], image_tail[c])
                 add_multiple(f, f_tail, state.columns[c], tail.columns[c], state.y, tail.y, n)
-            precise_means(basis, state, tail)
+            precise_means(region.basis, state, tail)
         if is_full:
             precise_add(state, tail, constraint, sign, multiplier, multiplier_tail)
             return SOLVED
@@ -269,22 +265,14 @@ def precise_take_up(
 
 
 @kernel
-def precise_solve(
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
-    state: State,
-    size: float,
-    ease: float,
-    is_bold: bool,
-) -> int:
+def precise_solve(region: Region, state: State, size: float, ease: float, is_bold: bool) -> int:
     """The minimum of a `precise_model` under all constraints; says whether there is one.
 
     INFEASIBLE is proved. STUCK means that constraints contradict each other by so little that it
     is no proof.
     """
-    tail = tail_of(state)
-    precise_means(basis, state, tail)
+    rows = region.rows
+    precise_means(region.basis, state, tail_of(state))
     start = max(size, largest(state.lam))
     constraint = 0
     for _ in range(20 * (state.status.size + 5)):
@@ -293,12 +281,10 @@ def precise_solve(
             return STUCK
         tolerance = PRECISELY_FEASIBLE * scale + ease
         if constraint >= rows.equalities:
-            constraint = most_violated(rows, limits, state, tolerance + PRECISELY_FEASIBLE * scale)
+            constraint = most_violated(region, state, tolerance + PRECISELY_FEASIBLE * scale)
             if constraint < 0:
                 return SOLVED
-        outcome = precise_take_up(
-            rows, limits, basis, state, constraint, start, tolerance, ease, is_bold
-        )
+        outcome = precise_take_up(region, state, constraint, start, tolerance, ease, is_bold)
         if outcome != SOLVED:
             return outcome
         constraint = constraint + 1 if constraint < rows.equalities else rows.equalities
@@ -307,15 +293,7 @@ def precise_solve(
 
 @kernel
 def precise_program(
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
-    y: Floats,
-    lam: Floats,
-    g: Floats,
-    h: Floats,
-    state: State,
-    size: float,
+    region: Region, y: Floats, lam: Floats, g: Floats, h: Floats, state: State, size: float
 ) -> int:
     """`precise_model` and `precise_solve`.
 
@@ -323,14 +301,14 @@ def precise_program(
     more and more, by less than what counts as feasible; then the last digits are trusted. If that
     leads nowhere, it is the first attempt that is left, which stopped at such a contradiction.
     """
-    size = max(size, largest(rows.right))
+    size = max(size, largest(region.rows.right))
     ease = 0.0
     outcome = STUCK
     for attempt in range(7):
         is_bold = attempt == 5
-        precise_model(basis, y, lam, g, h, state, tail_of(state))
-        outcome = precise_solve(rows, limits, basis, state, size, ease, is_bold)
-        if outcome != STUCK or (is_bold and most_violated(rows, limits, state, ALLOWED * size) < 0):
+        precise_model(region.basis, y, lam, g, h, state, tail_of(state))
+        outcome = precise_solve(region, state, size, ease, is_bold)
+        if outcome != STUCK or (is_bold and most_violated(region, state, ALLOWED * size) < 0):
             break
         ease = PRECISELY_FEASIBLE * size * 10.0**attempt if attempt < 4 else 0.0
     return outcome

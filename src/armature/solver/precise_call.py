@@ -15,26 +15,18 @@ import numpy as np
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import before_compiling
 from armature.solver.precise import precise_program
+from armature.solver.program import Limits, Region, Rows
 from armature.solver.quadratic import STUCK, State, make_state, state_size
-from armature.solver.rows import Limits, Rows
 
 SYMBOL = "armature_solve_precisely"
 N_ARGUMENTS = 24
 
 
 def solve_precisely(
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
-    y: Floats,
-    lam: Floats,
-    g: Floats,
-    h: Floats,
-    state: State,
-    size: float,
+    region: Region, y: Floats, lam: Floats, g: Floats, h: Floats, state: State, size: float
 ) -> int:
     """Minimise sum_i g_i p_i + h_i p_i^2 / 2 with p = (the state's lam) - lam and lam = B y."""
-    return precise_program(rows, limits, basis, y, lam, g, h, state, size)
+    return precise_program(region, y, lam, g, h, state, size)
 
 
 def _floats(address: int, *shape: int) -> Floats:
@@ -56,16 +48,16 @@ def _answer(size: float, *arguments: int) -> int:
     n, K, m, n_entries, dimension, equalities, j, k, i, top = arguments[:10]
     start, indices, values, right, low, high, basis, y, lam, g, h, real, integer = arguments[10:]
     n_real, n_integer = state_size.py_func(n, K, m)
+    rows = Rows(
+        _integers(start, m + 1),
+        _integers(indices, n_entries),
+        _floats(values, n_entries),
+        _floats(right, m),
+        equalities,
+    )
+    limits = Limits(_floats(low, K), _floats(high, K), j, k, i, top)
     outcome = precise_program(
-        Rows(
-            _integers(start, m + 1),
-            _integers(indices, n_entries),
-            _floats(values, n_entries),
-            _floats(right, m),
-            equalities,
-        ),
-        Limits(_floats(low, K), _floats(high, K), j, k, i, top),
-        _floats(basis, K, n) if dimension else np.empty((0, 0)),
+        Region(rows, limits, _floats(basis, K, n) if dimension else np.empty((0, 0))),
         _floats(y, n),
         _floats(lam, K),
         _floats(g, K),
@@ -94,27 +86,12 @@ def _teach_solve_precisely() -> None:
 
     @overload(solve_precisely)
     def _solve_precisely(
-        rows: Any,
-        limits: Any,
-        basis: Any,
-        y: Any,
-        lam: Any,
-        g: Any,
-        h: Any,
-        state: Any,
-        size: Any,
+        region: Any, y: Any, lam: Any, g: Any, h: Any, state: Any, size: Any
     ) -> Any:
-        def call(
-            rows: Any,
-            limits: Any,
-            basis: Any,
-            y: Any,
-            lam: Any,
-            g: Any,
-            h: Any,
-            state: Any,
-            size: Any,
-        ) -> Any:
+        def call(region: Any, y: Any, lam: Any, g: Any, h: Any, state: Any, size: Any) -> Any:
+            rows = region.rows
+            limits = region.limits
+            basis = region.basis
             outcome = answer(
                 size,
                 y.size,

@@ -7,8 +7,8 @@ import math
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, fill, largest
+from armature.solver.program import Region, add_row, slack, write_normal
 from armature.solver.quadratic import State
-from armature.solver.rows import Limits, Rows, add_row, slack, write_normal
 
 MINIMAL = 1e-10  # by how much a minimum may exceed what its multipliers prove, relative to it
 ROUNDING = 1e-26  # the same relative to what a move as large as the means would cost
@@ -17,13 +17,14 @@ PROVED = 1e-11  # by how much, relative to the size of the means, constraints mu
 
 
 @kernel
-def is_infeasible(rows: Rows, limits: Limits, basis: Floats, state: State, size: float) -> bool:
+def is_infeasible(region: Region, state: State, size: float) -> bool:
     """Whether the constraint that could not be taken up contradicts the active ones: a proof.
 
     Farkas: with the multipliers u = 1 for it and -change >= 0 for the active ones, the sum of
     u times slack is some s < 0 here, and changes by z times the way to anywhere else, where z is
     next to zero. So up to REACH away, some constraint is violated by at least -s / 2 / sum of u.
     """
+    rows = region.rows
     q = state.length[0]
     K = state.lam.size
     change = state.vectors[3]
@@ -39,8 +40,8 @@ def is_infeasible(rows: Rows, limits: Limits, basis: Floats, state: State, size:
             u = max(u, 0.0)
         whole += abs(u)
         sign = state.multipliers[q] if c == q else float(state.status[constraint])
-        total += u * sign * slack(rows, limits, state.lam, constraint)
-        write_normal(rows, limits, basis, K, constraint, sign, normal)
+        total += u * sign * slack(region, state.lam, constraint)
+        write_normal(region, K, constraint, sign, normal)
         for a in range(z.size):
             z[a] += u * normal[a]
     drift = 0.0
@@ -52,9 +53,7 @@ def is_infeasible(rows: Rows, limits: Limits, basis: Floats, state: State, size:
 
 @inlined
 def excess(
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
+    region: Region,
     lam: Floats,
     g: Floats,
     h: Floats,
@@ -70,14 +69,15 @@ def excess(
     constraints with multipliers leave as room counts. With a basis, `model` is the factor L of the
     Hessian in y. `r` is scratch space.
     """
+    basis = region.basis
     copy(g, r)
     total = 0.0
     for c in range(state.length[0]):
         u = float(state.multipliers[c])
         constraint = state.active[c]
-        if u > 0.0 or constraint < rows.equalities:
-            total += abs(u * slack(rows, limits, lam, constraint))
-            add_row(rows, limits, constraint, -u * state.status[constraint], r)
+        if u > 0.0 or constraint < region.rows.equalities:
+            total += abs(u * slack(region, lam, constraint))
+            add_row(region, constraint, -u * state.status[constraint], r)
     if basis.shape[0] == 0:
         for i in range(lam.size):
             way = abs(r[i]) / (2.0 * h[i]) if h[i] > 0.0 else math.inf

@@ -15,8 +15,6 @@ J' N = [R; 0], R upper triangular. Both are stored by columns: `columns[c]` is c
 All this is in floating-point numbers of 16 digits, which may be too few where the weights differ by
 many orders of magnitude: "solved" is to be checked and "infeasible" to be proved (`proof`), and
 what fails is solved once more with 32 digits (`precise`).
-
-Constraints have numbers: m rows, K lower and K upper limits, two pairs, K for the top arm.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from typing import NamedTuple
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, fill, largest
-from armature.solver.rows import Limits, Rows, slack, write_means, write_normal
+from armature.solver.program import Region, slack, write_means, write_normal
 
 SOLVED = 0
 INFEASIBLE = 1
@@ -113,8 +111,10 @@ def reset(state: State) -> None:
 
 
 @inlined
-def most_violated(rows: Rows, limits: Limits, state: State, tolerance: float) -> int:
+def most_violated(region: Region, state: State, tolerance: float) -> int:
     """The inactive inequality that is violated most, or -1."""
+    rows = region.rows
+    limits = region.limits
     m = rows.right.size
     lam = state.lam
     K = lam.size
@@ -122,7 +122,7 @@ def most_violated(rows: Rows, limits: Limits, state: State, tolerance: float) ->
     found = -1
     for constraint in range(rows.equalities, m):
         if state.status[constraint] == 0:
-            room = slack(rows, limits, lam, constraint)
+            room = slack(region, lam, constraint)
             if room < worst:
                 worst = room
                 found = constraint
@@ -221,17 +221,16 @@ def drop_constraint(state: State, position: int) -> None:
 
 
 @kernel
-def take_up(
-    rows: Rows, limits: Limits, basis: Floats, state: State, constraint: int, tolerance: float
-) -> int:
+def take_up(region: Region, state: State, constraint: int, tolerance: float) -> int:
     """Move to the minimum with one more constraint, dropping others that are in the way."""
+    rows = region.rows
     n = state.y.size
     K = state.lam.size
     is_equality = constraint < rows.equalities
-    room = slack(rows, limits, state.lam, constraint)
+    room = slack(region, state.lam, constraint)
     sign = -1 if is_equality and room > 0.0 else 1
     normal = state.vectors[0]
-    write_normal(rows, limits, basis, K, constraint, float(sign), normal)
+    write_normal(region, K, constraint, float(sign), normal)
     image = state.vectors[1]
     change = state.vectors[3]
     multiplier = 0.0
@@ -261,7 +260,7 @@ def take_up(
                 if limit < blocked:
                     blocked = limit
                     blocking = c
-        room = sign * slack(rows, limits, state.lam, constraint)
+        room = sign * slack(region, state.lam, constraint)
         full = -room / free if free > DEPENDENT * whole else math.inf
         if full == math.inf and abs(room) <= tolerance:
             return SOLVED  # it follows from the active ones
@@ -278,7 +277,7 @@ def take_up(
                 factor = step * image[c]
                 for a in range(n):
                     state.y[a] += factor * state.columns[c, a]
-            write_means(basis, state.y, state.lam)
+            write_means(region.basis, state.y, state.lam)
         if full <= blocked:
             add_constraint(state, constraint, sign, multiplier)
             return SOLVED
@@ -287,7 +286,7 @@ def take_up(
 
 
 @inlined
-def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> float:
+def polish(region: Region, state: State) -> float:
     """Put the active constraints back to exactly zero slack: y += J1 s with R' s = -slacks.
 
     How far that moved y, or left the slacks from zero, at most: little if no digits were lost.
@@ -298,7 +297,7 @@ def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> float:
     change = state.vectors[3]
     for r in range(q):
         constraint = state.active[r]
-        total = -state.status[constraint] * slack(rows, limits, state.lam, constraint)
+        total = -state.status[constraint] * slack(region, state.lam, constraint)
         for c in range(r):
             total -= state.triangle[r, c] * change[c]
         change[r] = total / state.triangle[r, r]
@@ -307,36 +306,36 @@ def polish(rows: Rows, limits: Limits, basis: Floats, state: State) -> float:
     for c in range(q):
         for a in range(state.y.size):
             state.y[a] += change[c] * state.columns[c, a]
-    write_means(basis, state.y, state.lam)
+    write_means(region.basis, state.y, state.lam)
     moved = 0.0
     for a in range(state.y.size):
         moved = max(moved, abs(state.y[a] - before[a]))
     for c in range(q):
-        moved = max(moved, abs(slack(rows, limits, state.lam, state.active[c])))
+        moved = max(moved, abs(slack(region, state.lam, state.active[c])))
     return moved
 
 
 @kernel
-def solve(rows: Rows, limits: Limits, basis: Floats, state: State, size: float) -> int:
+def solve(region: Region, state: State, size: float) -> int:
     """Go on from the state to the minimum under all constraints; says whether that worked.
 
     `size` is the order of magnitude of the means: rounding errors are relative to it.
     """
-    write_means(basis, state.y, state.lam)
-    size = max(size, largest(rows.right))
-    for constraint in range(rows.equalities):
+    write_means(region.basis, state.y, state.lam)
+    size = max(size, largest(region.rows.right))
+    for constraint in range(region.rows.equalities):
         if state.status[constraint] == 0:
             tolerance = FEASIBLE * max(size, largest(state.lam))
-            outcome = take_up(rows, limits, basis, state, constraint, tolerance)
+            outcome = take_up(region, state, constraint, tolerance)
             if outcome != SOLVED:
                 return outcome
     for _ in range(20 * (state.status.size + 5)):
         tolerance = FEASIBLE * max(size, largest(state.lam))
-        constraint = most_violated(rows, limits, state, tolerance)
+        constraint = most_violated(region, state, tolerance)
         if constraint < 0:
-            moved = polish(rows, limits, basis, state)
+            moved = polish(region, state)
             return SOLVED if moved <= POLISHED * max(size, largest(state.lam)) else STUCK
-        outcome = take_up(rows, limits, basis, state, constraint, 0.0)
+        outcome = take_up(region, state, constraint, 0.0)
         if outcome != SOLVED:
             return outcome
     return STUCK

@@ -10,10 +10,9 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, diagonal, fill, largest
 from armature.solver.precise_call import solve_precisely
+from armature.solver.program import ConvexScratch, Cost, Limits, Region, slack, write_means
 from armature.solver.proof import is_infeasible
 from armature.solver.quadratic import INFEASIBLE, SOLVED, STUCK, State, reset, solve
-from armature.solver.rows import Limits, Rows, slack, write_means
-from armature.solver.workspace import ConvexScratch
 
 KEPT = 1e-11  # how far a minimum may miss a constraint that it is on, relative to the means
 FAR = 1e3  # how far an arm is sent away from an end of the domain, relative to the means
@@ -97,8 +96,10 @@ def narrow(family: FamilyRecord, limits: Limits, margin: float, s: ConvexScratch
 
 
 @kernel
-def aim(mu: Floats, limits: Limits, basis: Floats, state: State) -> None:
+def aim(mu: Floats, region: Region, state: State) -> None:
     """The program of the point nearest to mu, all arms alike."""
+    limits = region.limits
+    basis = region.basis
     n = state.y.size
     reset(state)
     diagonal(state.columns, 1.0)
@@ -128,16 +129,14 @@ def aim_far(lam: Floats, arm: int, way: float, basis: Floats, state: State) -> N
 
 
 @kernel
-def repeat_precisely(
-    rows: Rows, limits: Limits, basis: Floats, state: State, s: ConvexScratch, size: float
-) -> int:
+def repeat_precisely(region: Region, state: State, s: ConvexScratch, size: float) -> int:
     """Solve what `aim` or `aim_far` has set up with 32 digits."""
     fill(s.g, 0.0)
     fill(s.h, 1.0)
     copy(state.y, s.y)
-    if basis.shape[0] == 0:
+    if region.basis.shape[0] == 0:
         copy(state.y, s.trial)
-    return solve_precisely(rows, limits, basis, s.y, s.trial, s.g, s.h, state, size)
+    return solve_precisely(region, s.y, s.trial, s.g, s.h, state, size)
 
 
 @kernel
@@ -153,61 +152,46 @@ def snap(limits: Limits, size: float, means: Floats, lam: Floats) -> None:
 
 
 @kernel
-def are_kept(rows: Rows, limits: Limits, state: State, size: float) -> bool:
+def are_kept(region: Region, state: State, size: float) -> bool:
     """Whether the active constraints hold where `solve` has stopped, which rounding may undo."""
     tolerance = KEPT * max(size, largest(state.lam))
     for c in range(state.length[0]):
-        if not abs(slack(rows, limits, state.lam, state.active[c])) <= tolerance:
+        if not abs(slack(region, state.lam, state.active[c])) <= tolerance:
             return False
     return True
 
 
 @kernel
-def find_start(
-    family: FamilyRecord,
-    mu: Floats,
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
-    state: State,
-    s: ConvexScratch,
-    size: float,
-) -> int:
+def find_start(cost: Cost, region: Region, state: State, s: ConvexScratch, size: float) -> int:
     """A feasible point, as far inside of the domain as there is room for."""
-    margin = first_margin(family, mu, limits)
+    family = cost.family
+    mu = cost.mu
+    margin = first_margin(family, mu, region.limits)
     for attempt in range(8):
-        narrowed = narrow(family, limits, margin, s)
-        aim(mu, narrowed, basis, state)
-        outcome = solve(rows, narrowed, basis, state, size)
+        narrowed = Region(region.rows, narrow(family, region.limits, margin, s), region.basis)
+        aim(mu, narrowed, state)
+        outcome = solve(narrowed, state, size)
         if outcome == SOLVED:
             return SOLVED
         if margin == 0.0:
-            if outcome == INFEASIBLE and is_infeasible(rows, limits, basis, state, size):
+            if outcome == INFEASIBLE and is_infeasible(region, state, size):
                 return INFEASIBLE
-            aim(mu, narrowed, basis, state)
-            return repeat_precisely(rows, limits, basis, state, s, size)
+            aim(mu, narrowed, state)
+            return repeat_precisely(region, state, s, size)
         margin = 0.0625 * margin if attempt < 6 else 0.0
     return STUCK
 
 
 @kernel
 def leave_ends(
-    family: FamilyRecord,
-    mu: Floats,
-    w: Floats,
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
-    lam: Floats,
-    state: State,
-    s: ConvexScratch,
-    size: float,
+    cost: Cost, region: Region, lam: Floats, state: State, s: ConvexScratch, size: float
 ) -> None:
     """Go from the feasible lam = B y to one at which F is finite, if there is one.
 
     For each arm at an end of the domain where F = inf, a point that is as far from there as the
     others let it; then the middle of them all.
     """
+    family, mu, w = cost
     # `repeat_precisely` writes to s.y: the middle is gathered in s.model's first row.
     middle = s.model[0]
     copy(s.y, middle)
@@ -217,8 +201,8 @@ def leave_ends(
         if w[k] > 0.0 and divergence(arm, mu[k], lam[k]) == math.inf:
             way = FAR * size if lam[k] < arm.high else -FAR * size
             for attempt in range(4):
-                aim_far(lam, k, way, basis, state)
-                outcome = repeat_precisely(rows, limits, basis, state, s, size)
+                aim_far(lam, k, way, region.basis, state)
+                outcome = repeat_precisely(region, state, s, size)
                 scale = max(size, largest(state.lam))
                 is_away = outcome == SOLVED and abs(state.lam[k] - lam[k]) > SNAP * scale
                 if is_away or attempt == 3:
@@ -230,5 +214,5 @@ def leave_ends(
             for a in range(middle.size):
                 middle[a] += (state.y[a] - middle[a]) / count
     copy(middle, s.y)
-    write_means(basis, s.y, s.trial)
-    snap(limits, size, s.trial, lam)
+    write_means(region.basis, s.y, s.trial)
+    snap(region.limits, size, s.trial, lam)

@@ -13,11 +13,10 @@ import math
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, largest
+from armature.solver.program import ConvexScratch, Region, make_scratch, mark_infeasible
 from armature.solver.proof import is_infeasible
 from armature.solver.quadratic import INFEASIBLE, SOLVED, State, solve
-from armature.solver.rows import Limits, Rows
 from armature.solver.start import aim_far, repeat_precisely
-from armature.solver.workspace import ConvexScratch, fail, make_scratch
 
 FAR = 1e3  # how far beyond the box the objective pulls, relative to the box
 EXTREME = 1e-11  # what counts as nothing of a unit vector
@@ -26,12 +25,13 @@ STEPS = 20
 
 
 @kernel
-def is_extreme(rows: Rows, basis: Floats, state: State, arm: int) -> bool:
+def is_extreme(region: Region, state: State, arm: int) -> bool:
     """Whether the direction of an arm is a sum of outer normals of the active constraints.
 
     With J' direction = image and J' N = [R; 0]: R u = -image with u >= 0 for the inequalities, and
     nothing of the image beyond R.
     """
+    basis = region.basis
     q = state.length[0]
     u = state.vectors[3]
     image = state.vectors[1]
@@ -54,16 +54,14 @@ def is_extreme(rows: Rows, basis: Floats, state: State, arm: int) -> bool:
         for c in range(r + 1, q):
             total -= state.triangle[c, r] * u[c]
         u[r] = total / state.triangle[r, r]
-        if state.active[r] >= rows.equalities and not u[r] >= -EXTREME:
+        if state.active[r] >= region.rows.equalities and not u[r] >= -EXTREME:
             return False
     return True
 
 
 @kernel
 def go_far(
-    rows: Rows,
-    limits: Limits,
-    basis: Floats,
+    region: Region,
     start: Floats,
     arm: int,
     way: float,
@@ -72,38 +70,37 @@ def go_far(
     size: float,
 ) -> int:
     """The point nearest to one that is a long way from the start in an arm's direction."""
-    aim_far(start, arm, way, basis, state)
-    outcome = solve(rows, limits, basis, state, size)
+    aim_far(start, arm, way, region.basis, state)
+    outcome = solve(region, state, size)
     if outcome == SOLVED:
         return SOLVED
-    if outcome == INFEASIBLE and is_infeasible(rows, limits, basis, state, size):
+    if outcome == INFEASIBLE and is_infeasible(region, state, size):
         return INFEASIBLE
-    aim_far(start, arm, way, basis, state)
-    return repeat_precisely(rows, limits, basis, state, s, size)
+    aim_far(start, arm, way, region.basis, state)
+    return repeat_precisely(region, state, s, size)
 
 
 @kernel
-def farthest(
-    rows: Rows, limits: Limits, basis: Floats, arm: int, lam: Floats, state: State, scratch: Floats
-) -> float:
+def farthest(region: Region, arm: int, lam: Floats, state: State, scratch: Floats) -> float:
     """The highest mean of an arm over the polyhedron, and `lam` where it is; -inf if it is empty.
 
     The limits must be finite. `scratch` takes `scratch_size` floats.
     """
+    limits = region.limits
     s = make_scratch(scratch, state.y.size, lam.size)
     size = max(largest(limits.low), largest(limits.high))
-    spread = 0.0
+    width = 0.0
     for i in range(lam.size):
         lam[i] = 0.5 * (limits.low[i] + limits.high[i])
-        spread += limits.high[i] - limits.low[i]
-    way = FAR * spread
+        width += limits.high[i] - limits.low[i]
+    way = FAR * width
     before = -math.inf
     for _ in range(STEPS):
-        if go_far(rows, limits, basis, lam, arm, way, state, s, size) == INFEASIBLE:
-            fail(lam)
+        if go_far(region, lam, arm, way, state, s, size) == INFEASIBLE:
+            mark_infeasible(lam)
             return -math.inf
         copy(state.lam, lam)
-        if is_extreme(rows, basis, state, arm) or lam[arm] <= before + NEARER * size:
+        if is_extreme(region, state, arm) or lam[arm] <= before + NEARER * size:
             break
         before = float(lam[arm])
         way = 10.0 * way

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
-from armature.families.limits import check_size
 from armature.kernels.arrays import Floats
-from armature.structures.checks import checked_n_arms, checked_order
+from armature.kernels.numbers import check_size
+from armature.structures.checks import checked_n_arms
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
@@ -59,7 +59,7 @@ class Box(Structure):
     low: Floats
     high: Floats
 
-    arm_facts = ("low", "high")
+    arm_facts = arm_fields = ("low", "high")
 
     @classmethod
     def examples(cls) -> tuple[Box, ...]:
@@ -84,20 +84,8 @@ class Box(Structure):
     def _piece(self) -> Piece:
         return Piece.of_box(self.low, self.high)
 
-    def relabelled(self, order: Sequence[int]) -> Box:
-        permutation = checked_order(order, self.n_arms)
-        return Box(self.n_arms, self.low[permutation], self.high[permutation])
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Box:
-        new = {
-            name: _checked_bound([facts[name]], name, missing, 1)[0]
-            for name, missing in (("low", -np.inf), ("high", np.inf))
-        }
-        low, high = (np.insert(getattr(self, name), at, new[name]) for name in ("low", "high"))
-        return Box(self.n_arms + 1, low, high)
-
-    def without_arm(self, arm: int) -> Box:
-        return Box(self.n_arms - 1, np.delete(self.low, arm), np.delete(self.high, arm))
+    def checked_fact(self, name: str, value: Any) -> Any:
+        return _checked_bound([value], name, -np.inf if name == "low" else np.inf, 1)[0]
 
     def mirrored(self, about: float) -> Box:
         return Box(self.n_arms, about - self.high, about - self.low)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.sorting import argsort_descending
 from armature.kernels.vectors import copy
-from armature.structures.checks import checked_n_arms, checked_order
+from armature.structures.checks import checked_n_arms
 from armature.structures.fast.categorised import (
     MERGED,
     PINNED,
     PLAIN,
-    Sorted,
     screened_cost,
     sorted_of,
     sum_up,
@@ -37,12 +36,6 @@ NEGLIGIBLE = 1e-10  # a relative difference in cost that does not matter
 
 
 @kernel
-def room_of(shape: Shape, work: Work, K: int) -> Sorted:
-    """The scratch space, with the categories."""
-    return sorted_of(work, K, shape.integer[0], shape.integer[1:])
-
-
-@kernel
 def best_separation(problem: Problem, j: int, lam: Floats) -> float:
     """The best fit with any category on top; if j >= 0, one in which j is not the best arm."""
     family = problem.family
@@ -50,8 +43,8 @@ def best_separation(problem: Problem, j: int, lam: Floats) -> float:
     w = problem.w
     K = mu.size
     C = problem.shape.integer[0]
-    room = room_of(problem.shape, problem.work, K)
-    category = room.category
+    room = sorted_of(problem.work, K, C)
+    category = problem.shape.integer[1:]
     r = sum_up(problem, room)
     order = room.order
     scale = room.sums[3 * K + 2]  # the cost of all arms at r
@@ -119,8 +112,8 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     mu = problem.mu
     w = problem.w
     K = mu.size
-    room = room_of(problem.shape, problem.work, K)
-    category = room.category
+    room = sorted_of(problem.work, K, problem.shape.integer[0])
+    category = problem.shape.integer[1:]
     order = room.order
     argsort_descending(mu, order, room.buffer)
     alone = True
@@ -165,12 +158,11 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 def write_on_top(problem: Problem, j: int, c: int, k: int, lam: Floats) -> float:
     """Category c on top and, unless k < 0, its arm k at least as good as its arm j."""
     mu = problem.mu
-    room = room_of(problem.shape, problem.work, mu.size)
+    room = sorted_of(problem.work, mu.size, problem.shape.integer[0])
+    category = problem.shape.integer[1:]
     argsort_descending(mu, room.order, room.buffer)
     tie = MERGED if k >= 0 and mu[k] < mu[j] else PLAIN
-    return write_separation(
-        problem.family, mu, problem.w, room.category, room.order, c, tie, j, k, lam
-    )
+    return write_separation(problem.family, mu, problem.w, category, room.order, c, tie, j, k, lam)
 
 
 @kernel
@@ -196,8 +188,8 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
     j = first
     mu = problem.mu
     K = mu.size
-    room = room_of(problem.shape, problem.work, K)
-    category = room.category
+    room = sorted_of(problem.work, K, problem.shape.integer[0])
+    category = problem.shape.integer[1:]
     r = sum_up(problem, room)
     tops = room.costs  # what it costs that c is on top
     base = math.inf
@@ -289,7 +281,8 @@ class Categorised(Structure):
     order_only = True
     has_constants = True
     convex_challenges = True
-    arm_facts = ("category",)
+    arm_facts, arm_fields = ("category",), ("categories",)
+    same_for_costs = True
 
     @classmethod
     def examples(cls) -> tuple[Categorised, ...]:
@@ -324,12 +317,7 @@ class Categorised(Structure):
 
     @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        arms = self.shape.integer[1:]
-        return measure(lambda work, K, C: sorted_of(work, K, C, arms), *self._sizes)
-
-    @property
-    def _sizes(self) -> tuple[int, int]:
-        return self.n_arms, len(self.labels)
+        return measure(sorted_of, self.n_arms, len(self.labels))
 
     @functools.cached_property
     def is_convex(self) -> bool:
@@ -360,23 +348,17 @@ class Categorised(Structure):
             f"{means[high]:g}: no category dominates the others"
         )
 
-    def relabelled(self, order: Sequence[int]) -> Categorised:
-        return Categorised([self.categories[i] for i in checked_order(order, self.n_arms)])
+    def checked_fact(self, name: str, value: Any) -> Any:
+        return value
 
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Categorised:
-        return Categorised([*self.categories[:at], facts["category"], *self.categories[at:]])
-
-    def without_arm(self, arm: int) -> Categorised:
+    def without_arm(self, arm: int) -> Self:
         if self.categories.count(self.categories[arm]) == 1:
             raise ArmatureError(
                 f"the arm is alone in its category {self.categories[arm]!r}: if that is the best "
                 "one, nothing is known about the others. Exclude it whenever you ask, or make a "
                 "new bandit."
             )
-        return Categorised([*self.categories[:arm], *self.categories[arm + 1 :]])
-
-    def mirrored(self, about: float) -> Categorised:
-        return self
+        return super().without_arm(arm)
 
 
 def _plain(label: Any) -> Any:

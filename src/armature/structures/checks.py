@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.errors import ArmatureError
-from armature.families.limits import check_size, checked_scale
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.numbers import is_several, is_whole
+from armature.kernels.numbers import check_size, checked_scale, is_several, is_whole
 
 T = TypeVar("T")
 MOST_ARMS = 10_000_000

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +11,6 @@ import numpy.typing as npt
 from armature.kernels.arrays import Floats
 from armature.structures.checks import (
     checked_n_arms,
-    checked_number,
-    checked_order,
     checked_positions,
 )
 from armature.structures.piece import Piece
@@ -60,7 +57,8 @@ class Concave(Structure):
     n_arms: int
     positions: Floats
 
-    arm_facts = ("position",)
+    arm_facts, arm_fields = ("position",), ("positions",)
+    same_for_costs = True
 
     @classmethod
     def examples(cls) -> tuple[Concave, ...]:
@@ -95,17 +93,3 @@ class Concave(Structure):
             f"means[{i}] = {means[i]:g} lies {below[worst]:g} below the line through its two "
             "neighbours: not concave"
         )
-
-    def relabelled(self, order: Sequence[int]) -> Concave:
-        permutation = checked_order(order, self.n_arms)
-        return Concave(self.n_arms, self.positions[permutation])
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Concave:
-        position = checked_number(facts["position"], "position")
-        return Concave(self.n_arms + 1, np.insert(self.positions, at, position))
-
-    def without_arm(self, arm: int) -> Concave:
-        return Concave(self.n_arms - 1, np.delete(self.positions, arm))
-
-    def mirrored(self, about: float) -> Concave:
-        return self

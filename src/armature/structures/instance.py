@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
-from armature.families.limits import check_mean
-from armature.kernels.numbers import check_flag
+from armature.kernels.numbers import check_flag, check_mean
 from armature.structures import Structure
 from armature.words import Card, Shown, best_first, row_of
 

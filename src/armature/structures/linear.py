@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,8 +13,7 @@ import numpy.typing as npt
 from armature.errors import ArmatureError
 from armature.families import Family, Gaussian, Interval
 from armature.kernels.arrays import Floats
-from armature.solver.least_squares import ridge_of
-from armature.structures.checks import checked_array, checked_n_arms, checked_order
+from armature.structures.checks import checked_array, checked_n_arms
 from armature.structures.fast import linear as fast
 from armature.structures.oracles.records import Oracle, Shape, largest_of, measure
 from armature.structures.piece import Piece
@@ -67,7 +66,7 @@ class Linear(Structure):
     features: Floats
     n_arms: int
 
-    arm_facts = ("features",)
+    arm_facts = arm_fields = ("features",)
     oracle: ClassVar[Oracle] = Oracle(
         project=fast.constrained,
         alt_min=fast.constrained,
@@ -135,9 +134,9 @@ class Linear(Structure):
     def work_size(self) -> tuple[int, int]:
         (K, r), d = self.basis.shape, self.features.shape[1]
         return largest_of(
-            measure(lambda work: fast.solved_of(work, self.basis, K, r)),
+            measure(fast.solved_of, None, K, r),
             measure(fast.newton_scratch_of, K, r),
-            measure(lambda work: ridge_of(work.real, self.features, K, d)),
+            (d * d + 2 * d, 0),  # `ridge_of`
         )
 
     def oracle_for(self, family: Family) -> Oracle:
@@ -163,21 +162,14 @@ class Linear(Structure):
             f"{nearest_means[worst]:g} for means[{worst}] = {means[worst]:g}"
         )
 
-    def relabelled(self, order: Sequence[int]) -> Linear:
-        return Linear(self.features[checked_order(order, self.n_arms)])
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Linear:
-        row = checked_array(facts["features"], "features")
-        d = self.features.shape[1]
+    def checked_fact(self, name: str, value: Any) -> Any:
+        row, d = checked_array(value, name), self.features.shape[1]
         if row.shape != (d,):
             raise ArmatureError(
                 f"the features of a new arm must be {d} numbers, as those of the others; got an "
                 f"array of shape {row.shape}."
             )
-        return Linear(np.insert(self.features, at, row, axis=0))
-
-    def without_arm(self, arm: int) -> Linear:
-        return Linear(np.delete(self.features, arm, axis=0))
+        return row
 
     def mirrored(self, about: float) -> Linear:
         ones = np.ones(self.n_arms)

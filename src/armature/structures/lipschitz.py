@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,6 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.structures.checks import (
     checked_n_arms,
-    checked_number,
-    checked_order,
     checked_positions,
     checked_positive,
 )
@@ -82,7 +80,8 @@ class Lipschitz(Structure):
     constant: float
     positions: Floats
 
-    arm_facts = ("position",)
+    arm_facts, arm_fields = ("position",), ("positions",)
+    same_for_costs = True
 
     @classmethod
     def examples(cls) -> tuple[Lipschitz, ...]:
@@ -123,17 +122,3 @@ class Lipschitz(Structure):
             f"means[{i}] = {means[i]:g} and means[{k}] = {means[k]:g} differ by {steps[worst]:g}, "
             f"more than {reach[worst]:g}: not Lipschitz with constant {self.constant:g}"
         )
-
-    def relabelled(self, order: Sequence[int]) -> Lipschitz:
-        permutation = checked_order(order, self.n_arms)
-        return Lipschitz(self.n_arms, self.constant, self.positions[permutation])
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Lipschitz:
-        position = checked_number(facts["position"], "position")
-        return Lipschitz(self.n_arms + 1, self.constant, np.insert(self.positions, at, position))
-
-    def without_arm(self, arm: int) -> Lipschitz:
-        return Lipschitz(self.n_arms - 1, self.constant, np.delete(self.positions, arm))
-
-    def mirrored(self, about: float) -> Lipschitz:
-        return self

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from armature.families import Family
-from armature.structures.counted import Counted
 from armature.structures.fast import scaled
 from armature.structures.oracles.records import Oracle, measure
 from armature.structures.piece import Piece
+from armature.structures.structure import Structure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Monotone(Counted):
+class Monotone(Structure):
     """The means do not fall along the arms: means[0] <= means[1] <= ... <= means[-1].
 
     The last arm is then best, whatever the rest; combined with other structures it says more. For
@@ -49,7 +49,9 @@ class Monotone(Counted):
 
     n_arms: int
 
+    arm_facts = arm_fields = ()
     arms_in_order = True
+    same_for_costs = True
 
     @classmethod
     def examples(cls) -> tuple[Monotone, ...]:
@@ -66,6 +68,3 @@ class Monotone(Counted):
 
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [(i, i + 1) for i in range(self.n_arms - 1)])
-
-    def mirrored(self, about: float) -> Monotone:
-        return self

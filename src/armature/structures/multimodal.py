@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from armature.errors import ArmatureError
 from armature.structures.checks import checked_integer
-from armature.structures.counted import Counted
 from armature.structures.piece import Piece
+from armature.structures.structure import Structure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Multimodal(Counted):
+class Multimodal(Structure):
     """At most `peaks` peaks along the arms. One peak is `Unimodal`; plateaus count as one arm.
 
     A piece says at which arms the means turn. With 8 arms there are 64 of them for two peaks and
@@ -50,7 +50,9 @@ class Multimodal(Counted):
     n_arms: int
     peaks: int
 
+    arm_facts = arm_fields = ()
     arms_in_order = True
+    same_for_costs = True
 
     @classmethod
     def examples(cls) -> tuple[Multimodal, ...]:
@@ -74,6 +76,3 @@ class Multimodal(Counted):
                     ups = [rising_first ^ (sum(t <= i for t in turns) % 2) for i in range(K - 1)]
                     orders = [(i, i + 1) if up else (i + 1, i) for i, up in enumerate(ups)]
                     yield Piece.of_orders(K, orders)
-
-    def mirrored(self, about: float) -> Multimodal:
-        return self

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
+from armature.solver.chain import Chain
+from armature.solver.chain_rows import chain_of
 from armature.structures.checks import checked_array, checked_order
 
 Booleans = npt.NDArray[np.bool_]
@@ -161,12 +163,19 @@ class Piece:
         return True
 
     @functools.cached_property
+    def chain(self) -> Chain | None:
+        """The piece as a chain, where its rows hold single means and neighbours on a line alone."""
+        return chain_of(self.A, self.b, self.C, self.d)
+
+    @functools.cached_property
     def differences(self) -> Floats | None:
         """(K + 1, K + 1): the most that means[i] - means[k] can be; None where rows say more.
 
         The last place stands for the number 0. Shortest paths: what follows from two conditions is
         their sum. On the diagonal, a negative number says that the piece is empty.
         """
+        if self.chain is not None:
+            return differences_of(self.chain)
         K = self.n_arms
         most = np.full((K + 1, K + 1), np.inf)
         np.fill_diagonal(most, 0.0)
@@ -230,6 +239,8 @@ class Piece:
         """Which arms are better than all others somewhere in the piece."""
         K = self.n_arms
         pairwise = np.asarray(self.beats.sum(axis=0) == K - 1)
+        if self.chain is not None:
+            return pairwise  # with an arm as high as can be, all others can be as low as each can
         most = self.differences
         if most is not None and np.isinf(most[K, :K]).all() and np.isinf(most[:K, K]).all():
             return pairwise  # differences alone: all others can be low at once
@@ -267,6 +278,27 @@ class Piece:
             if result.status == 0:
                 return np.asarray(result.x, dtype=np.float64)
         return None
+
+
+def differences_of(chain: Chain) -> Floats:
+    """`Piece.differences` of a chain: along the line, or by way of two bounds of single means."""
+    K = chain.low.size
+    place = np.concatenate([np.argsort(chain.order), [K]])
+    low, high = chain.low.copy(), chain.high.copy()
+    for i in range(1, K):
+        low[i] = max(low[i], low[i - 1] + chain.lo[i - 1])
+        high[i] = min(high[i], high[i - 1] + chain.hi[i - 1])
+    for i in range(K - 2, -1, -1):
+        low[i] = max(low[i], low[i + 1] - chain.hi[i])
+        high[i] = min(high[i], high[i + 1] - chain.lo[i])
+    most = np.full((K + 1, K + 1), np.inf)
+    for i in range(K):
+        most[i:K, i] = np.cumsum([0.0, *chain.hi[i:]])  # up the line from i
+        most[i, i + 1 : K] = np.cumsum(-chain.lo[i:])  # and how much i can be above those
+    most[:K, K], most[K, :K] = high, -low
+    most[K, K] = 0.0
+    np.minimum(most[:K, :K], high[:, None] - low[None, :], out=most[:K, :K])
+    return np.asarray(most[np.ix_(place, place)])
 
 
 def _rounding(differences: Floats) -> float:

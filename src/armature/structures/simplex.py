@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,7 +15,6 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, fill
 from armature.solver.pooling import pooled_mean
-from armature.structures.checks import checked_n_arms, checked_order
 from armature.structures.oracles.records import (
     Oracle,
     Problem,
@@ -357,13 +356,11 @@ class Simplex(Structure):
     )
     convex = True
     order_only = False
+    exchangeable = True
 
     @classmethod
     def examples(cls) -> tuple[Simplex, ...]:
         return cls(2), cls(5)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
 
     @property
     def work_size(self) -> tuple[int, int]:
@@ -386,10 +383,6 @@ class Simplex(Structure):
         if abs(means.sum() - 1.0) > tolerance * self.n_arms:
             return f"the means add up to {means.sum():g}, not to 1"
         return None
-
-    def relabelled(self, order: Sequence[int]) -> Simplex:
-        checked_order(order, self.n_arms)
-        return self
 
     def mirrored(self, about: float) -> Structure:
         from armature.structures.polyhedral import Polyhedral

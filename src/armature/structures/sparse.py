@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,8 +18,7 @@ from armature.families.kernels import total_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill
-from armature.structures.checks import checked_integer, checked_number, checked_order
-from armature.structures.counted import Counted
+from armature.structures.checks import checked_integer, checked_number
 from armature.structures.fast.sparse import (
     best_min,
     challenger_costs,
@@ -32,7 +31,7 @@ from armature.structures.fast.sparse import (
 )
 from armature.structures.oracles.records import Cell, Oracle, Problem, Shape, Work, measure
 from armature.structures.piece import Piece
-from armature.structures.structure import overrides
+from armature.structures.structure import Structure, overrides
 
 
 @kernel
@@ -132,7 +131,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sparse(Counted):
+class Sparse(Structure):
     """At most `support` arms lie above `level`; all others have exactly that mean, none is below.
 
     Few arms are worth anything, and what the others are worth is known. `nearest_alternative` ranks
@@ -192,7 +191,12 @@ class Sparse(Counted):
     convex = False
     order_only = True
     challenge = "order"
+<<<<<<< HEAD
     ties_one_pair = True
+=======
+    arm_facts = arm_fields = ()
+    exchangeable = True
+>>>>>>> main
     cells_depend_on_means = True
 
     @classmethod
@@ -277,10 +281,6 @@ class Sparse(Counted):
                 f"{above.size} arms where at most {self.support} may"
             )
         return None
-
-    def relabelled(self, order: Sequence[int]) -> Sparse:
-        checked_order(order, self.n_arms)
-        return self
 
     def mirrored(self, about: float) -> Sparse:
         return dataclasses.replace(self, level=about - self.level)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +24,6 @@ from armature.words import Card, Shown, brief
 if TYPE_CHECKING:
     from armature.structures.composition import Intersection, Union
 
-TOLERANCE = 1e-9
 METHODS = (
     "project",
     "alt_min",
@@ -78,6 +76,13 @@ class Structure(Declared, Shown):
 
     Paper: Assumption 2; Definition 2.
     """
+
+    own_methods: ClassVar[frozenset[str]] = frozenset()  # of METHODS: those in plain Python
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        mine = {name: getattr(cls, name) for name in METHODS}
+        cls.own_methods = frozenset(n for n in METHODS if mine[n] is not getattr(Structure, n))
 
     def card(self) -> Card:
         meaning = (inspect.getdoc(type(self)) or "").partition("\n\n")[0]
@@ -194,8 +199,8 @@ class Structure(Declared, Shown):
     ) -> tuple[Cell, ...]:
         """Convex sets whose union is `not best`.
 
-        Where they depend on the means (the sparse structure), give means, and weights unless these
-        are equal; what is then in `Cell.marks` is what they depend on.
+        Where they depend on the means (`cells_depend_on_means`), give means, and weights unless
+        these are equal; what is then in `Cell.marks` is what they depend on.
 
         Paper: Section 2.3.1, cells.
         """
@@ -239,73 +244,6 @@ class Structure(Declared, Shown):
         if cell not in self.cells(cell.best, family=family):
             raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
 
-    def contains(self, means: npt.ArrayLike) -> bool:
-        """Whether the means lie in M, up to 1e-9 of their size."""
-        return self.violation_of(means) is None
-
-    def violation_of(self, means: npt.ArrayLike) -> str | None:
-        """A sentence that says why the means are not in M, or None where they are."""
-        mu = self.checked_vector(means, "means")
-        return self.violation(mu, TOLERANCE * max(1.0, float(np.abs(mu).max())))
-
-    def violation(self, means: Floats, tolerance: float) -> str | None:
-        """The same for a checked vector; by default the row that the nearest piece breaks."""
-        if not declares_pieces(self):
-            return self._moved(means, tolerance)
-        least, sentence = math.inf, None
-        for piece in self.pieces():
-            worst = float(piece.excess(means).max(initial=0.0))
-            if worst <= tolerance:
-                return None
-            if worst < least:
-                least, sentence = worst, piece.broken(means, tolerance)
-        return sentence
-
-    def _moved(self, means: Floats, tolerance: float) -> str | None:
-        fit = self.project(means, np.ones(self.n_arms), Gaussian())
-        distance = np.abs(np.asarray(fit.means) - means)
-        worst = int(np.argmax(distance))
-        if distance[worst] <= tolerance:
-            return None
-        return (
-            f"means[{worst}] = {means[worst]:g} would have to be {fit.means[worst]:g}: "
-            f"the means are not in {type(self).__name__}"
-        )
-
-    def relabelled(self, order: Sequence[int]) -> Structure:
-        """The same knowledge with the arms renumbered: arm i is what was arm order[i]."""
-        from armature.structures.composition import Relabelled
-
-        return Relabelled(self, order)
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Structure:
-        """The same knowledge with one more arm, number `at`; the others keep their order.
-
-        `facts` says of it what `arm_facts` asks for.
-        """
-        raise ArmatureError(
-            f"{type(self).__name__} does not say what a new arm would mean: make a new bandit with "
-            "a structure for all arms, and give it what was learned as its history."
-        )
-
-    def without_arm(self, arm: int) -> Structure:
-        """What is known about the other arms if nothing is said about this one."""
-        raise ArmatureError(
-            f"{type(self).__name__} does not say what is left without an arm: exclude it whenever "
-            "you ask, or make a new bandit with a structure for the others."
-        )
-
-    def mirrored(self, about: float) -> Structure:
-        """The set of values `about - cost`, where the structure is what is known about costs.
-
-        What a structure says of good and bad stays as it is: one peak of the values is one valley
-        of the costs. Numbers, such as bounds and levels, are those of the costs.
-        """
-        raise ArmatureError(
-            f'{type(self).__name__} can\'t be read as knowledge about costs: leave goal="max", '
-            "tell minus the costs, and say what is known about these."
-        )
-
     def __and__(self, other: Structure) -> Intersection:
         from armature.structures.composition import Intersection
 
@@ -328,11 +266,6 @@ class Structure(Declared, Shown):
         if not all(hasattr(self, name) for name in names):
             return (id(self),)
         return tuple(frozen(getattr(self, name)) for name in names)
-
-    @property
-    def is_pairwise(self) -> bool:
-        """Whether M is known to be everything."""
-        return self.pairwise and not overrides(self)
 
     def _entry(self, name: str, family: Family | None) -> tuple[Kernel[..., Any], Shape, Work]:
         kernel, is_derived = self.entry(name, family)
@@ -391,5 +324,4 @@ def check_highest(structure: Structure) -> None:
 
 def overrides(structure: Structure, *names: str) -> bool:
     """Whether a structure has one of these methods of its own."""
-    kind = type(structure)
-    return any(getattr(kind, name) is not getattr(Structure, name) for name in names or METHODS)
+    return not structure.own_methods.isdisjoint(names or METHODS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,11 +13,10 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy
 from armature.solver.pooling import pair_cost, pooled_mean
-from armature.structures.checks import checked_order
-from armature.structures.counted import Counted
 from armature.structures.fast import scaled
 from armature.structures.oracles.records import Oracle, Problem, Shape, Work, every_other
 from armature.structures.piece import Piece
+from armature.structures.structure import Structure
 
 
 @kernel
@@ -122,7 +121,7 @@ SCALED = Oracle(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Unconstrained(Counted):
+class Unconstrained(Structure):
     """Every mean vector is possible: the classical bandit.
 
     Nothing is known about the means, so that each arm must be told from the best one by itself: the
@@ -164,8 +163,11 @@ class Unconstrained(Counted):
     convex = True
     order_only = True
     has_constants = True
-    pairwise = True
+    assumes_nothing = True
     ties_one_pair = True
+    arm_facts = arm_fields = ()
+    exchangeable = True
+    same_for_costs = True
 
     @classmethod
     def examples(cls) -> tuple[Unconstrained, ...]:
@@ -183,10 +185,3 @@ class Unconstrained(Counted):
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
         return None
-
-    def relabelled(self, order: Sequence[int]) -> Unconstrained:
-        checked_order(order, self.n_arms)
-        return self
-
-    def mirrored(self, about: float) -> Unconstrained:
-        return self

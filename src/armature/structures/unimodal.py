@@ -10,7 +10,6 @@ from typing import ClassVar
 from armature.families import Family
 from armature.kernels.arrays import Floats
 from armature.structures.checks import checked_order
-from armature.structures.counted import Counted
 from armature.structures.fast import scaled
 from armature.structures.fast.one_peak import (
     alt_min,
@@ -39,7 +38,7 @@ SCALED = Oracle(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Unimodal(Counted):
+class Unimodal(Structure):
     """One peak, arms in order: means[0] <= ... <= means[peak] >= ... >= means[-1]. Plateaus count.
 
     Prices, doses and positions often are like that: up to some arm, then down, with the place of
@@ -92,7 +91,9 @@ class Unimodal(Counted):
     order_only = True
     has_constants = True
     convex_challenges = True
+    arm_facts = arm_fields = ()
     arms_in_order = True
+    same_for_costs = True
 
     @classmethod
     def examples(cls) -> tuple[Unimodal, ...]:
@@ -135,6 +136,3 @@ class Unimodal(Counted):
         if permutation in (sorted(permutation), sorted(permutation, reverse=True)):
             return self
         return super().relabelled(order)
-
-    def mirrored(self, about: float) -> Unimodal:
-        return self

@@ -46,6 +46,8 @@ class UnimodalTree(Structure):
     edges: tuple[tuple[int, int], ...]
     n_arms: int
 
+    same_for_costs = True
+
     @classmethod
     def examples(cls) -> tuple[UnimodalTree, ...]:
         return cls([(0, 1)]), cls([(0, 1), (0, 2), (0, 3), (3, 4)])
@@ -87,6 +89,3 @@ class UnimodalTree(Structure):
     def relabelled(self, order: Sequence[int]) -> UnimodalTree:
         place = {int(old): new for new, old in enumerate(checked_order(order, self.n_arms))}
         return UnimodalTree([(place[i], place[k]) for i, k in self.edges])
-
-    def mirrored(self, about: float) -> UnimodalTree:
-        return self

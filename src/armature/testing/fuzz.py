@@ -23,7 +23,7 @@ import numpy.typing as npt
 import armature
 from armature.errors import ArmatureError
 from armature.families import Family, Gaussian, Interval
-from armature.families.limits import LARGEST, SMALLEST
+from armature.kernels.numbers import LARGEST, SMALLEST
 from armature.live.bandit import Bandit
 from armature.live.tickets import Decision
 from armature.policies import Policy

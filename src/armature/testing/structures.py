@@ -310,6 +310,15 @@ def relabelling_changes_nothing(problem: Problem) -> None:
         _require_equal(here.cost, there.cost, problem, f"{name} depends on the order of the arms")
 
 
+def declared_facts_hold(problem: Problem) -> None:
+    """M is everything, or the same in any order of the arms, where the structure declares it."""
+    structure, inside = problem.structure, np.asarray(problem.project().means)
+    same = all(map(structure.contains, (inside[::-1], np.roll(inside, 1))))
+    _require(same or not structure.exchangeable, problem, "exchangeable is wrong")
+    everything = structure.contains(problem.means)
+    _require(everything or not structure.assumes_nothing, problem, "assumes_nothing is wrong")
+
+
 def oracles_follow_from_the_pieces(problem: Problem) -> None:
     """Every oracle of a structure agrees with what is derived from its pieces."""
     structure, derived = problem.structure, declaration_of(problem.structure)
@@ -373,6 +382,7 @@ STRUCTURE_PROPERTIES: tuple[Callable[[Problem], None], ...] = (
     cost_is_homogeneous,
     cost_grows_with_weights,
     relabelling_changes_nothing,
+    declared_facts_hold,
     oracles_follow_from_the_pieces,
     highest_means_follow_from_the_pieces,
 )

@@ -1,95 +1,215 @@
-"""The same picture by Matplotlib, for notebooks and papers: `bandit.plot()`."""
+"""Charts drawn by Matplotlib, for notebooks and papers.
+
+Drawings are made without pyplot: no backend is chosen for the user, nothing has to be closed, and
+what is returned is shown by a notebook.
+"""
 
 from __future__ import annotations
 
+import io
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from matplotlib.path import Path
-from matplotlib.ticker import FixedLocator
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.path import Path as Outline
 
-from armature.views.looks import BLUE, in_lines, shortened
-from armature.views.picture import Arms, Picture
-from armature.views.plotting import Picture as Drawn
-from armature.views.plotting import StrPath, checked_picture, new_picture, save
+from armature.errors import ArmatureError
+from armature.storage.files import checked_path, write_bytes
+from armature.views.bandit_charts import arms_chart, pulls_chart
+from armature.views.chart import Axis, Chart, Line, Points, Slots, Words
+from armature.views.looks import BLACK, BLUE, GREEN, ORANGE, PINK, in_lines, literal, shortened
+from armature.views.picture import Picture
 
-INK, SOFT, OTHER = "#1c1b19", "#8a857b", "#b5480f"
-ARROW = Path(  # up, as on the page
+StrPath = str | os.PathLike[str]
+Looks = Mapping[str, Mapping[str, Any]]
+INK, SOFT, OTHER, PALE, WORDS = "#1c1b19", "#8a857b", "#b5480f", "#d8d3c8", "#4a463f"
+ARROW = Outline(  # up, as on the page
     [(0.0, -1.0), (0.0, 1.0), (-0.6, 0.3), (0.0, 1.0), (0.6, 0.3)],
-    [Path.MOVETO, Path.LINETO, Path.MOVETO, Path.LINETO, Path.LINETO],
+    [Outline.MOVETO, Outline.LINETO, Outline.MOVETO, Outline.LINETO, Outline.LINETO],
 )
-LABELS = 24  # arms, beyond which not every one is named
+SHAPES: dict[str, Any] = {
+    "dot": "o", "ring": "o", "diamond": "D", "tick": "|", "star": "*", "arrow": ARROW,
+}  # fmt: skip
+LOOKS: Looks = {
+    "interval": {"color": SOFT, "linewidth": 1.5},
+    "fit": {"color": BLUE, "linewidth": 2.0},
+    "alternative": {"color": OTHER, "linestyle": "--"},
+    "mean": {"color": INK},
+    "mean leader": {"color": BLUE},
+    "best": {"color": INK},
+    "rival": {"color": OTHER, "markerfacecolor": "white"},
+    "stem": {"color": PALE, "linewidth": 4.0},
+    "pulled": {"color": INK},
+    "pulled leader": {"color": BLUE},
+    "asked": {"color": BLUE, "fillstyle": "none"},
+    "whisker": {"color": SOFT, "linewidth": 1.5},
+    "middle": {"color": BLUE, "linewidth": 9.0, "alpha": 0.4},
+    "median": {"color": BLUE, "markeredgewidth": 2.5},
+    "whisker logged": {"color": SOFT, "linewidth": 1.5},
+    "middle logged": {"color": SOFT, "linewidth": 9.0, "alpha": 0.4},
+    "median logged": {"color": SOFT, "markeredgewidth": 2.5},
+    "lower bound": {"color": BLACK, "linestyle": ":", "linewidth": 1.6},
+    "without the structure": {"color": BLACK, "linestyle": "-.", "linewidth": 1.0},
+    **{
+        f"confusing {n}": {
+            "color": colour,
+            "linestyle": "--",
+            "linewidth": 1.2,
+            "fillstyle": "none",
+        }
+        for n, colour in enumerate((ORANGE, BLUE, GREEN, PINK))
+    },
+    "with it": {"color": BLUE, "alpha": 1.0},
+    "without it": {"color": "#BBBBBB", "alpha": 1.0},
+}
+ANCHORS = {"start": "left", "middle": "center", "end": "right"}
+PIXEL = 0.75  # points that a pixel of a mark's size is
+MOST_NAMES = 24  # arms, beyond which not every one is named
+WRAPPED = 26  # letters in a line of a legend beside one panel
 
 
-def plot_belief(shown: Picture, path: StrPath | None = None) -> Drawn:
+class Drawing(Figure):
+    """A figure that a notebook shows, whether or not pyplot is in use there."""
+
+    def _repr_png_(self) -> bytes:
+        return content_of(self, "png")
+
+
+def new_drawing(width: float, height: float) -> Drawing:
+    """An empty drawing, so many inches wide and high."""
+    drawing = Drawing(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(drawing)
+    return drawing
+
+
+def draw(axes: Any, chart: Chart, looks: Looks = LOOKS) -> dict[str, Any]:
+    """Draw a chart; what a legend is about is returned by its look."""
+    shown = {}
+    for mark in chart.marks:
+        if isinstance(mark, Words):
+            axes.text(
+                mark.x, mark.y, literal(mark.text), ha=ANCHORS[mark.anchor], fontsize=8, zorder=4,
+                color=looks.get(mark.look, {}).get("color", WORDS), transform=axes.transAxes,
+                bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.0},
+            )  # fmt: skip
+            continue
+        handle = _drawn(axes, mark, looks.get(mark.look, {}))
+        if mark.label:
+            shown[mark.look] = handle
+    _finish_x(axes, chart.x)
+    _finish_y(axes, chart.y)
+    axes.spines[["top", "right"]].set_visible(False)
+    return shown
+
+
+def _drawn(axes: Any, mark: Line | Points, look: Mapping[str, Any]) -> Any:
+    options: dict[str, Any] = {"label": mark.label or None, **look}
+    if isinstance(mark, Points):
+        size = PIXEL * 2.0 * mark.size * (0.75 if mark.shape == "diamond" else 1.0)
+        options |= {"linestyle": "", "marker": SHAPES[mark.shape], "markersize": size}
+        return axes.plot(mark.x, mark.y, clip_on=False, **options)[0]
+    if mark.closed:
+        options.pop("linestyle", None)
+        return axes.fill(mark.x, mark.y, **{"alpha": 0.18, **options, "linewidth": 0.0})[0]
+    thick = {"solid_capstyle": "butt"} if options.get("linewidth", 0.0) > 3.0 else {}
+    return axes.plot(mark.x, mark.y, **options, **thick)[0]
+
+
+def _finish_x(axes: Any, axis: Axis | Slots) -> None:
+    axes.set_xlim(axis.low, axis.high)
+    axes.set_xlabel(literal(axis.title))
+    if isinstance(axis, Axis):
+        if axis.log:
+            axes.set_xscale("log")
+            axes.xaxis.set_minor_formatter("")
+        if axis.ticks:
+            axes.set_xticks([at for at, _ in axis.ticks], [literal(text) for _, text in axis.ticks])
+        if axis.grid:
+            axes.grid(axis="x", alpha=0.25, linewidth=0.6)
+        return
+    every = max(1, -(-len(axis.names) // MOST_NAMES))
+    names = [shortened(name) for name in axis.names[::every]]
+    slanted = max(map(len, names)) > 6
+    axes.set_xticks(axis.places[::every], names, rotation=40 if slanted else 0,
+                    ha="right" if slanted else "center")  # fmt: skip
+    for group in axis.groups[::2]:
+        axes.axvspan(group.start, group.stop, color="#f1eee7", zorder=0)
+    if 1 < len(axis.groups) <= 8:
+        for group in axis.groups:
+            axes.text(0.5 * (group.start + group.stop), 0.98, shortened(group.name), color=WORDS,
+                      fontsize=8, ha="center", va="top",
+                      transform=axes.get_xaxis_transform())  # fmt: skip
+
+
+def _finish_y(axes: Any, axis: Axis) -> None:
+    axes.set_ylim(axis.low, axis.high)
+    axes.set_ylabel(literal(axis.title))
+    if axis.ticks is not None:
+        axes.set_yticks([at for at, _ in axis.ticks], [literal(text) for _, text in axis.ticks])
+    if axis.grid:
+        axes.grid(axis="y", alpha=0.25, linewidth=0.6)
+
+
+def stacked(charts: Sequence[Chart], heights: Sequence[float], inches: float = 6.0) -> Drawing:
+    """Charts of the same arms, one above the other, each with its legend beside it."""
+    width = max(6.0, min(14.0, 2.5 + 0.5 * charts[0].x.high))
+    drawing = new_drawing(width, inches)
+    panels = drawing.subplots(len(charts), 1, sharex=True, height_ratios=heights, squeeze=False)
+    for axes, chart in zip(panels[:, 0], charts, strict=True):
+        handles = draw(axes, chart)
+        labels = [in_lines(handle.get_label(), WRAPPED) for handle in handles.values()]
+        if labels:
+            axes.legend(handles.values(), labels, loc="center left", bbox_to_anchor=(1.0, 0.5),
+                        frameon=False, fontsize=9)  # fmt: skip
+        axes.set_title(in_lines(chart.title, 60))
+    return drawing
+
+
+def plot_belief(shown: Picture, path: StrPath | None = None) -> Drawing:
     """Means, fit and nearest alternative above, pulls below; into a PNG, SVG or PDF if wanted."""
     targets = [] if path is None else [checked_picture(path)]
-    arms = shown.arms
-    drawing = new_picture(max(6.0, min(14.0, 2.5 + 0.5 * len(arms))), 6.0)
-    top, bottom = drawing.subplots(2, 1, sharex=True, height_ratios=[3, 2])
-    draw_arms(top, arms)
-    _draw_pulls(bottom, shown)
-    every = max(1, -(-len(arms) // LABELS))
-    places = list(range(0, len(arms), every))
-    names = [shortened(arms.names[k]) for k in places]
-    slanted = max(map(len, names)) > 6
-    bottom.xaxis.set_major_locator(FixedLocator(places))
-    bottom.set_xticklabels(
-        names, rotation=40 if slanted else 0, ha="right" if slanted else "center"
-    )
-    for axis in (top, bottom):
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(axis="y", alpha=0.3)
+    drawing = stacked([arms_chart(shown), pulls_chart(shown.arms, shown.target)], [3, 2])
     save(drawing, targets)
     return drawing
 
 
-def draw_arms(axis: Any, arms: Arms) -> None:
-    """Means with their intervals, the fit, and the nearest alternative."""
-    x, seen = np.arange(len(arms)), arms.pulls > 0.0
-    line = "-" if arms.connected else ""
-    axis.set_ylabel("mean reward")
-    if not seen.any():
-        axis.set_title("no rewards yet")
-        return
-    known = seen & np.isfinite(arms.low) & np.isfinite(arms.high)
-    ends = np.column_stack([arms.low, arms.high, np.full(len(arms), np.nan)])  # nan: a gap
-    axis.plot(np.repeat(x[known], 3), ends[known].ravel(), "-", color=SOFT, linewidth=1.5)
-    if arms.alternative is not None and arms.rival is not None:
-        axis.plot(
-            x, arms.alternative, marker="_", markersize=11, linestyle="--" if line else "",
-            color=OTHER,
-            label="nearest alternative:\n" + in_lines(f"{arms.names[arms.rival]} is best", 24),
-        )  # fmt: skip
-    axis.plot(x, arms.fit, marker="_", markersize=11, linestyle=line, color=BLUE, label="fit")
-    axis.plot(x[seen], arms.means[seen], "o", color=INK, markersize=6, label="mean, with interval")
-    axis.set_title(in_lines(f"best so far: {arms.names[arms.leader]}", 60))
+# Files.
 
 
-def _draw_pulls(axis: Any, shown: Picture) -> None:
-    arms, x = shown.arms, np.arange(len(shown.arms))
-    axis.set_yscale("symlog", linthresh=1.0)
-    axis.vlines(x, 0.0, arms.pulls, color="#d8d3c8", linewidth=4)
-    axis.plot(x, arms.pulls, "o", color=INK, markersize=6, label="pulls so far")
-    axis.set_ylabel("pulls")
-    top = 2.0 * max(10.0, float(arms.pulls.sum()))
-    axis.set_ylim(0.0, top)
-    if shown.target is None:
-        return
-    asked = np.nan_to_num(shown.target.pulls)
-    inside, above = (asked > 0.0) & (asked <= top), asked > top
-    rings = {"marker": "o", "markersize": 11, "fillstyle": "none"}
-    arrows = {"marker": ARROW, "markersize": 12, "fillstyle": "none", "clip_on": False}
-    if inside.any():
-        axis.plot(
-            x[inside], asked[inside], linestyle="", color=BLUE, **rings,
-            label="what the lower\nbound asks for",
-        )  # fmt: skip
-    if above.any():
-        axis.plot(
-            x[above], np.full(int(above.sum()), 0.93), linestyle="", color=BLUE, **arrows,
-            transform=axis.get_xaxis_transform(),
-            label="the lower bound asks\nfor more than is shown",
-        )  # fmt: skip
+def checked_picture(path: StrPath) -> Path:
+    """The path of a picture that can be written."""
+    target = checked_path(path)
+    if target.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ArmatureError(f"{target.name!r} must end in .png, .svg or .pdf.")
+    if not target.parent.is_dir():
+        raise ArmatureError(f"{str(target)!r}: there is no folder {str(target.parent)!r}.")
+    return target
+
+
+def save(drawing: Figure, paths: Sequence[Path]) -> None:
+    """Write a drawing to files, each whole or not at all."""
+    for path in paths:
+        write_bytes(path, content_of(drawing, path.suffix.lower().removeprefix(".")))
+
+
+def content_of(drawing: Figure, suffix: str) -> bytes:
+    """The content of a drawing's file: the same, however often it is drawn."""
+    content = io.BytesIO()
+    engine = drawing.get_layout_engine()
+    for axes in drawing.axes:  # the layout begins from where panels are, and rounds
+        spec = axes.get_subplotspec()
+        if spec is not None:
+            axes.set_subplotspec(spec)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a font need not have every script
+        try:
+            drawing.draw_without_rendering()
+            drawing.set_layout_engine("none")  # which has done its slow work
+            drawing.savefig(content, format=suffix, dpi=150)
+        finally:
+            drawing.set_layout_engine(engine)
+    return content.getvalue()

@@ -10,10 +10,10 @@ from typing import Any
 from armature.views.terminal import visible
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers and in print.
-BLACK, ORANGE, BLUE, GREEN = "#000000", "#E69F00", "#0072B2", "#009E73"
-COLOURS = (BLUE, "#D55E00", GREEN, "#CC79A7", ORANGE, "#56B4E9", "#7F3C8D", "#8C6D31", "#666666")
+BLACK, ORANGE, BLUE, GREEN, PINK = "#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7"
+COLOURS = (BLUE, "#D55E00", GREEN, PINK, ORANGE, "#56B4E9", "#7F3C8D", "#8C6D31", "#666666")
 DASHES: tuple[Any, ...] = (
-    "-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)), (0, (8, 4)),
+    "-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3.5)),
     (0, (3, 1, 1, 1, 1, 1)),
 )  # fmt: skip
 STYLES: dict[str, tuple[str, int]] = {  # a colour and one of DASHES
@@ -22,17 +22,18 @@ STYLES: dict[str, tuple[str, int]] = {  # a colour and one of DASHES
     "OSSB": ("#D55E00", 0),
     "UCB": ("#666666", 0),
     "StructuredUCB": (GREEN, 1),
-    "CATSE": ("#CC79A7", 3),
-    "EndOfOptimism": ("#CC79A7", 3),
-    "OSUB": ("#CC79A7", 3),
+    "CATSE": (PINK, 3),
+    "EndOfOptimism": (PINK, 3),
+    "OSUB": (PINK, 3),
     "IMEDUB": ("#8C6D31", 3),
     "UnimodalThompson": ("#7F3C8D", 3),
     "IDS": ("#56B4E9", 3),
     "SOLID": ("#D55E00", 3),
-    "SparseUCB": ("#CC79A7", 3),
+    "SparseUCB": (PINK, 3),
     "LinUCB": (ORANGE, 2),
     "KLUCB": ("#666666", 2),
     "Challenger": ("#B2182B", 0),
+    "Guarded": (ORANGE, 0),
     "IMED": ("#8C6D31", 1),
     "ThompsonSampling": ("#9A9A00", 2),
     "ProjectedThompson": ("#7F3C8D", 0),
@@ -44,36 +45,37 @@ STYLES: dict[str, tuple[str, int]] = {  # a colour and one of DASHES
 }
 WIDTH = 34  # letters in a line of a legend
 SHORT = 24  # letters where there is room for one line only
-
-
-def style_of(policy: str, position: int) -> dict[str, Any]:
-    """The colour and dashes of a policy alone in a picture; `position` is for those of others."""
-    colour, dash = _wanted(policy, position)
-    return {"color": colour, "linestyle": DASHES[dash]}
+HANDLE = 3.4  # how long a line is in a legend, in units of the letters: its dashes can be seen
 
 
 def styles_of(*panels: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The colour and dashes of each policy in a picture, none like another's in the same panel.
 
-    Those of the library look the same in every picture, as far as that goes; variants of one policy
-    have its colour and dashes of their own. Policies that never meet in a panel may look the same.
+    Those of the library look the same in every picture, as far as that goes; others get a colour
+    that few have. Variants of one policy have its colour and dashes of their own. Policies that
+    never meet in a panel may look the same.
     """
     names = list(dict.fromkeys(name for panel in panels for name in panel))
+    wanted = _wanted({name.partition("(")[0] for name in names})
     looks: dict[str, tuple[str, int]] = {}
     for name in sorted(names, key=lambda name: "(" in name):  # a variant makes way
-        colour, dash = _wanted(name, names.index(name))
+        kind, options, _ = name.partition("(")
+        colour, dash = wanted[kind]
         near = {other for panel in panels if name in panel for other in panel}
         taken = {looks[other] for other in near if other in looks}
-        dashes = [(dash + n) % len(DASHES) for n in range(len(DASHES))]
+        dashes = [(dash + bool(options) + n) % len(DASHES) for n in range(len(DASHES))]
         candidates = itertools.product((colour, *COLOURS), dashes)
         looks[name] = next((look for look in candidates if look not in taken), (colour, dash))
     return {name: {"color": looks[name][0], "linestyle": DASHES[looks[name][1]]} for name in names}
 
 
-def _wanted(policy: str, position: int) -> tuple[str, int]:
-    kind, options, _ = policy.partition("(")
-    colour, dash = STYLES.get(kind, (COLOURS[position % len(COLOURS)], position % len(DASHES)))
-    return colour, (dash + bool(options)) % len(DASHES)
+def _wanted(kinds: Iterable[str]) -> dict[str, tuple[str, int]]:
+    """The colour of each class of policies, and the dashes that it has without options."""
+    found: dict[str, tuple[str, int]] = {}
+    for kind in sorted(kinds, key=lambda kind: (kind not in STYLES, kind)):
+        used = [colour for colour, _ in found.values()]
+        found[kind] = STYLES.get(kind) or (min(COLOURS, key=used.count), 0)
+    return found
 
 
 def literal(text: str) -> str:
@@ -116,4 +118,11 @@ def legend_beside(picture: Any, handles: Iterable[Any], names: Iterable[str]) ->
     lines = sum(label.count("\n") + 1 for label in labels)
     width, height = picture.get_size_inches()
     picture.set_size_inches(width, max(height, 0.8 + 0.16 * lines + 0.065 * len(labels)))
-    picture.legend(handles, labels, loc="outside right center", frameon=False, fontsize=9)
+    picture.legend(
+        handles,
+        labels,
+        loc="outside right center",
+        frameon=False,
+        fontsize=9,
+        handlelength=HANDLE,
+    )

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import datetime
+import functools
+from collections.abc import Callable
 from importlib import resources
+from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from armature.views.arms_chart import arms_chart, small_chart
-from armature.views.gauge_chart import gauge_chart, verdict_chart
-from armature.views.pulls_chart import pulls_chart
-from armature.views.svg import aligned, number, share, short, tag
-from armature.views.time_charts import gain_chart, traffic_chart
+from armature.views.bandit_charts import (
+    arms_chart,
+    gain_chart,
+    gauge_chart,
+    pulls_chart,
+    small_chart,
+    traffic_chart,
+    verdict_chart,
+)
+from armature.views.chart import Chart
+from armature.views.numbers import aligned, number, share, short
+from armature.views.svg import drawn, tag
+
+CHARTS: tuple[Callable[..., Chart], ...] = (
+    arms_chart, gain_chart, gauge_chart, pulls_chart, small_chart, traffic_chart, verdict_chart,
+)  # fmt: skip
 
 
-def environment(package: str = "armature.views") -> Environment:
-    """The templates of a package, and those that all pages are made from."""
+def environment(
+    package: str = "armature.views", charts: tuple[Callable[..., Chart], ...] = ()
+) -> Environment:
+    """The templates of a package, with those that all pages are made from, and charts as SVG."""
     loaders = [PackageLoader(name) for name in dict.fromkeys([package, "armature.views"])]
     found = Environment(
         autoescape=True,
@@ -27,17 +43,17 @@ def environment(package: str = "armature.views") -> Environment:
     )
     found.filters |= {"number": number, "short": short, "count": count, "moment": moment}
     found.filters["share"] = share
-    found.globals |= {
-        "aligned": aligned,
-        "arms_chart": arms_chart,
-        "small_chart": small_chart,
-        "pulls_chart": pulls_chart,
-        "traffic_chart": traffic_chart,
-        "gain_chart": gain_chart,
-        "gauge_chart": gauge_chart,
-        "verdict_chart": verdict_chart,
-    }
+    found.globals["aligned"] = aligned
+    found.globals |= {chart.__name__: _as_svg(chart) for chart in (*CHARTS, *charts)}
     return found
+
+
+def _as_svg(chart: Callable[..., Chart]) -> Callable[..., Markup]:
+    @functools.wraps(chart)
+    def as_svg(*shown: Any) -> Markup:
+        return drawn(chart(*shown))
+
+    return as_svg
 
 
 def stylesheet() -> str:

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from armature.bounds import LowerBound
 from armature.bounds.evidence import Evidence
 from armature.kernels.arrays import Floats
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
+from armature.views.chart import Group
 
 if TYPE_CHECKING:
     from armature.live.explanation import Explanation
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
 SERIES = 5  # arms with an area of their own in the picture of traffic
 NOTHING = 0.01  # pulls that nobody needs
 Places = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Arms that belong together, from `start` to before `stop`."""
-
-    name: str
-    start: int
-    stop: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,8 +323,7 @@ def gain_of(belief: Explanation, goal: str = "max", past: Past | None = None) ->
 
 
 def _gauge(belief: Explanation, structure: Structure) -> Gauge | None:
-    nothing_assumed = isinstance(structure, Unconstrained)
-    if belief.fit is None or nothing_assumed or not belief.pulls.any():
+    if belief.fit is None or structure.assumes_nothing or not belief.pulls.any():
         return None
     return gauge_of(belief.fit)
 

@@ -1,24 +1,167 @@
-"""SVG by hand: elements, scales, ticks, numbers.
+"""A chart drawn as SVG, by hand.
 
 Pictures are fluid. Across, places are percentages of whatever width there is; down, they are
-pixels; so that texts keep their size on a phone and on a wall. What SVG can't place in percent
-(lines with many corners) is drawn in a nested picture that is stretched.
+pixels; so that texts keep their size on a phone and on a wall. Lines with many corners can't be
+placed in percent: they are drawn in a nested picture that is stretched.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
 from markupsafe import Markup, escape
 
-LARGEST = 1e300  # of the ends of a scale
+from armature.views.chart import Axis, Chart, Line, Points, Slots, Values, Words, apart
+from armature.views.numbers import clipped
+
 WIDE = 1000.0  # units across of a stretched picture
-LONGEST = 16  # characters of a label under an axis
-MINUS, DASH = "\N{MINUS SIGN}", "\N{EN DASH}"
 WIDTHS = {"hide-n": 290.0, "hide-m": 600.0, "hide-w": 900.0}  # pixels at which labels must fit
+BENEATH, GROUPS = 20.0, 38.0  # pixels under the chart: labels, and the names of groups
+PATHS = {"diamond": "M0 -7L7 0L0 7L-7 0Z", "arrow": "M0 8V-8M-5 -2L0 -8L5 -2"}
+
+
+def drawn(chart: Chart) -> Markup:
+    """The chart as an element, with a description for who can't see it."""
+    x, y = across(chart.x), down(chart.y, chart.height)
+    parts = [*_bands(chart), *_grid(chart, x, y)]
+    for mark in chart.marks:
+        if isinstance(mark, Line):
+            parts.append(_stretched(chart.height, _line(mark, x, y)))
+        elif isinstance(mark, Points):
+            parts += _points(mark, x, y)
+        else:
+            parts.append(_words(mark, chart))
+    names = chart.x if isinstance(chart.x, Slots) else None
+    parts += [] if names is None else _names(names, chart.height)
+    return tag("svg", *parts, class_=f"chart {chart.kind}", role="img", aria_label=chart.label,
+               width="100%", height=chart.height)  # fmt: skip
+
+
+# Scales.
+
+Scale = Callable[[Values | float], Values]
+
+
+def across(axis: Axis | Slots) -> Scale:
+    """From numbers to percent; what is outside is at the border."""
+    low, high = apart(axis.low, axis.high)
+    return lambda values: 100.0 * np.clip((np.asarray(values) - low) / (high - low), 0.0, 1.0)
+
+
+def down(axis: Axis, height: float) -> Scale:
+    """From numbers to pixels, the lowest at the bottom; what is outside is at the border."""
+    low, high = apart(axis.low, axis.high)
+    return lambda values: height * (1.0 - np.clip((np.asarray(values) - low) / (high - low), 0, 1))
+
+
+# Axes.
+
+
+def _bands(chart: Chart) -> Iterator[Markup]:
+    """Every other group of arms on a ground of its own."""
+    if isinstance(chart.x, Slots):
+        width = 100.0 / len(chart.x.names)
+        for group in chart.x.groups[::2]:
+            yield tag("rect", class_="group", x=percent(group.start * width), y=-8.0,
+                      width=percent((group.stop - group.start) * width),
+                      height=chart.height + 8.0)  # fmt: skip
+
+
+def _grid(chart: Chart, x: Scale, y: Scale) -> Iterator[Markup]:
+    """Lines at the ticks, and their texts outside of the chart."""
+    for value, text in chart.y.ticks or ():
+        at = float(y(value))
+        if chart.y.grid:
+            yield tag("line", class_="grid", x1=0, x2="100%", y1=at, y2=at)
+        yield tag("text", text, class_="axis", x=-10, y=at + 4.0, text_anchor="end")
+    if isinstance(chart.x, Slots):
+        return
+    for value, text in chart.x.ticks or ():
+        share = float(x(value))
+        if chart.x.grid:
+            yield tag("line", class_="grid", x1=percent(share), x2=percent(share), y1=0,
+                      y2=chart.height)  # fmt: skip
+        anchor = "start" if share <= 0.0 else "end" if share >= 100.0 else "middle"
+        yield _text(text, share, chart.height + BENEATH, anchor)
+
+
+def _names(arms: Slots, height: float) -> Iterator[Markup]:
+    """Names under the arms, as many as there is room for at each width; groups under them."""
+    share, every = 100.0 / len(arms.names), strides(arms.names)
+    for k, name in enumerate(arms.names):
+        hidden = [kind for kind, n in every.items() if k % n != arms.kept % n]
+        if len(hidden) < len(every):
+            look = ["axis", *(["leader"] if arms.leader and k == arms.kept else []), *hidden]
+            yield _text(clipped(name), share * (k + 0.5), height + BENEATH, look=" ".join(look))
+    if 1 < len(arms.groups) <= 8:
+        for group in arms.groups:
+            middle = 0.5 * share * (group.start + group.stop)
+            yield _text(clipped(group.name), middle, height + GROUPS, look="axis group-name")
+
+
+def strides(names: Sequence[str]) -> dict[str, int]:
+    """For each width, every how many-th label there is room for."""
+    widest = 7.2 * max(len(clipped(name)) for name in names) + 14.0
+    return {kind: max(1, math.ceil(widest * len(names) / w)) for kind, w in WIDTHS.items()}
+
+
+# Marks.
+
+
+def _line(mark: Line, x: Scale, y: Scale) -> Markup:
+    d = path_of(x(mark.x) * WIDE / 100.0, y(mark.y), mark.closed)
+    note = [tag("title", mark.note)] if mark.note else []
+    return tag("path", *note, class_=mark.look, d=d)
+
+
+def _points(mark: Points, x: Scale, y: Scale) -> Iterator[Markup]:
+    notes = mark.notes or ("",) * len(mark.x)
+    for share, at, note in zip(x(mark.x), y(mark.y), notes, strict=True):
+        inside = [tag("title", note)] if note else []
+        place, top = percent(float(share)), float(at)
+        if mark.shape in PATHS:
+            path = tag("path", *inside, class_=mark.look, d=PATHS[mark.shape])
+            yield tag("svg", path, x=place, y=plain(top), overflow="visible")
+        elif mark.shape == "tick":
+            yield tag("line", *inside, class_=mark.look, x1=place, x2=place, y1=top - mark.size,
+                      y2=top + mark.size)  # fmt: skip
+        else:
+            yield tag("circle", *inside, class_=mark.look, cx=place, cy=top, r=mark.size)
+
+
+def _words(mark: Words, chart: Chart) -> Markup:
+    return _text(mark.text, 100.0 * mark.x, chart.height * (1.0 - mark.y), mark.anchor, mark.look)
+
+
+def _text(text: str, x: float, y: float, anchor: str = "middle", look: str = "axis") -> Markup:
+    return tag("text", text, class_=look, x=percent(x), y=y, text_anchor=anchor)
+
+
+def _stretched(height: float, content: Markup) -> Markup:
+    """A nested picture, WIDE units across whatever its width."""
+    return tag("svg", content, viewBox=f"0 0 {plain(WIDE)} {plain(height)}",
+               preserveAspectRatio="none", width="100%", height=height)  # fmt: skip
+
+
+# Elements.
+
+
+def path_of(x: Values, y: Values, closed: bool = False) -> str:
+    """The `d` of a path through points; it begins anew after nan.
+
+    >>> path_of(np.array([0.0, 1.0, np.nan, 2.0]), np.array([5.0, 6.0, np.nan, 7.5]))
+    'M0 5L1 6M2 7.5'
+    """
+    known = np.isfinite(x) & np.isfinite(y)
+    pieces = []
+    for seen, piece in itertools.groupby(zip(x, y, known, strict=True), lambda point: point[2]):
+        if seen:
+            steps = "L".join(f"{plain(a)} {plain(b)}" for a, b, _ in piece)
+            pieces.append(f"M{steps}{'Z' if closed else ''}")
+    return "".join(pieces)
 
 
 def tag(name: str, *content: str, **attributes: object) -> Markup:
@@ -38,6 +181,16 @@ def tag(name: str, *content: str, **attributes: object) -> Markup:
     return Markup(f"<{name}{''.join(pairs)}>{inside}</{name}>")
 
 
+def joined(parts: Iterable[str]) -> Markup:
+    """Several elements as one."""
+    return Markup("").join(parts)
+
+
+def percent(value: float) -> str:
+    """A place across, from 0 to 100."""
+    return f"{plain(value)}%"
+
+
 def plain(value: float) -> str:
     """A coordinate: two decimals are a fiftieth of a pixel.
 
@@ -46,197 +199,3 @@ def plain(value: float) -> str:
     """
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
-
-
-def percent(value: float) -> str:
-    """A place across, from 0 to 100."""
-    return f"{plain(value)}%"
-
-
-def joined(parts: Iterable[str]) -> Markup:
-    """Several elements as one."""
-    return Markup("").join(parts)
-
-
-def picture(height: float, label: str, *content: str, kind: str = "chart") -> Markup:
-    """A fluid picture with a description for who can't see it."""
-    return tag(
-        "svg",
-        *content,
-        class_=kind,
-        role="img",
-        aria_label=label,
-        width="100%",
-        height=height,
-    )
-
-
-def stretched(height: float, *content: str) -> Markup:
-    """A nested picture, WIDE units across whatever its width."""
-    return tag(
-        "svg",
-        *content,
-        viewBox=f"0 0 {plain(WIDE)} {plain(height)}",
-        preserveAspectRatio="none",
-        width="100%",
-        height=height,
-    )
-
-
-def path_of(points: Iterable[tuple[float, float]], closed: bool = False) -> str:
-    """The `d` of a path through points: percent across, pixels down."""
-    steps = [f"{plain(x * WIDE / 100.0)} {plain(y)}" for x, y in points]
-    return "M" + "L".join(steps) + ("Z" if closed else "")
-
-
-def pieces_of(lines: Iterable[tuple[float, float, float, float]]) -> str:
-    """The `d` of a path of separate straight lines: from and to, percent across, pixels down."""
-    return "".join(path_of([(x1, y1), (x2, y2)]) for x1, y1, x2, y2 in lines)
-
-
-@dataclass(frozen=True)
-class Scale:
-    """From numbers to pixels down: `low` is at the bottom.
-
-    Ends that are too near to each other to tell numbers between them apart are moved apart.
-
-    >>> Scale(1e30, 1e30, 100.0)(1e30)
-    50.0
-    """
-
-    low: float
-    high: float
-    height: float
-
-    def __post_init__(self) -> None:
-        low, high = (max(-LARGEST, min(end, LARGEST)) for end in (self.low, self.high))
-        least = max(1e-9 * max(abs(low), abs(high)), 1.0 / LARGEST)
-        if not high - low >= least:
-            low, high = 0.5 * (low + high) - least, 0.5 * (low + high) + least
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-
-    def __call__(self, value: float) -> float:
-        """Where a number is; what is outside is at the border."""
-        share = (value - self.low) / (self.high - self.low)
-        return self.height * (1.0 - min(max(share, 0.0), 1.0))
-
-
-def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers from low to high, about so many.
-
-    >>> ticks(0.0, 1.0), ticks(-3.0, 17.0)
-    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 5.0, 10.0, 15.0])
-    """
-    if not (high - low) / about > 0.0:
-        return [low]
-    rough = (high - low) / about
-    unit = 10.0 ** math.floor(math.log10(rough))
-    step = min((m * unit for m in (1, 2, 5, 10)), key=lambda s: abs(math.log(s / rough)))
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [float(f"{i * step:.12g}") for i in range(first, last + 1)]
-
-
-def number(value: float, digits: int = 4) -> str:
-    """A number for people: few digits, groups of thousands, a minus that is one.
-
-    >>> number(1234567.0), number(-0.012345), number(float("nan")), number(12.5)
-    ('1,234,567', '−0.01235', '–', '12.5')
-    """
-    if math.isnan(value):
-        return DASH
-    if math.isinf(value):
-        return "∞" if value > 0 else f"{MINUS}∞"
-    size = abs(value)
-    if size >= 10.0 ** (digits - 1):
-        text = f"{value:,.0f}"
-    elif size >= 1e-4 or size == 0.0:
-        text = f"{value:.{digits}g}"
-    else:
-        text = f"{value:.2e}"
-    return text.replace("-", MINUS)
-
-
-def aligned(
-    *columns: Sequence[float] | None, digits: int = 4, decimals: int | None = None
-) -> list[Sequence[str]]:
-    """Columns of numbers with the same number of decimals, so that they line up; None: dashes.
-
-    >>> aligned([0.1, 0.1234, float("nan")], [12.0, -3.5, 7.0])
-    [['0.10', '0.12', '–'], ['12.00', '−3.50', '7.00']]
-    """
-    known = [abs(v) for column in columns if column is not None for v in column if math.isfinite(v)]
-    if decimals is None:
-        size = max(known, default=1.0) or 1.0
-        decimals = min(max(digits - 1 - math.floor(math.log10(size)), 0), 12)
-    return [_Dashes() if c is None else [_fixed(v, decimals) for v in c] for c in columns]
-
-
-class _Dashes(Sequence[str]):
-    """A column in which nothing is known, however long."""
-
-    def __getitem__(self, index: Any) -> Any:
-        return DASH
-
-    def __len__(self) -> int:
-        return 0
-
-
-def _fixed(value: float, decimals: int) -> str:
-    if not math.isfinite(value):
-        return number(value)
-    text = f"{value:,.{decimals}f}"
-    return text.removeprefix("-") if not text.strip("-0.,") else text.replace("-", MINUS)
-
-
-def tick_texts(values: Sequence[float]) -> list[str]:
-    """Ticks of an axis, all with the decimals of the finest.
-
-    >>> tick_texts([0.1, 0.15, 0.2]), tick_texts([0.0, 500.0, 1000.0])
-    (['0.10', '0.15', '0.20'], ['0', '500', '1,000'])
-    """
-    if len(values) < 2:
-        return [number(value, 3) for value in values]
-    step = values[1] - values[0]
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    return [_fixed(value, min(decimals, 12)) for value in values]
-
-
-def short(count: float) -> str:
-    """A count for an axis.
-
-    >>> short(950), short(1500), short(2e6), short(0)
-    ('950', '1.5k', '2M', '0')
-    """
-    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if count >= size:
-            return f"{count / size:.3g}{letter}"
-    return f"{count:.3g}"
-
-
-def share(value: float) -> str:
-    """A share in percent; little is not nothing.
-
-    >>> share(0.0), share(0.004), share(0.4321), share(0.9999), share(1.0)
-    ('0 %', '<1 %', '43 %', '>99 %', '100 %')
-    """
-    if 0.0 < value < 0.005:
-        return "<1 %"
-    if 0.995 < value < 1.0:
-        return ">99 %"
-    return f"{100.0 * value:.0f} %"
-
-
-def clipped(name: str) -> str:
-    """A label that is not too long.
-
-    >>> clipped("a label that is too long")
-    'a label that is…'
-    """
-    return name if len(name) <= LONGEST else name[: LONGEST - 1].rstrip() + "…"
-
-
-def strides(names: Sequence[str]) -> dict[str, int]:
-    """For each width, every how many-th label there is room for."""
-    widest = 7.2 * max(len(clipped(name)) for name in names) + 14.0
-    return {kind: max(1, math.ceil(widest * len(names) / w)) for kind, w in WIDTHS.items()}

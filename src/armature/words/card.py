@@ -31,7 +31,7 @@ class Card:
     @property
     def shown(self) -> tuple[tuple[str, ...], ...]:
         """The rows that are shown, with long cells cut."""
-        return tuple(tuple(_cut(cell, WIDEST) for cell in row) for row in self.rows[:MOST_ROWS])
+        return tuple(tuple(map(_middle_cut, row)) for row in self.rows[:MOST_ROWS])
 
     @property
     def rest(self) -> str:
@@ -117,3 +117,9 @@ def _short(value: float) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 3].rstrip() + "..."
+
+
+def _middle_cut(cell: str) -> str:
+    """A cell without its middle where it is long: labels often differ at their ends."""
+    half = WIDEST // 2 - 2
+    return cell if len(cell) <= WIDEST else f"{cell[:half].rstrip()} ... {cell[-half:].lstrip()}"

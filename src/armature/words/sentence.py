@@ -3,7 +3,7 @@
 A policy explains itself in a `Sentence`. It names arms by their index, wrapped in `Arm`, and gives
 numbers as numbers. Whoever shows the sentence knows what the arms are called.
 
->>> why = Sentence("{arm} has {pulls} pulls, {rival} has {few}.",
+>>> why = Sentence("{arm} has {pulls:pull}, {rival} has {few}.",
 ...                arm=Arm(2), pulls=71441.0, rival=Arm(0), few=1.5)
 >>> print(why)
 Arm 2 has 71,441 pulls, arm 0 has 1.5.
@@ -32,8 +32,8 @@ class Arm:
 class Sentence:
     """A sentence, or several, with arms and numbers in named places.
 
-    `values` are numbers, texts, an `Arm` or a list of them; a format such as `{pulls:.2f}` is
-    Python's. Sentences add up.
+    `values` are numbers, texts, an `Arm` or a list of them. A format such as `{evidence:.2f}` is
+    Python's, and `{pulls:pull}` is "1 pull" or "28 pulls". Sentences add up.
     """
 
     def __init__(self, template: str, **values: Any) -> None:
@@ -84,6 +84,8 @@ class _Writer(string.Formatter):
             return listed([self._name(arm) for arm in value])
         if isinstance(value, str):
             return format(value, spec)
+        if spec.isalpha() and len(spec) > 1:
+            return f"{number(value)} {spec}{'' if value == 1 else 's'}"
         return number(value, spec)
 
     def _name(self, arm: Arm) -> str:

@@ -1,29 +1,35 @@
-"""The service as an ASGI application."""
+"""The service as an ASGI application, and what operators ask of it."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response
 
 from armature import __version__
-from armature.service.api import bodies, metrics
-from armature.service.api.access import Doorman, admit
-from armature.service.api.answers import Answer, add_handlers
-from armature.service.api.endpoints import router
-from armature.service.api.fast_path import Service
-from armature.service.api.readiness import Readiness
-from armature.service.db.keys import Guard
-from armature.service.db.migrate import migrate
+from armature.service import metrics
+from armature.service.api import bodies, endpoints
+from armature.service.api.access import Guard
+from armature.service.api.router import Answer, Service, Table
+from armature.service.db.database import reason_of, try_to_write
+from armature.service.db.maintenance import migrate
 from armature.service.domain.backend import Backend
-from armature.service.domain.limits import Limits
-from armature.service.page.routes import add_pages
+from armature.service.limits import Limits, Refused
+from armature.service.page import routes as page
 from armature.service.page.viewing import Viewer
 from armature.storage.registry import Allowed
+
+FRESH = 1.0  # seconds for which a test of the database is not repeated, however many ask
+
+log = logging.getLogger("armature.service")
+operations = Table()
 
 
 def make_app(
@@ -36,7 +42,7 @@ def make_app(
     """The service on a database.
 
     `allow` names modules and packages whose classes a spec may name; `open_without_keys` lets
-    everybody do everything while there are no keys, which is for the loopback address alone.
+    everybody do everything while there are no keys, which is for the loopback address only.
     """
     limits = limits or Limits()
 
@@ -59,43 +65,72 @@ def make_app(
             engine.dispose()
 
     app = Service(
+        [endpoints.table, operations, page.table],
+        limits,
+        page.refuse,
         title="Armature",
         version=__version__,
         description="Structured bandits over HTTP.",
         lifespan=lifespan,
-        docs_url=None,  # they would load scripts from another host
-        redoc_url=None,
-        redirect_slashes=False,
     )
     app.state.guard = Guard(engine, open_without_keys)
-    app.state.notice = ""  # what the list of experiments says above them
-    app.add_middleware(Doorman, most=limits.body)
-    add_handlers(app)
-    app.include_router(router)
-    app.set_up_shortcut(router.routes, limits)
-    _add_operations(app)
-    add_pages(app)
+    app.state.notice = ""  # shown above the list of experiments
     return app
 
 
-def _add_operations(app: FastAPI) -> None:
-    """What operators and people look at."""
+@operations.entry("GET", "/healthz", response_model=bodies.Health)
+async def health(request: Request) -> Answer:
+    """That the process answers."""
+    return Answer({"status": "ok"})
 
-    @app.get("/healthz", response_model=bodies.Health)
-    async def health() -> Answer:
-        """That the process answers."""
-        return Answer({"status": "ok"})
 
-    @app.get("/readyz", response_model=bodies.Health, responses={503: {"model": bodies.Problem}})
-    async def ready(request: Request) -> Answer:
-        """That the database answers too, and stores what is written."""
-        await request.app.state.readiness.check()
-        return Answer({"status": "ok"})
+@operations.entry(
+    "GET", "/readyz", response_model=bodies.Health, responses={503: {"model": bodies.Problem}}
+)
+async def ready(request: Request) -> Answer:
+    """That the database answers too, and stores what is written."""
+    await request.app.state.readiness.check()
+    return Answer({"status": "ok"})
 
-    @app.get("/metrics", include_in_schema=False)
-    async def show_metrics(request: Request) -> Response:
-        await admit(request, "read")
-        writer = request.app.state.backend.writer
-        metrics.LOADED.set(len(writer.loaded))
-        metrics.WAITING.set(writer.waiting)
-        return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
+
+@operations.entry("GET", "/metrics", "read")
+async def show_metrics(request: Request) -> Response:
+    """Counts of this process, for Prometheus."""
+    writer = request.app.state.backend.writer
+    metrics.LOADED.set(len(writer.loaded))
+    metrics.WAITING.set(writer.waiting)
+    return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
+
+
+@operations.entry("GET", "/openapi.json")
+async def describe(request: Request) -> Answer:
+    """The description of all endpoints."""
+    return Answer(request.app.openapi())
+
+
+class Readiness:
+    """Whether what a server writes is stored: it tries a commit that changes nothing."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._lock = asyncio.Lock()
+        self._tried_at = -FRESH
+        self._reason: str | None = None
+
+    async def check(self) -> None:
+        """Refuse with 503, and the reason, if no write can succeed."""
+        async with self._lock:
+            if time.monotonic() - self._tried_at > FRESH:
+                before, self._reason = self._reason, await asyncio.to_thread(self._try)
+                self._tried_at = time.monotonic()
+                if self._reason is not None and self._reason != before:
+                    log.error("not ready: %s.", self._reason)
+        if self._reason is not None:
+            raise Refused(503, f"no write can succeed now: {self._reason}.")
+
+    def _try(self) -> str | None:
+        try:
+            try_to_write(self._engine)
+        except SQLAlchemyError as error:
+            return reason_of(error)
+        return None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from annotated_types import Predicate
 from pydantic import BaseModel, ConfigDict, Field
 
 from armature.service.db.schema import Status
-from armature.service.domain.limits import IDENTIFIER, NAME, Limits
+from armature.service.limits import IDENTIFIER, NAME, Limits
 
 LIMITS = Limits()
 Label = str | int | float
+Identifier = Annotated[
+    str, Field(min_length=1, max_length=IDENTIFIER), Predicate(str.isprintable)
+]  # what the caller calls a unit or a request
 
 
 class Body(BaseModel):
@@ -40,8 +44,8 @@ class NewDecisions(Body):
     """Decisions to be made: n of them, for a unit that keeps its arm, safe to be repeated."""
 
     n: int = Field(default=1, ge=1, le=LIMITS.batch)
-    unit: str | None = Field(default=None, min_length=1, max_length=IDENTIFIER)
-    request_id: str | None = Field(default=None, min_length=1, max_length=IDENTIFIER)
+    unit: Identifier | None = None
+    request_id: Identifier | None = None
 
 
 class NewReward(Body):
@@ -69,10 +73,6 @@ class Changes(Body):
     status: Literal["running", "paused", "stopped"] | None = None
     floor: float | None = Field(default=None, ge=0.0, le=1.0)
 
-    def wanted_status(self) -> Status | None:
-        """The status, if it is to change."""
-        return None if self.status is None else Status(self.status)
-
 
 class NewArm(Body):
     """An arm to be added; `options` say what the structure or family needs to know of it."""
@@ -85,6 +85,13 @@ class OldArm(Body):
     """An arm to be retired."""
 
     label: Label
+
+
+class PartOfLog(BaseModel):
+    """Which events are asked for."""
+
+    after: int = Field(default=0, ge=0, le=2**62)
+    limit: int = Field(default=1_000, ge=1, le=LIMITS.events)
 
 
 class Problem(BaseModel):

@@ -3,38 +3,56 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 
 from armature.service.api import bodies
-from armature.service.api.answers import Answer, refusal
-from armature.service.api.routes import Route, needs
+from armature.service.api.router import Answer, Endpoint, Table
+from armature.service.db.schema import Status
 from armature.service.domain import reading
 from armature.service.domain.backend import Backend
-from armature.service.domain.commands import AddArm, Change, Labels, RetireArm
-from armature.service.domain.limits import Limits, checked_identifier
-from armature.service.domain.rules import Cancel, Decide
+from armature.service.domain.commands import AddArm, Cancel, Change, Decide, Labels, RetireArm
+from armature.service.domain.log import events_after
 from armature.service.domain.spec import checked_label
-from armature.service.domain.work import Refused
+from armature.service.limits import Refused
 
-LIMITS = Limits()
-_PROBLEM = {"model": bodies.Problem}
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {**_PROBLEM, "description": "Not JSON that can be read"},
-    401: {**_PROBLEM, "description": "No key, or none that is known"},
-    403: {**_PROBLEM, "description": "A key for something else"},
-    413: {**_PROBLEM, "description": "Too large"},
-    422: {**_PROBLEM, "description": "Something in it is wrong"},
-    503: {**_PROBLEM, "description": "The database failed: try again"},
+_REFUSALS = {
+    400: "Not JSON that can be read",
+    401: "No key, or none that is known",
+    403: "A key for something else",
+    413: "Too large",
+    422: "Something in it is wrong",
+    503: "The database failed: try again",
+    404: "Not there",
+    409: "Not possible as things are",
 }
-_NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {**_PROBLEM, "description": "Not there"}}
-_CONFLICT: dict[int | str, dict[str, Any]] = {
-    409: {**_PROBLEM, "description": "Not possible as things are"}
-}
+_ALWAYS = (400, 401, 403, 413, 422, 503)
 Name = Annotated[str, Path(description="the name of an experiment")]
 Key = Annotated[str, Path(description="the id of a decision")]
-router = APIRouter(prefix="/v1", responses=_REFUSALS, route_class=Route)
+table = Table()
+
+
+def endpoint(
+    method: str,
+    path: str,
+    scope: str,
+    model: Any,
+    *refusals: int,
+    code: int = 200,
+    also: Mapping[int, str] | None = None,
+) -> Callable[[Endpoint], Endpoint]:
+    """An entry of the table: its answer, the refusals beside the usual ones, and other answers."""
+    responses = {
+        refusal: {"model": bodies.Problem, "description": _REFUSALS[refusal]}
+        for refusal in (*_ALWAYS, *refusals)
+    }
+    for other, text in (also or {}).items():
+        responses[other] = {"model": model, "description": text}
+    return table.entry(
+        method, f"/v1{path}", scope, response_model=model, status_code=code, responses=responses
+    )
 
 
 def _backend(request: Request) -> Backend:
@@ -42,42 +60,34 @@ def _backend(request: Request) -> Backend:
     return backend
 
 
-# What is asked most often comes first: routes are tried in order.
+# The most frequent requests come first: entries are tried in order.
 
 
-@router.post(
-    "/experiments/{name}/decisions",
-    response_model=bodies.Decisions,
-    responses={**_NOT_FOUND, **_CONFLICT},
-    openapi_extra=needs("decide"),
-)
+@endpoint("POST", "/experiments/{name}/decisions", "decide", bodies.Decisions, 404, 409)
 async def decide(request: Request, name: Name, body: bodies.NewDecisions) -> Answer:
     """Make decisions. The same request_id again gets the same decisions."""
-    unit = checked_identifier(body.unit, "unit")
-    request_id = checked_identifier(body.request_id, "request_id")
-    made = await _backend(request).run(name, Decide(body.n, unit, request_id))
+    made = await _backend(request).run(name, Decide(body.n, body.unit, body.request_id))
     return Answer({"decisions": made})
 
 
-@router.post(
+@endpoint(
+    "POST",
     "/decisions/{id}/reward",
-    response_model=bodies.RewardStatus,
-    responses={
-        202: {"model": bodies.RewardStatus, "description": "Late: kept, and not applied"},
-        **_NOT_FOUND,
-        **_CONFLICT,
-    },
-    openapi_extra=needs("reward"),
+    "reward",
+    bodies.RewardStatus,
+    404,
+    409,
+    also={202: "Late: kept, and not applied"},
 )
 async def reward(request: Request, id: Key, body: bodies.NewReward) -> Answer:
     """Tell the reward of a decision. The same value again changes nothing."""
     (result,) = await _backend(request).reward([(id, body.value)])
     if result.code >= 400:
-        return refusal(result.code, result.detail or result.status)
+        raise Refused(result.code, result.detail or result.status)
     return Answer({"status": result.status, "detail": result.detail}, result.code)
 
 
-@router.post("/rewards", response_model=bodies.RewardResults, openapi_extra=needs("reward"))
+@endpoint("POST", "/rewards", "reward", bodies.RewardResults)
 async def rewards(request: Request, body: bodies.NewRewards) -> Answer:
     """Tell the rewards of several decisions, of any experiments; each is answered on its own."""
     items = [(item.decision, item.value) for item in body.rewards]
@@ -92,12 +102,14 @@ async def rewards(request: Request, body: bodies.NewRewards) -> Answer:
     )
 
 
-@router.post(
+@endpoint(
+    "POST",
     "/experiments",
-    status_code=201,
-    response_model=bodies.Created,
-    responses={200: {"model": bodies.Created, "description": "It was there already"}, **_CONFLICT},
-    openapi_extra=needs("admin"),
+    "admin",
+    bodies.Created,
+    409,
+    code=201,
+    also={200: "It was there already"},
 )
 async def create_experiment(request: Request, body: bodies.NewExperiment) -> Answer:
     """Make an experiment. The same again is answered with 200, another spec with 409."""
@@ -105,44 +117,30 @@ async def create_experiment(request: Request, body: bodies.NewExperiment) -> Ans
     return Answer(made, 201 if is_new else 200)
 
 
-@router.get("/experiments", response_model=bodies.Experiments, openapi_extra=needs("read"))
+@endpoint("GET", "/experiments", "read", bodies.Experiments)
 async def list_experiments(request: Request) -> Answer:
     """All experiments, without their arms."""
-    return Answer({"experiments": await asyncio.to_thread(_backend(request).experiments)})
+    return Answer({"experiments": await _backend(request).read(reading.list_experiments)})
 
 
-@router.get(
-    "/experiments/{name}",
-    response_model=bodies.Experiment,
-    responses=_NOT_FOUND,
-    openapi_extra=needs("read"),
-)
+@endpoint("GET", "/experiments/{name}", "read", bodies.Experiment, 404)
 async def show_experiment(request: Request, name: Name) -> Answer:
     """An experiment with its arms: pulls, outstanding rewards, means with intervals."""
     backend = _backend(request)
     copy = await backend.look(name)
     row = await backend.find(name)
-    return Answer(await backend.explain(reading.shown, copy, row))
+    return Answer(await backend.explain(copy.key, reading.shown, copy, row))
 
 
-@router.patch(
-    "/experiments/{name}",
-    response_model=bodies.Experiment,
-    responses={**_NOT_FOUND, **_CONFLICT},
-    openapi_extra=needs("admin"),
-)
+@endpoint("PATCH", "/experiments/{name}", "admin", bodies.Experiment, 404, 409)
 async def change_experiment(request: Request, name: Name, body: bodies.Changes) -> Answer:
     """Pause, resume or stop an experiment; set its floor."""
-    await _backend(request).run(name, Change(body.wanted_status(), body.floor))
+    status = None if body.status is None else Status(body.status)
+    await _backend(request).run(name, Change(status, body.floor))
     return await show_experiment(request, name)
 
 
-@router.post(
-    "/experiments/{name}/arms",
-    response_model=bodies.Experiment,
-    responses={**_NOT_FOUND, **_CONFLICT},
-    openapi_extra=needs("admin"),
-)
+@endpoint("POST", "/experiments/{name}/arms", "admin", bodies.Experiment, 404, 409)
 async def add_arm(request: Request, name: Name, body: bodies.NewArm) -> Answer:
     """Add an arm while the experiment runs."""
     backend = _backend(request)
@@ -151,73 +149,49 @@ async def add_arm(request: Request, name: Name, body: bodies.NewArm) -> Answer:
     return await show_experiment(request, name)
 
 
-@router.post(
-    "/experiments/{name}/arms/retire",
-    response_model=bodies.Experiment,
-    responses={**_NOT_FOUND, **_CONFLICT},
-    openapi_extra=needs("admin"),
-)
+@endpoint("POST", "/experiments/{name}/arms/retire", "admin", bodies.Experiment, 404, 409)
 async def retire_arm(request: Request, name: Name, body: bodies.OldArm) -> Answer:
     """Choose an arm no more. Rewards that are outstanding are still taken in."""
     await _backend(request).run(name, RetireArm(body.label))
     return await show_experiment(request, name)
 
 
-@router.delete(
-    "/decisions/{id}",
-    response_model=bodies.Cancelled,
-    responses={**_NOT_FOUND, **_CONFLICT},
-    openapi_extra=needs("reward"),
-)
+@endpoint("DELETE", "/decisions/{id}", "reward", bodies.Cancelled, 404, 409)
 async def cancel(request: Request, id: Key) -> Answer:
     """The reward of a decision will never come: the pull counts as if it had not been."""
     return Answer(await _backend(request).run_for_decision(id, Cancel(id)))
 
 
-@router.get(
-    "/experiments/{name}/explain",
-    response_model=bodies.Belief,
-    responses=_NOT_FOUND,
-    openapi_extra=needs("read"),
-)
+@endpoint("GET", "/experiments/{name}/explain", "read", bodies.Belief, 404)
 async def explain(request: Request, name: Name) -> Answer:
     """What the bandit believes, and what it does next and why."""
     backend = _backend(request)
-    return Answer(await backend.explain(reading.explanation_of, await backend.look(name)))
+    copy = await backend.look(name)
+    return Answer(await backend.explain(copy.key, reading.explanation_of, copy))
 
 
-@router.get(
-    "/experiments/{name}/bound",
-    response_model=bodies.Bound,
-    responses={**_NOT_FOUND, **_CONFLICT},
-    openapi_extra=needs("read"),
-)
+@endpoint("GET", "/experiments/{name}/bound", "read", bodies.Bound, 404, 409)
 async def bound(request: Request, name: Name) -> Answer:
     """The lower bound of regret at the means that fit best so far."""
     backend = _backend(request)
-    return Answer(await backend.bound(await backend.look(name)))
+    copy = await backend.look(name)
+    return Answer(await backend.bound(copy.key, reading.bound_of, copy))
 
 
-@router.get(
-    "/experiments/{name}/events",
-    response_model=bodies.Events,
-    responses=_NOT_FOUND,
-    openapi_extra=needs("read"),
-)
+@endpoint("GET", "/experiments/{name}/events", "read", bodies.Events, 404)
 async def events(
     request: Request,
     name: Name,
-    after: Annotated[int, Query(ge=0, le=2**62)] = 0,
-    limit: Annotated[int, Query(ge=1, le=LIMITS.events)] = 1_000,
+    query: Annotated[bodies.PartOfLog, Query()],
 ) -> Answer:
     """The log, from after an event on."""
     backend = _backend(request)
     key = await backend.id_of(name)
-    found = await asyncio.to_thread(backend.events, key, after, limit)
+    found = await backend.read(events_after, key, query.after, query.limit)
     labels = await backend.run(name, Labels())  # later than the events: it has all their arms
     if await backend.id_of(name) != key:
         raise Refused(503, "the database was restored: try again.")
-    return await asyncio.to_thread(_events, found, labels, after)
+    return await asyncio.to_thread(_events, found, labels, query.after)
 
 
 def _events(found: list[dict[str, Any]], labels: list[Any], after: int) -> Answer:

@@ -1,14 +1,16 @@
-"""Opening a database: SQLite with durable commits, or PostgreSQL.
+"""Opening a database, and its transactions: SQLite with durable commits, or PostgreSQL.
 
-What the two do differently is here and nowhere else: how a writing transaction begins and locks,
-whose clock it is, and what an unreachable database looks like.
+What the two do differently is here and nowhere else: how a transaction begins and locks, whose
+clock it is, how many rows are written at once, and what an unreachable database looks like.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,17 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from armature.errors import ArmatureError
-from armature.service.db.opened import PATIENCE, Opened
-from armature.service.db.steady import SteadyClock
+from armature.service import metrics
+from armature.service.db.sqlite import PATIENCE, Opened, SteadyClock
+from armature.service.limits import Refused
 
 DEFAULT = "sqlite:///armature.db"
 # A process that stops in the middle of a transaction, and is not dead, loses its lock in the end.
 _LIMITS = f"-c lock_timeout={int(PATIENCE)}s -c idle_in_transaction_session_timeout=120s"
+
+log = logging.getLogger("armature.service")
+
+Row = tuple[Any, ...]  # of a table, in the order of its columns
 
 
 def open_database(storage: str) -> Engine:
@@ -133,9 +140,74 @@ def reason_of(error: Exception) -> str:
 def reading(engine: Engine) -> Iterator[Connection]:
     """A connection in a transaction that sees the same database from its first query on."""
     with engine.connect() as connection:
+        connection.begin()
         if engine.dialect.name == "postgresql":
             connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         yield connection
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A transaction that failed: why, and whether that was while it was committed."""
+
+    error: Exception
+    committing: bool  # then nobody knows whether it was stored
+
+    @property
+    def may_go_again(self) -> bool:
+        """Whether the server may try it again by itself."""
+        return not self.committing and isinstance(self.error, sa.exc.DBAPIError)
+
+    def refusal(self) -> Refused:
+        """What is answered."""
+        advice = (
+            "Whether it was done is not known: repeat the request with the same request_id."
+            if self.committing
+            else "Nothing was changed: try again."
+        )
+        return Refused(503, f"the database failed ({reason_of(self.error)}). {advice}")
+
+
+class Session:
+    """Writing transactions, one after the other, on one connection."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None
+
+    def transact(self, body: Callable[[Connection], Any]) -> Failure | None:
+        """Run the body in a transaction and commit it; what went wrong, if anything did."""
+        committing = False
+        try:
+            if self._connection is None:
+                self._connection = self._engine.connect().execution_options(writing=True)
+            transaction = self._connection.begin()
+            body(self._connection)
+            committing = True
+            transaction.commit()
+        except Exception as error:
+            if self._connection is not None:  # it may be broken
+                with suppress(Exception):
+                    self._connection.invalidate()
+                with suppress(Exception):
+                    self.close()
+                self._connection = None
+            return failed(error, committing)
+        return None
+
+    def close(self) -> None:
+        """Give the connection back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def failed(error: Exception, committing: bool = False) -> Failure:
+    """A failure, counted and logged."""
+    metrics.FAILURES.labels("commit" if committing else "before").inc()
+    outcome = "its outcome is unknown" if committing else "nothing was changed"
+    log.warning("a transaction failed, %s: %s", outcome, error)
+    return Failure(error, committing)
 
 
 def look_at(connection: Connection, experiment: int) -> Any:
@@ -198,22 +270,33 @@ def _at_the_driver(connection: Connection, statement: str) -> Iterator[Any]:
         cursor.close()
 
 
-def add_rows(
-    connection: Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]], conflict: str = ""
+def write_rows(
+    connection: Connection,
+    inserts: Sequence[tuple[sa.Table, Sequence[Row]]],
+    updates: Sequence[tuple[str, Sequence[Row]]],
+    conflicts: Mapping[sa.Table, str],
 ) -> None:
-    """Insert whole rows; `conflict` is how the statement ends, if something may be there already.
+    """Insert whole rows into tables, then run updates, of which each question mark is an entry.
 
-    PostgreSQL gets a column at a time: as one statement, a row costs it a tenth.
+    `conflicts` is how the statement of a table ends, if something may be there already. PostgreSQL
+    gets a column at a time: as one statement, a row costs it a tenth.
     """
-    if not rows:
-        return
-    statement = _adding(connection.dialect.name, table, conflict)
-    with _at_the_driver(connection, statement) as cursor:
-        if connection.dialect.name == "postgresql":
-            columns = zip(table.columns, zip(*rows, strict=True), strict=True)
-            cursor.execute(statement, [_array(column.type, values) for column, values in columns])
-        else:
-            cursor.executemany(statement, rows)
+    postgresql = connection.dialect.name == "postgresql"
+    for table, rows in inserts:
+        if not rows:
+            continue
+        statement = _adding(connection.dialect.name, table, conflicts.get(table, ""))
+        with _at_the_driver(connection, statement) as cursor:
+            if postgresql:
+                columns = zip(table.columns, zip(*rows, strict=True), strict=True)
+                cursor.execute(statement, [_array(column.type, some) for column, some in columns])
+            else:
+                cursor.executemany(statement, rows)
+    for update, rows in updates:
+        if rows:
+            statement = _with_marks(connection, update)
+            with _at_the_driver(connection, statement) as cursor:
+                cursor.executemany(statement, rows)
 
 
 @functools.cache
@@ -238,24 +321,17 @@ def _array(kind: Any, values: Sequence[Any]) -> list[Any]:
     return list(values)
 
 
-def run_many(connection: Connection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run a statement for each row, of which each question mark is an entry."""
-    if rows:
-        if connection.dialect.name == "postgresql":
-            statement = statement.replace("?", "%s")
-        with _at_the_driver(connection, statement) as cursor:
-            cursor.executemany(statement, rows)
-
-
-def rows_of(
-    connection: Connection, statement: str, parameters: Sequence[Any]
-) -> Generator[tuple[Any, ...], None, None]:
+def fetch(connection: Connection, statement: str, parameters: Sequence[Any]) -> list[Row]:
     """Rows as the driver gives them; each question mark of the statement is a parameter."""
-    if connection.dialect.name == "postgresql":
-        statement = statement.replace("?", "%s")
+    statement = _with_marks(connection, statement)
     with _at_the_driver(connection, statement) as cursor:
         cursor.execute(statement, parameters)
-        yield from cursor
+        return list(cursor.fetchall())
+
+
+def _with_marks(connection: Connection, statement: str) -> str:
+    """A statement with the driver's marks for parameters."""
+    return statement.replace("?", "%s") if connection.dialect.name == "postgresql" else statement
 
 
 def insert(connection: Connection, table: sa.Table) -> Any:

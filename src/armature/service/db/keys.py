@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -15,18 +13,10 @@ from sqlalchemy.engine import Engine
 from armature.errors import ArmatureError
 from armature.service.db.database import clock, insert, writing
 from armature.service.db.schema import api_key
-from armature.service.db.steady import passing
-from armature.service.domain.limits import checked_name
+from armature.service.limits import checked_name
 
 SCOPES = ("decide", "reward", "read", "admin")  # admin may do everything
-FRESH = 2.0  # seconds for which the keys that were read count: a revoked one ends within them
 PREFIX = "arm_"
-CLOSED = (
-    "there are no keys any more: this server stays closed. Make one with `armature keys create`, "
-    "or start the server again on the loopback address, where it needs none."
-)
-
-log = logging.getLogger("armature.service")
 
 
 @dataclass(frozen=True)
@@ -63,7 +53,7 @@ def make_key(
     if not wanted or not wanted <= set(SCOPES):
         raise ArmatureError(f"scopes are some of {', '.join(SCOPES)}.")
     if seconds is not None and not seconds > 0.0:
-        raise ArmatureError("a key must be good for some time: give a positive number.")
+        raise ArmatureError("the lifetime of a key must be a positive number.")
     token = PREFIX + secrets.token_urlsafe(32)
     with writing(engine) as connection:
         now = clock(connection)
@@ -98,54 +88,6 @@ def read_keys(engine: Engine) -> tuple[dict[str, Key], float]:
         for row in rows
     }
     return keys, now
-
-
-class Guard:
-    """Whether a token is good for a scope, from keys that are read again every few seconds."""
-
-    def __init__(self, engine: Engine, open_without_keys: bool) -> None:
-        self._engine, self._open = engine, open_without_keys
-        self._had_keys = False  # then it stays closed, also when the last one is revoked
-        self._keys: dict[str, Key] = {}
-        self._ahead = 0.0  # of the database's clock over the seconds that pass here
-        self._read_at = -FRESH
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the keys must be read again before they are asked about."""
-        return time.monotonic() - self._read_at > FRESH
-
-    def refresh(self) -> None:
-        """Read the keys."""
-        before = self._keys
-        self._keys, now = read_keys(self._engine)
-        if before and not self._keys:
-            log.warning("%s", CLOSED)
-        self._had_keys = self._had_keys or bool(self._keys)
-        self._ahead = now - passing()
-        self._read_at = time.monotonic()
-
-    @property
-    def is_open(self) -> bool:
-        """Whether everybody may do everything: there was no key yet, and nobody else is near."""
-        return self._open and not self._had_keys
-
-    def objection(self, token: str | None, scope: str) -> tuple[int, str] | None:
-        """Why a token is not good for a scope: an HTTP code and a sentence; None if it is."""
-        if self.is_open:
-            return None
-        if not self._keys:
-            return 401, CLOSED
-        if token is None:
-            return 401, "a key is needed: send the header Authorization: Bearer <key>."
-        key = self._keys.get(hash_of(token))
-        if key is None:
-            return 401, "the key is not known."
-        if key.expires_at is not None and key.expires_at <= passing() + self._ahead:
-            return 401, "the key has expired."
-        if not key.may(scope):
-            return 403, f"the key is not for this: it lacks the scope {scope!r}."
-        return None
 
 
 def is_loopback(host: str) -> bool:

@@ -11,21 +11,20 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from armature.errors import ArmatureError
-from armature.service.api import metrics
+from armature.service import metrics
 from armature.service.db.database import clock, insert, writing
-from armature.service.db.lookups import OVERDUE
 from armature.service.db.schema import Kind, Status, event, experiment
 from armature.service.domain import reading
-from armature.service.domain.limits import Limits, checked_name
-from armature.service.domain.pool import Pool
-from armature.service.domain.rules import UNKNOWN, Expire, Result, Reward
+from armature.service.domain.commands import UNKNOWN, Expire, Result, Reward
+from armature.service.domain.scheduler import Pool
 from armature.service.domain.spec import hint_about, parse_spec
-from armature.service.domain.work import Command, Named, Refused
+from armature.service.domain.work import OVERDUE, Command
 from armature.service.domain.writer import Writer
+from armature.service.limits import Limits, Refused, checked_name
 from armature.storage.registry import Allowed
 
 T = TypeVar("T")
@@ -77,7 +76,7 @@ class Backend:
         """What comes of a command on an experiment, once it is on the disk."""
         key = await self.id_of(name)
         try:
-            return await self.writer.run(key, Named(name, command))
+            return await self.writer.run(key, command, name)
         except Refused as refused:
             if refused.code != 404 or await self.id_of(name, again=True) == key:
                 raise
@@ -138,38 +137,33 @@ class Backend:
 
     async def find(self, name: str) -> Any:
         """The row of an experiment, or a refusal."""
-        row = await asyncio.to_thread(self._find, name) if name.isprintable() else None
+        row = await self.read(reading.find, name) if name.isprintable() else None
         if row is None:
             raise Refused(404, "there is no such experiment.")
         return row
 
-    def _find(self, name: str) -> Any:
-        with self.engine.connect() as connection:
-            return reading.find(connection, name)
+    async def read(self, query: Callable[..., T], *arguments: Any) -> T:
+        """What a query(connection, ...) finds in the database, in a thread."""
 
-    def experiments(self) -> list[dict[str, Any]]:
-        """All experiments, without their arms."""
-        with self.engine.connect() as connection:
-            return reading.list_experiments(connection)
+        def run() -> T:
+            with self.engine.connect() as connection:
+                return query(connection, *arguments)
 
-    def events(self, key: int, after: int, limit: int) -> list[dict[str, Any]]:
-        """A part of a log, with the numbers of arms."""
-        with self.engine.connect() as connection:
-            return reading.events_after(connection, key, after, limit)
+        return await asyncio.to_thread(run)
 
-    async def bound(self, copy: reading.Copy) -> dict[str, Any]:
-        """The lower bound at the means so far."""
-        return await worked_out(self.bounds, copy.key, reading.bound_of, copy)
+    async def explain(self, key: int, work: Callable[..., T], *arguments: Any) -> T:
+        """Call `work` for an experiment, in a thread; what fails there is refused."""
+        return await _worked_out(self.looks, key, work, *arguments)
 
-    async def explain(self, work: Callable[..., T], copy: reading.Copy, *rest: Any) -> T:
-        """What is worked out of a copy, in a thread for that."""
-        return await worked_out(self.looks, copy.key, work, copy, *rest)
+    async def bound(self, key: int, work: Callable[..., T], *arguments: Any) -> T:
+        """The same for what may take much longer, in threads of its own."""
+        return await _worked_out(self.bounds, key, work, *arguments)
 
     async def watch_windows(self) -> None:
         """Close windows as they pass, until the server stops; no experiment waits for another."""
         while not self.stopping.is_set():
             try:
-                for key in await asyncio.to_thread(self._overdue):
+                for key in await self.read(_overdue):
                     if key not in self._expiring:
                         self._expiring[key] = asyncio.create_task(self._expire(key))
             except SQLAlchemyError as error:  # a database that is away comes back
@@ -194,14 +188,9 @@ class Backend:
         self.looks.close()
         self.bounds.close()
 
-    def _overdue(self) -> list[int]:
-        """Experiments with windows that have passed."""
-        with self.engine.connect() as connection:
-            return list(connection.execute(OVERDUE, {"now": clock(connection)}).scalars())
 
-
-async def worked_out(pool: Pool, key: int, work: Callable[..., T], *arguments: Any) -> T:
-    """What the work gives; where it fails, a refusal that is about this experiment alone."""
+async def _worked_out(pool: Pool, key: int, work: Callable[..., T], *arguments: Any) -> T:
+    """Call `work`; where it fails, refuse with words about this experiment only."""
     try:
         return await pool.run(key, work, *arguments)
     except Refused:
@@ -216,6 +205,11 @@ async def worked_out(pool: Pool, key: int, work: Callable[..., T], *arguments: A
             f"that can't be worked out of the rewards so far ({type(error).__name__}); decisions "
             "and rewards go on.",
         ) from error
+
+
+def _overdue(connection: Connection) -> list[int]:
+    """Experiments with windows that have passed."""
+    return list(connection.execute(OVERDUE, {"now": clock(connection)}).scalars())
 
 
 def experiment_of(decision_id: str) -> int | None:

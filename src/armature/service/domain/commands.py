@@ -1,39 +1,169 @@
-"""Changes of an experiment while it runs: pausing, floors, arms that come and go."""
+"""What requests do to an experiment: decisions, rewards, expiry, and changes while it runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from armature.errors import ArmatureError
-from armature.service.db.schema import Kind, Status
-from armature.service.domain.engine import Engine, engine_of
-from armature.service.domain.limits import Limits, check_arms
-from armature.service.domain.work import Refused, Wanted, Work
+from armature.service.db.schema import Kind, State, Status
+from armature.service.domain.replay import Replica, replica_of
+from armature.service.domain.work import Command, Decision, Wanted, Work
+from armature.service.limits import Limits, Refused, check_arms
 from armature.storage.registry import Allowed
 
 
-class _Change:
-    """A command that has nothing to find."""
+@dataclass(frozen=True)
+class Decide(Command):
+    """Make n decisions; the same request again gets the same ones."""
+
+    n: int = 1
+    unit: str | None = None
+    request_id: str | None = None
 
     def wanted(self) -> Wanted:
-        return Wanted()
+        return Wanted(
+            requests=() if self.request_id is None else (self.request_id,),
+            units=() if self.unit is None else (self.unit,),
+        )
+
+    def run(self, work: Work) -> list[dict[str, Any]]:
+        made = self._earlier(work)
+        if made is None:
+            if work.status != Status.running:
+                raise Refused(409, f"the experiment is {work.status}: it makes no decisions.")
+            made = work.decide(self.unit, self.request_id, self.n)
+            if self.request_id is not None:
+                work.requests[self.request_id] = made
+        return [{"id": d.id, "arm": work.labels[d.arm], "probability": d.probability} for d in made]
+
+    def _earlier(self, work: Work) -> list[Decision] | None:
+        made = None if self.request_id is None else work.requests.get(self.request_id)
+        if made is not None and (len(made) != self.n or made[0].unit != self.unit):
+            raise Refused(
+                409,
+                f"request_id {self.request_id!r} was used before, with n = {len(made)} and unit = "
+                f"{made[0].unit!r}: a repeated request must be the same.",
+            )
+        return made
 
 
 @dataclass(frozen=True)
-class Change(_Change):
+class Result:
+    """What became of one reward: its HTTP code, and in words."""
+
+    code: int
+    status: str
+    detail: str | None = None
+
+
+@dataclass(frozen=True)
+class Reward(Command):
+    """Take in rewards, each on its own."""
+
+    items: Sequence[tuple[str, float]]  # a decision's id, and the value
+
+    def wanted(self) -> Wanted:
+        return Wanted(decisions=[key for key, _ in self.items])
+
+    def run(self, work: Work) -> list[Result]:
+        return [_reward(work, work.decisions.get(key), value) for key, value in self.items]
+
+
+RETIRED = "the arm was retired: the reward is stored and does not count."
+UNKNOWN = Result(404, "unknown", "there is no such decision.")
+
+
+def _reward(work: Work, decision: Decision | None, value: float) -> Result:
+    if decision is None:
+        return UNKNOWN
+    if decision.reward is not None:
+        return _repeated(decision, value)
+    if decision.status == State.cancelled:
+        return Result(409, "conflict", "the decision was cancelled.")
+    try:
+        work.bandit.check_reward(work.labels[decision.arm], value)
+    except ArmatureError as error:
+        return Result(422, "refused", str(error))
+    if work.is_overdue(decision):
+        work.expire(decision)
+    decision.reward = value
+    on_time = decision.status == State.open
+    work.new_rewards.append((decision.id, value, "applied" if on_time else "late"))
+    if not on_time:
+        work.append(Kind.late, decision.id, decision.arm, value)
+        return Result(202, "late", "its window has closed: the reward is stored but not applied.")
+    work.tell(decision.arm, value)
+    work.append(Kind.told, decision.id, decision.arm, value)
+    work.close(decision, State.told)
+    retired = work.replica.is_retired(decision.arm)
+    return Result(200, "applied", RETIRED if retired else None)
+
+
+def _repeated(decision: Decision, value: float) -> Result:
+    if decision.reward != value:
+        return Result(
+            409, "conflict", f"the decision has another reward already: {decision.reward!r}."
+        )
+    late = decision.status == State.expired
+    return Result(
+        200, "duplicate", "it came late the first time, and is not applied." if late else None
+    )
+
+
+@dataclass(frozen=True)
+class Cancel(Command):
+    """Undo a decision whose reward will never come; if its window has closed, answer 409."""
+
+    decision: str
+
+    def wanted(self) -> Wanted:
+        return Wanted(decisions=[self.decision])
+
+    def run(self, work: Work) -> dict[str, str]:
+        decision = work.decisions.get(self.decision)
+        if decision is None:
+            raise Refused(404, "there is no such decision.")
+        if work.is_overdue(decision):
+            work.expire(decision)
+        if decision.status == State.open:
+            work.bandit.cancel(work.labels[decision.arm])
+            work.append(Kind.cancelled, decision.id, decision.arm)
+            work.close(decision, State.cancelled)
+        elif decision.status != State.cancelled:
+            what = "has its reward" if decision.status == State.told else "has expired"
+            raise Refused(409, f"the decision {what}: it can't be cancelled.")
+        return {"status": "cancelled"}
+
+
+@dataclass(frozen=True)
+class Expire(Command):
+    """Close the windows that have passed; a few at a time."""
+
+    def wanted(self) -> Wanted:
+        return Wanted(expired=True)
+
+    def run(self, work: Work) -> int:
+        due = [decision for decision in work.expired if work.is_overdue(decision)]
+        for decision in due:
+            work.expire(decision)
+        return len(due)
+
+
+@dataclass(frozen=True)
+class Change(Command):
     """Set the status and the floor; what is as it should be stays, so that repeating is safe."""
 
     status: Status | None = None
     floor: float | None = None
 
     def run(self, work: Work) -> None:
-        stopping = self.status not in (None, Status.stopped) and work.status == Status.stopped
-        if stopping:
-            raise Refused(409, "the experiment was stopped, which is for good.")
-        if self.floor is not None and self.floor != work.engine.floor:
+        if work.status == Status.stopped and self.status not in (None, Status.stopped):
+            raise Refused(409, "the experiment was stopped for good: it can't run again.")
+        if self.floor is not None and self.floor != work.bandit.floor:
             try:
-                work.engine.set_floor(self.floor)
+                work.bandit.set_floor(self.floor)
             except ArmatureError as error:
                 raise Refused(422, str(error)) from None
             work.append(Kind.floor, value=self.floor)
@@ -43,7 +173,7 @@ class Change(_Change):
 
 
 @dataclass(frozen=True)
-class AddArm(_Change):
+class AddArm(Command):
     """A new arm; `options` say what the structure needs to know of it."""
 
     label: Any
@@ -53,55 +183,54 @@ class AddArm(_Change):
 
     def run(self, work: Work) -> None:
         if "label" in self.options:
-            raise Refused(422, "the label is no option: it stands beside them.")
+            raise Refused(422, "give the label beside the options, not as one of them.")
         try:
-            check_arms(len(work.engine.labels) + 1, self.limits)
+            check_arms(len(work.labels) + 1, self.limits)
             self._try_out(work)
         except (ArmatureError, TypeError, ValueError, OverflowError) as error:
             raise Refused(422, f"the arm can't be added: {error}") from None
-        number = work.engine.add_arm(self.label, self.options)
+        number = work.replica.add_arm(self.label, self.options)
         work.append(Kind.arm_added, arm=number, detail={"label": self.label, **self.options})
 
     def _try_out(self, work: Work) -> None:
         """Add it to a copy first, so that what is refused changes nothing."""
-        trial = engine_of(work.engine.as_text(), self.allow)
+        trial = replica_of(work.replica.as_text(), self.allow)
         check_default(trial, trial.add_arm(self.label, self.options), work.spec.default)
 
 
-def check_default(engine: Engine, arm: int, default: float | None) -> None:
+def check_default(replica: Replica, arm: int, default: float | None) -> None:
     """Refuse an arm that can't have the reward that comes when a window closes."""
     if default is not None:
         try:
-            engine.check_reward(arm, default)
+            replica.bandit.check_reward(replica.labels[arm], default)
         except ArmatureError as error:
             raise ArmatureError(
-                f"rewards.default is {default:g}, which must be a reward that every arm can have; "
-                f"but {error}"
+                f"rewards.default is {default:g}, and this arm can't have that reward: {error}"
             ) from None
 
 
 @dataclass(frozen=True)
-class RetireArm(_Change):
-    """An arm that is chosen no more; rewards that are outstanding are still taken in."""
+class RetireArm(Command):
+    """Never choose an arm again; rewards that are outstanding still arrive."""
 
     label: Any
 
     def run(self, work: Work) -> None:
-        number = work.engine.numbers.get(self.label)
+        number = work.replica.numbers.get(self.label)
         if number is None:
             raise Refused(404, "there is no such arm.")
-        if work.engine.is_retired(number):
+        if work.replica.is_retired(number):
             return
         try:
-            work.engine.retire_arm(number)
+            work.replica.retire_arm(number)
         except ArmatureError as error:
             raise Refused(409, str(error)) from None
         work.append(Kind.arm_retired, arm=number)
 
 
 @dataclass(frozen=True)
-class Labels(_Change):
-    """What the arms are called, by their numbers."""
+class Labels(Command):
+    """The labels of the arms, by their numbers."""
 
     def run(self, work: Work) -> list[Any]:
-        return list(work.engine.labels)
+        return list(work.labels)

@@ -15,12 +15,13 @@ import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
-from armature.bounds import lower_bound
+from armature.bounds import LowerBound, lower_bound
 from armature.errors import ArmatureError
 from armature.live.explanation import Explanation
-from armature.service.db.schema import event, experiment
-from armature.service.domain.engine import Engine, engine_of
-from armature.service.domain.work import Refused, Wanted, Work
+from armature.service.db.schema import experiment
+from armature.service.domain.replay import Replica, replica_of
+from armature.service.domain.work import Command, Work
+from armature.service.limits import Refused
 from armature.storage.registry import Allowed
 from armature.structures.instance import Instance
 
@@ -43,22 +44,19 @@ class Copy:
     text: str
     allow: Allowed
 
-    def engine(self) -> Engine:
-        """The bandit, which is nobody else's."""
-        return engine_of(self.text, self.allow)
+    def replica(self) -> Replica:
+        """A bandit that nobody else uses."""
+        return replica_of(self.text, self.allow)
 
 
 @dataclass(frozen=True)
-class Look:
+class Look(Command):
     """Copy an experiment, with everything that is committed."""
 
     allow: Allowed
 
-    def wanted(self) -> Wanted:
-        return Wanted()
-
     def run(self, work: Work) -> Copy:
-        return Copy(work.experiment_id, work.engine.as_text(), self.allow)
+        return Copy(work.experiment_id, work.replica.as_text(), self.allow)
 
 
 def list_experiments(connection: Connection) -> list[dict[str, Any]]:
@@ -87,8 +85,8 @@ def summary(row: Any) -> dict[str, Any]:
 
 def shown(copy: Copy, row: Any) -> dict[str, Any]:
     """An experiment with its arms in their order, and intervals for their means."""
-    engine = copy.engine()
-    bandit = engine.bandit
+    replica = copy.replica()
+    bandit = replica.bandit
     belief = bandit.explain()
     arms = [
         {
@@ -104,16 +102,16 @@ def shown(copy: Copy, row: Any) -> dict[str, Any]:
     return {
         **summary(row),
         "spec": json.loads(row.spec),
-        "floor": engine.floor,
-        "divergences": engine.divergences,
+        "floor": replica.bandit.floor,
+        "divergences": replica.divergences,
         "arms": arms,
     }
 
 
 def explanation_of(copy: Copy) -> dict[str, Any]:
     """What the bandit does next and why."""
-    engine = copy.engine()
-    belief = engine.bandit.explain()
+    replica = copy.replica()
+    belief = replica.bandit.explain()
     return {
         "summary": belief.summary,
         "text": str(belief),
@@ -127,23 +125,15 @@ def explanation_of(copy: Copy) -> dict[str, Any]:
         "evidence": _number(belief.evidence),
         "misfit": _number(belief.misfit),
         "verdict": _verdict(belief),
-        "divergences": engine.divergences,
+        "divergences": replica.divergences,
     }
 
 
 def bound_of(copy: Copy) -> dict[str, Any]:
-    """What regret can't be avoided if the means are those that fit best so far."""
-    engine = copy.engine()
-    belief = engine.bandit.explain()
-    if engine.bandit.goal == "min":
-        raise Refused(409, "there is no bound for costs: it is about rewards.")
-    if not np.any(belief.pulls):
-        raise Refused(409, "there are no rewards yet: the bound depends on the means.")
-    try:
-        instance = Instance(engine.bandit.structure, belief.projected, engine.bandit.family)
-        bound = lower_bound(instance)
-    except ArmatureError as error:
-        raise Refused(409, f"there is no bound for the means so far: {error}") from None
+    """The regret that can't be avoided if the means are those that fit best so far."""
+    replica = copy.replica()
+    belief = replica.bandit.explain()
+    bound = bound_at(replica, belief)
     return {
         "arms": list(belief.arms),
         "means": [_number(x) for x in belief.projected],
@@ -154,28 +144,17 @@ def bound_of(copy: Copy) -> dict[str, Any]:
     }
 
 
-def events_after(
-    connection: Connection, experiment_id: int, after: int, limit: int
-) -> list[dict[str, Any]]:
-    """A part of the log, with the numbers of arms."""
-    query = (
-        sa.select(event)
-        .where(event.c.experiment_id == experiment_id, event.c.seq > after)
-        .order_by(event.c.seq)
-        .limit(limit)
-    )
-    return [
-        {
-            "seq": row.seq,
-            "kind": row.kind,
-            "decision": row.decision_id,
-            "arm": row.arm,
-            "value": row.value,
-            "at": row.at,
-            "detail": None if row.detail is None else json.loads(row.detail),
-        }
-        for row in connection.execute(query)
-    ]
+def bound_at(replica: Replica, belief: Explanation) -> LowerBound:
+    """The lower bound at the means that fit best so far, or a refusal that says why not."""
+    bandit = replica.bandit
+    if bandit.goal == "min":
+        raise Refused(409, "there is no bound for costs: it is about rewards.")
+    if not np.any(belief.pulls):
+        raise Refused(409, "there are no rewards yet: the bound depends on the means.")
+    try:
+        return lower_bound(Instance(bandit.structure, belief.projected, bandit.family))
+    except ArmatureError as error:
+        raise Refused(409, f"there is no bound for the means so far: {error}") from None
 
 
 def _verdict(belief: Explanation) -> dict[str, Any] | None:

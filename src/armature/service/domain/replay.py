@@ -1,46 +1,157 @@
-"""From the log to a bandit: the newest good snapshot, and the events after it."""
+"""From the log to a bandit: the newest good snapshot, and the events after it.
+
+Everything that changes a bandit here is an event, and `Replica.apply` does to it what the event
+says. Live, the same calls are made in the same order, so the log gives the same bandit bit for bit.
+
+Arms have numbers, in the order in which they came; a number is never given to another arm. The
+service's tables have numbers, and people see labels.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from armature.errors import ArmatureError
-from armature.service.api import metrics
-from armature.service.db.database import rows_of
-from armature.service.db.schema import Kind, event, experiment, snapshot
-from armature.service.domain.engine import (
-    VERSION,
-    Engine,
-    Event,
-    checksum_of,
-    engine_of,
-    event_of,
-    new_engine,
-)
+from armature.live.bandit import Bandit
+from armature.service import metrics
+from armature.service.db.database import fetch
+from armature.service.db.schema import Kind, experiment, snapshot
 from armature.service.domain.spec import Spec, read_spec
 from armature.storage.registry import Allowed
 
+VERSION = 2  # of what `as_text` writes
 EVERY = 5_000  # events from one snapshot to the next
+CHUNK = 10_000  # events that are read at a time
 KEPT = 2  # snapshots of an experiment: the newest, and one to fall back to
 _EVENTS = (
     "SELECT seq, kind, decision_id, arm, value, at, detail FROM event "
-    "WHERE experiment_id = ? AND seq BETWEEN ? AND ? ORDER BY seq"
+    "WHERE experiment_id = ? AND seq >= ? ORDER BY seq LIMIT ?"
 )
-_LAST = 2**62  # more than there will ever be
 
 log = logging.getLogger("armature.service")
 
 
 class AnotherLogError(ArmatureError):
-    """The log is not the one that an engine was made from: the database was restored."""
+    """The log is not the one that a bandit was made from: the database was restored."""
+
+
+class Event(NamedTuple):
+    """What an event says. Its time and its decision's id make it one of a kind."""
+
+    kind: str
+    decision: str | None
+    arm: int | None
+    value: float | None
+    at: float
+    detail: str | None
+
+
+@dataclass
+class Replica:
+    """The bandit of an experiment after the event `seq` of its log.
+
+    Attributes
+    ----------
+        labels: what each arm is called, by its number; arms that were retired keep theirs.
+        last: the event `seq` itself, which says of which log all this is; None before the first.
+        divergences: how often a replay would have chosen another arm than the one recorded.
+    """
+
+    bandit: Bandit
+    labels: list[Hashable]
+    seq: int = 0
+    divergences: int = 0
+    last: Event | None = None
+
+    def __post_init__(self) -> None:
+        self.numbers = {label: number for number, label in enumerate(self.labels)}
+        self._live = set(self.bandit.arms)
+
+    def is_retired(self, arm: int) -> bool:
+        """Whether the arm is no longer chosen."""
+        return self.labels[arm] not in self._live
+
+    def add_arm(self, label: Hashable, options: dict[str, Any]) -> int:
+        """A new arm, which gets the next number; or one that was retired, which keeps its own."""
+        self.bandit.add_arm(label, **options)
+        self._live.add(label)
+        if label not in self.numbers:
+            self.numbers[label] = len(self.labels)
+            self.labels.append(label)
+        return self.numbers[label]
+
+    def retire_arm(self, arm: int) -> None:
+        """Never choose the arm again."""
+        self.bandit.retire_arm(self.labels[arm])
+        self._live.remove(self.labels[arm])
+
+    def note(self, event: Event) -> Event:
+        """Count an event that has been applied, and keep it as it is read from the database.
+
+        A file has no -0.0, and no whole reward.
+        """
+        self.seq += 1
+        if event.value is not None:
+            event = event._replace(value=float(event.value) + 0.0)
+        self.last = event
+        return event
+
+    def apply(self, event: Event) -> None:
+        """Do what an event of the log says."""
+        self.note(event)
+        kind, value = event.kind, event.value
+        if kind == Kind.arm_added:
+            options = json.loads(event.detail or "{}")
+            self.add_arm(options.pop("label"), options)
+            return
+        label: Any = None if event.arm is None else self.labels[event.arm]
+        if kind == Kind.asked:
+            self.divergences += self.bandit.asked(label) != label
+        elif kind == Kind.kept:
+            self.bandit.expect(label)
+        elif kind in (Kind.told, Kind.expired) and value is not None:
+            self.bandit.tell(label, value)
+        elif kind in (Kind.cancelled, Kind.expired):
+            self.bandit.cancel(label)
+        elif kind == Kind.floor and value is not None:
+            self.bandit.set_floor(value)
+        elif kind == Kind.arm_retired and event.arm is not None:
+            self.retire_arm(event.arm)
+
+    def as_text(self) -> str:
+        """All of it as a text, the same for equal replicas."""
+        content = {
+            "seq": self.seq,
+            "labels": self.labels,
+            "divergences": self.divergences,
+            "last": self.last,
+            "bandit": json.loads(self.bandit.to_json()),
+        }
+        return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def replica_of(text: str, allow: Allowed) -> Replica:
+    """The replica that `as_text` wrote down."""
+    try:
+        content = json.loads(text)
+        bandit = Bandit.from_json(json.dumps(content["bandit"]), allow=allow)
+        last = None if content["last"] is None else Event(*content["last"])
+        return Replica(bandit, content["labels"], content["seq"], content["divergences"], last)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ArmatureError(f"the text describes no bandit of an experiment: {error}.") from None
+
+
+def checksum_of(text: str) -> str:
+    """A checksum of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass
@@ -49,7 +160,7 @@ class Loaded:
 
     name: str
     spec: Spec
-    engine: Engine
+    replica: Replica
 
 
 def up_to_date(
@@ -58,12 +169,12 @@ def up_to_date(
     """An experiment with all that its log says: what was loaded, unless that is of another log."""
     if loaded is not None:
         try:
-            catch_up(connection, experiment_id, loaded.engine)
+            catch_up(connection, experiment_id, loaded.replica)
             return loaded
         except AnotherLogError as error:
-            log.warning("%s: it is read again from the beginning.", error)
+            log.warning("%s: its log is read again from the beginning.", error)
     found = load(connection, experiment_id, allow)
-    assert found is not None  # its row is locked
+    assert found is not None  # its row was found
     return found
 
 
@@ -74,63 +185,60 @@ def load(connection: Connection, experiment_id: int, allow: Allowed = ()) -> Loa
     if row is None:
         return None
     spec = read_spec(json.loads(row.spec), allow)
-    engine = _from_snapshot(connection, experiment_id, allow)
-    return Loaded(row.name, spec, engine or rebuild(connection, experiment_id, spec))
+    replica = _from_snapshot(connection, experiment_id, allow)
+    return Loaded(row.name, spec, replica or rebuild(connection, experiment_id, spec))
 
 
-def rebuild(connection: Connection, experiment_id: int, spec: Spec) -> Engine:
-    """The engine from the log alone."""
-    engine = new_engine(spec)
-    catch_up(connection, experiment_id, engine)
-    return engine
+def rebuild(connection: Connection, experiment_id: int, spec: Spec) -> Replica:
+    """The replica from the log alone."""
+    replica = Replica(spec.make_bandit(), list(spec.labels))
+    catch_up(connection, experiment_id, replica)
+    return replica
 
 
-def catch_up(connection: Connection, experiment_id: int, engine: Engine) -> None:
-    """Apply the events that are in the log and not yet in the engine.
+def catch_up(connection: Connection, experiment_id: int, replica: Replica) -> None:
+    """Apply the events that are in the log and not yet in the replica.
 
-    The engine's last event is read again: a log that has another one in its place, or none, is
+    The replica's last event is read again: a log that has another one in its place, or none, is
     refused before anything is changed.
     """
-    before = engine.divergences
-    with closing(rows_of(connection, _EVENTS, (experiment_id, engine.seq, _LAST))) as rows:
-        events = _read(rows)
-        if engine.last is not None and next(events, None) != (engine.seq, engine.last):
-            raise AnotherLogError(
-                f"event {engine.seq} of experiment {experiment_id} is another one in the database "
-                "than in memory or in a snapshot, as after a restore from a backup"
-            )
+    before = replica.divergences
+    events = _events(connection, experiment_id, replica.seq, CHUNK)
+    if replica.last is not None and events[:1] != [(replica.seq, replica.last)]:
+        raise AnotherLogError(
+            f"event {replica.seq} of experiment {experiment_id} is another one in the database "
+            "than in memory or in a snapshot, as after a restore from a backup"
+        )
+    while events:
         for seq, found in events:
-            if seq != engine.seq + 1:
+            if seq == replica.seq:  # its last event, read again
+                continue
+            if seq != replica.seq + 1:
                 raise ArmatureError(
-                    f"the log of experiment {experiment_id} has no event {engine.seq + 1}: it was "
-                    "changed by something else than this service."
+                    f"the log of experiment {experiment_id} has no event {replica.seq + 1}: "
+                    "something other than this service has changed it."
                 )
-            engine.apply(found)
-    metrics.DIVERGENCES.inc(engine.divergences - before)
+            replica.apply(found)
+        more = len(events) == CHUNK
+        events = _events(connection, experiment_id, replica.seq + 1, CHUNK) if more else []
+    metrics.DIVERGENCES.inc(replica.divergences - before)
 
 
 def event_at(connection: Connection, experiment_id: int, seq: int) -> Event | None:
     """An event of the log, or None."""
-    rows = list(rows_of(connection, _EVENTS, (experiment_id, seq, seq)))
-    return next((found for _, found in _read(rows)), None)
+    found = _events(connection, experiment_id, seq, 1)
+    return found[0][1] if found and found[0][0] == seq else None
 
 
-def _read(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[int, Event]]:
-    """Events with their numbers."""
-    return ((seq, event_of(*content)) for seq, *content in rows)
+def _events(
+    connection: Connection, experiment_id: int, first: int, most: int
+) -> list[tuple[int, Event]]:
+    """Events with their numbers, from one on."""
+    rows = fetch(connection, _EVENTS, (experiment_id, first, most))
+    return [(seq, Event(*content)) for seq, *content in rows]
 
 
-def labels_of(connection: Connection, experiment_id: int, spec: str) -> list[Any]:
-    """What the arms of an experiment are called, by their numbers."""
-    query = sa.select(event.c.arm, event.c.detail).where(
-        event.c.experiment_id == experiment_id, event.c.kind == Kind.arm_added.value
-    )
-    labels = dict(enumerate(json.loads(spec)["labels"]))
-    labels |= {arm: json.loads(detail)["label"] for arm, detail in connection.execute(query)}
-    return [labels[number] for number in range(len(labels))]
-
-
-def _from_snapshot(connection: Connection, experiment_id: int, allow: Allowed) -> Engine | None:
+def _from_snapshot(connection: Connection, experiment_id: int, allow: Allowed) -> Replica | None:
     """From the newest snapshot that is whole, of a version that we read, and of this log."""
     query = (
         sa.select(snapshot.c.seq, snapshot.c.state, snapshot.c.checksum, snapshot.c.version)
@@ -138,40 +246,35 @@ def _from_snapshot(connection: Connection, experiment_id: int, allow: Allowed) -
         .order_by(snapshot.c.seq.desc())
     )
     for row in connection.execute(query).all():
-        engine = _engine_in(row, allow)
-        if engine is not None:
+        replica = _replica_in(row, allow)
+        if replica is not None:
             try:
-                catch_up(connection, experiment_id, engine)
-                return engine
+                catch_up(connection, experiment_id, replica)
+                return replica
             except AnotherLogError as error:
-                log.warning("a snapshot is passed over: %s.", error)
+                log.warning("a snapshot is not used: %s.", error)
         metrics.SNAPSHOTS_REFUSED.inc()
     return None
 
 
-def _engine_in(row: Any, allow: Allowed) -> Engine | None:
+def _replica_in(row: Any, allow: Allowed) -> Replica | None:
     """What a snapshot holds, if it can be trusted to be what was written."""
     if row.version != VERSION or row.checksum != checksum_of(row.state):
         return None
     try:
-        engine = engine_of(row.state, allow)
+        replica = replica_of(row.state, allow)
     except ArmatureError:
         return None
-    return engine if engine.seq == row.seq and engine.last is not None else None
+    return replica if replica.seq == row.seq and replica.last is not None else None
 
 
-def is_due(before: int, after: int) -> bool:
-    """Whether a snapshot is to be taken: one of the transactions that passes a multiple does it."""
-    return before // EVERY != after // EVERY
-
-
-def save(connection: Connection, experiment_id: int, engine: Engine) -> None:
+def save(connection: Connection, experiment_id: int, replica: Replica) -> None:
     """Write a snapshot, in the transaction of the events that it includes; drop the oldest."""
-    state = engine.as_text()
+    state = replica.as_text()
     connection.execute(
         sa.insert(snapshot).values(
             experiment_id=experiment_id,
-            seq=engine.seq,
+            seq=replica.seq,
             state=state,
             checksum=checksum_of(state),
             version=VERSION,

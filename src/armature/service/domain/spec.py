@@ -21,10 +21,10 @@ from typing import Any, Literal, cast
 from armature.errors import ArmatureError
 from armature.experiments.spec import with_arms
 from armature.families import Family
-from armature.families.limits import LARGEST
+from armature.kernels.numbers import LARGEST
 from armature.live.bandit import Bandit
 from armature.policies import Challenger, Guarded, Policy
-from armature.service.domain.limits import Limits, check_arms
+from armature.service.limits import Limits, check_arms
 from armature.storage.registry import (
     FAMILIES,
     KINDS,
@@ -38,7 +38,7 @@ from armature.storage.registry import (
     spelled_out,
 )
 from armature.storage.spelling import unknown
-from armature.structures import Structure, Unconstrained
+from armature.structures import Structure
 
 KEYS = (
     "structure", "family", "policy", "labels", "seed", "horizon", "goal", "floor", "rewards",
@@ -169,10 +169,9 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
 
 
 HINT = (
-    "the arms are called by numbers, and a reward is 0 or 1: so it looks for the number that is "
-    "taken most often, for prices that which sells most and not that which earns most. For the "
-    'latter, say what a yes is worth, {"kind": "bernoulli", "scale": [...]} with a number for each '
-    "arm, and send that, or 0, as the reward."
+    "the arms are numbers and a reward is 0 or 1, so the experiment finds the arm with the most "
+    "sales, which for prices is rarely the one with the most money. For money, give each arm its "
+    'price, {"kind": "bernoulli", "scale": [...]}, and send the price, or 0, as the reward.'
 )
 
 
@@ -196,7 +195,7 @@ def _is_number(label: Any) -> bool:
 def default_policy(structure: Structure, family: Family) -> Policy:
     """Challenger with a guard, where there is a structure that may be wrong and evidence of it."""
     guarded = Guarded()
-    if isinstance(structure, Unconstrained) or not guarded.supports(structure, family):
+    if structure.assumes_nothing or not guarded.supports(structure, family):
         return Challenger()
     return guarded
 

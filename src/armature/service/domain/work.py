@@ -1,6 +1,6 @@
-"""One experiment in one transaction: what was found under the lock, and what is to be written.
+"""One experiment in one transaction: what was found in the database, and what is to be written.
 
-A command changes the engine and adds rows; nothing reaches the database before the commands of all
+A command changes the bandit and adds rows; nothing is written before the commands of all
 experiments have run. A command that is refused raises `Refused` before it has changed anything.
 """
 
@@ -10,26 +10,23 @@ import json
 import logging
 import secrets
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
 
 from armature.errors import ArmatureError
-from armature.service.db.schema import Kind, State, Status
-from armature.service.domain.engine import Engine, event_of
-from armature.service.domain.spec import Spec
+from armature.service.db.database import Row, write_rows
+from armature.service.db.schema import Kind, State, assignment, decision, event, reward
+from armature.service.domain import replay
+from armature.service.domain.replay import Event, Loaded
+
+CHUNK = 5_000  # keys in one query; SQLite takes 32,766
+EXPIRED = 1_000  # windows that are closed at a time
 
 log = logging.getLogger("armature.service")
-
-Row = tuple[Any, ...]  # of a table, in the order of its columns
-
-
-class Refused(Exception):  # noqa: N818
-    """A request that can't be done: its HTTP code, and a sentence that says why."""
-
-    def __init__(self, code: int, detail: str) -> None:
-        super().__init__(detail)
-        self.code, self.detail = code, detail
 
 
 @dataclass(frozen=True)
@@ -42,32 +39,16 @@ class Wanted:
     expired: bool = False  # decisions whose window has closed
 
 
-class Command(Protocol):
+class Command:
     """What a request asks of an experiment."""
 
     def wanted(self) -> Wanted:
         """What has to be found first."""
-        ...
+        return Wanted()
 
     def run(self, work: Work) -> Any:
-        """Do it, and say what came of it; or raise `Refused`, with nothing changed."""
-        ...
-
-
-@dataclass(frozen=True)
-class Named:
-    """A command for the experiment of a name: after a restore, its id may be another one's."""
-
-    name: str
-    command: Command
-
-    def wanted(self) -> Wanted:
-        return self.command.wanted()
-
-    def run(self, work: Work) -> Any:
-        if work.name != self.name:
-            raise Refused(404, "there is no such experiment.")
-        return self.command.run(work)
+        """Do it and return the answer; or raise `Refused`, with nothing changed."""
+        raise NotImplementedError
 
 
 @dataclass(slots=True)
@@ -85,29 +66,30 @@ class Decision:
 
 @dataclass
 class Work:
-    """An experiment under its lock.
+    """An experiment in a transaction.
 
     Attributes
     ----------
         now: the database's clock.
-        name: what the experiment is called.
         decisions, requests, units: what was found, and what was made since.
-        expired: decisions whose window has closed, those that closed first, at most so many.
+        expired: decisions whose window has closed, those that closed first, at most `EXPIRED`.
     """
 
     experiment_id: int
     status: str
     now: float
-    spec: Spec
-    engine: Engine
-    name: str
+    loaded: Loaded
     decisions: dict[str, Decision] = field(default_factory=dict)
     requests: dict[str, list[Decision]] = field(default_factory=dict)
     units: dict[str, tuple[int, float | None]] = field(default_factory=dict)
     expired: list[Decision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.first_seq, self.first_event = self.engine.seq, self.engine.last
+        self.name, self.spec, self.replica = (
+            self.loaded.name, self.loaded.spec, self.loaded.replica,
+        )  # fmt: skip
+        self.bandit, self.labels = self.replica.bandit, self.replica.labels
+        self.first_seq, self.first_event = self.replica.seq, self.replica.last
         self.counts: Counter[Kind] = Counter()
         self.learned = 0  # rewards that the bandit has counted
         self.new_events: list[Row] = []
@@ -126,10 +108,9 @@ class Work:
     ) -> None:
         """Add an event to the log."""
         text = None if detail is None else json.dumps(detail, allow_nan=False)
-        event = event_of(kind.value, decision, arm, value, self.now, text)
-        self.engine.note(event)
+        event = self.replica.note(Event(kind.value, decision, arm, value, self.now, text))
         self.counts[kind] += 1
-        self.new_events.append((self.experiment_id, self.engine.seq, *event))
+        self.new_events.append((self.experiment_id, self.replica.seq, *event))
 
     def decide(self, unit: str | None, request_id: str | None, n: int) -> list[Decision]:
         """Make n decisions: the unit's arm if it has one, else what the policy says."""
@@ -139,15 +120,15 @@ class Work:
     def _decide(self, unit: str | None, request_id: str | None, place: int, token: str) -> Decision:
         arm, probability, kind = self._held(unit), None, Kind.kept
         if arm is None:
-            arm, probability = self.engine.ask()
-            kind = Kind.asked
+            label, probability = self.bandit.ask_with_probability()
+            arm, kind = self.replica.numbers[label], Kind.asked
             if unit is not None:
                 self._assign(unit, arm)
         else:
-            self.engine.keep(arm)
+            self.bandit.expect(self.labels[arm])
         window = self.spec.window
         made = Decision(
-            f"{self.experiment_id}-{self.engine.seq + 1}-{token}",
+            f"{self.experiment_id}-{self.replica.seq + 1}-{token}",
             arm,
             unit,
             probability,
@@ -157,7 +138,7 @@ class Work:
         self.append(kind, made.id, arm)
         key = (made.id, self.experiment_id, request_id, place, unit)
         self.new_decisions.append(
-            (*key, arm, probability, self.engine.seq, made.expires_at, made.status)
+            (*key, arm, probability, self.replica.seq, made.expires_at, made.status)
         )
         return made
 
@@ -166,7 +147,7 @@ class Work:
         if unit is None or unit not in self.units:
             return None
         arm, until = self.units[unit]
-        gone = (until is not None and until <= self.now) or self.engine.is_retired(arm)
+        gone = (until is not None and until <= self.now) or self.replica.is_retired(arm)
         return None if gone else arm
 
     def _assign(self, unit: str, arm: int) -> None:
@@ -182,15 +163,15 @@ class Work:
         self.closed.append((decision.status, decision.id))
 
     def tell(self, arm: int, value: float) -> None:
-        """Let the bandit learn from a reward; of an arm that was retired it counts none."""
-        self.engine.tell(arm, value)
-        self.learned += not self.engine.is_retired(arm)
+        """Let the bandit learn from a reward; that of a retired arm does not count."""
+        self.bandit.tell(self.labels[arm], value)
+        self.learned += not self.replica.is_retired(arm)
 
     def expire(self, decision: Decision) -> None:
         """A window has closed: the default reward, or as if there had been no pull."""
         default = self._default_of(decision)
         if default is None:
-            self.engine.cancel(decision.arm)
+            self.bandit.cancel(self.labels[decision.arm])
         else:
             self.tell(decision.arm, default)
         self.append(Kind.expired, decision.id, decision.arm, default)
@@ -200,18 +181,116 @@ class Work:
         """The default reward; None also for an arm that can't have it, so that others go on."""
         try:
             if self.spec.default is not None:
-                self.engine.check_reward(decision.arm, self.spec.default)
+                self.bandit.check_reward(self.labels[decision.arm], self.spec.default)
         except ArmatureError as error:
             log.warning("decision %s ends without a reward: %s", decision.id, error)
             return None
         return self.spec.default
+
+    def advance(self) -> Row:
+        """What changes of the experiment's row, in the order of `_ADVANCE`."""
+        made = len(self.new_decisions)
+        return self.replica.seq, self.status, made, self.learned, self.experiment_id
 
     def is_overdue(self, decision: Decision) -> bool:
         """Whether an open decision's window has closed."""
         until = decision.expires_at
         return decision.status == State.open and until is not None and until <= self.now
 
-    def check_running(self) -> None:
-        """Refuse decisions unless the experiment runs."""
-        if self.status != Status.running:
-            raise Refused(409, f"the experiment is {self.status}: it makes no decisions.")
+
+# Finding what commands need. A decision that is found by several keys is one object, so that each
+# command sees what the ones before it did.
+
+_DECISIONS = sa.select(
+    decision.c.id,
+    decision.c.arm,
+    decision.c.unit,
+    decision.c.probability,
+    decision.c.expires_at,
+    decision.c.status,
+    reward.c.value,
+    decision.c.request_id,
+).select_from(decision.outerjoin(reward))
+_keys: sa.BindParameter[Any] = sa.bindparam("keys", expanding=True)
+_mine = decision.c.experiment_id == sa.bindparam("experiment")
+_BY_ID = _DECISIONS.where(_mine, decision.c.id.in_(_keys))
+_BY_REQUEST = _DECISIONS.where(_mine, decision.c.request_id.in_(_keys)).order_by(
+    decision.c.request_id, decision.c.place
+)
+_UNITS = sa.select(assignment).where(
+    assignment.c.experiment_id == sa.bindparam("experiment"), assignment.c.unit.in_(_keys)
+)
+_overdue = sa.and_(
+    decision.c.status == sa.literal_column(f"'{State.open.value}'"),  # as the index has it
+    decision.c.expires_at <= sa.bindparam("now"),
+)
+_EXPIRED = (
+    _DECISIONS.where(_overdue, _mine)
+    .order_by(decision.c.expires_at, decision.c.asked_seq)
+    .limit(EXPIRED)
+)
+OVERDUE = sa.select(decision.c.experiment_id).distinct().where(_overdue)
+
+
+def look_up(connection: Connection, work: Work, commands: Iterable[Command]) -> None:
+    """Fill in what the commands of an experiment have asked for: a query for each kind of key."""
+    wanted = [command.wanted() for command in commands]
+    for row in _found(connection, _BY_ID, work, (key for want in wanted for key in want.decisions)):
+        _intern(work, row)
+    for row in _found(
+        connection, _BY_REQUEST, work, (key for want in wanted for key in want.requests)
+    ):
+        work.requests.setdefault(row.request_id, []).append(_intern(work, row))
+    for row in _found(connection, _UNITS, work, (key for want in wanted for key in want.units)):
+        work.units[row.unit] = (row.arm, row.until)
+    if any(want.expired for want in wanted):
+        keys = {"experiment": work.experiment_id, "now": work.now}
+        work.expired = [_intern(work, row) for row in connection.execute(_EXPIRED, keys)]
+
+
+def _found(
+    connection: Connection, query: sa.Select[Any], work: Work, wanted: Iterable[str]
+) -> Iterator[Any]:
+    keys = sorted(set(wanted))
+    for start in range(0, len(keys), CHUNK):
+        some = {"keys": keys[start : start + CHUNK], "experiment": work.experiment_id}
+        yield from connection.execute(query, some)
+
+
+def _intern(work: Work, row: Any) -> Decision:
+    """The decision of a row: the object that stands for it already, or a new one."""
+    return work.decisions.setdefault(row.id, Decision(*row[:7]))
+
+
+# Writing what commands have done.
+
+_ADVANCE = (
+    "UPDATE experiment SET last_seq = ?, status = ?, decisions = decisions + ?, "
+    "rewards = rewards + ? WHERE id = ?"
+)
+_CLOSE = "UPDATE decision SET status = ? WHERE id = ?"
+_AGAIN = {
+    assignment: "ON CONFLICT (experiment_id, unit) "
+    "DO UPDATE SET arm = excluded.arm, until = excluded.until"
+}
+
+
+def write(connection: Connection, works: Sequence[Work]) -> None:
+    """Write all rows of all experiments, with one statement for each table."""
+    write_rows(
+        connection,
+        [
+            (event, [row for work in works for row in work.new_events]),
+            (decision, [row for work in works for row in work.new_decisions]),
+            (reward, [row for work in works for row in work.new_rewards]),
+            (assignment, [row for work in works for row in work.assigned.values()]),
+        ],
+        [
+            (_CLOSE, [row for work in works for row in work.closed]),
+            (_ADVANCE, [work.advance() for work in works]),
+        ],
+        _AGAIN,
+    )
+    for work in works:
+        if work.first_seq // replay.EVERY != work.replica.seq // replay.EVERY:
+            replay.save(connection, work.experiment_id, work.replica)

@@ -29,16 +29,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from armature.errors import ArmatureError
-from armature.service.api import metrics
-from armature.service.db.database import add_rows, lock, look_at, reading, run_many
-from armature.service.db.lookups import look_up
-from armature.service.db.schema import Kind, assignment, decision, event, reward
+from armature.service import metrics
+from armature.service.db.database import Failure, Session, failed, lock, look_at, reading
+from armature.service.db.schema import Kind
 from armature.service.domain import replay
-from armature.service.domain.limits import Limits
 from armature.service.domain.replay import Loaded
-from armature.service.domain.transactions import Failure, Session
-from armature.service.domain.turns import MOST, Job, Lines, Turn
-from armature.service.domain.work import Command, Refused, Row, Work
+from armature.service.domain.scheduler import MOST, Job, Scheduler, Turn
+from armature.service.domain.work import Command, Work, look_up, write
+from armature.service.limits import Limits, Refused
 from armature.storage.registry import Allowed
 
 SLICE = 0.05  # seconds after which a turn leaves the rest of its requests to the next one
@@ -47,22 +45,13 @@ SHARED = 20  # turns with the row locked from the start, after one in which othe
 
 log = logging.getLogger("armature.service")
 
-_ADVANCE = (
-    "UPDATE experiment SET last_seq = ?, status = ?, decisions = decisions + ?, "
-    "rewards = rewards + ? WHERE id = ?"
-)
-_CLOSE = "UPDATE decision SET status = ? WHERE id = ?"
-_ASSIGN = (
-    "ON CONFLICT (experiment_id, unit) DO UPDATE SET arm = excluded.arm, until = excluded.until"
-)
-
 
 class Writer:
     """Runs commands on experiments, from threads of its own."""
 
     def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
         self._engine, self._allow = engine, allow
-        self._lines = Lines(limits or Limits(), self._take)
+        self._scheduler = Scheduler(limits or Limits(), self._take)
         self._ready: queue.SimpleQueue[Turn | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_turns, name="writer", daemon=True)
         self._shared: dict[int, int] = {}  # turns for which a row is still locked from the start
@@ -75,20 +64,22 @@ class Writer:
 
     def stop(self) -> None:
         """Finish what waits, and end."""
-        self._lines.stop()
+        self._scheduler.stop()
         self._ready.put(None)
         self._thread.join()
 
     @property
     def waiting(self) -> int:
         """How many requests wait."""
-        return self._lines.waiting
+        return self._scheduler.waiting
 
-    async def run(self, experiment_id: int, command: Command) -> Any:
-        """What comes of a command, once it is on the disk."""
-        job = Job(experiment_id, command, asyncio.get_running_loop().create_future())
-        self._lines.add(job)
-        return await job.future
+    def run(
+        self, experiment_id: int, command: Command, name: str | None = None
+    ) -> asyncio.Future[Any]:
+        """The answer to a command, once it is on the disk; see `Job` for the name."""
+        job = Job(experiment_id, command, asyncio.get_running_loop().create_future(), name)
+        self._scheduler.add(job)
+        return job.future
 
     # A turn, in a thread of the pool.
 
@@ -102,14 +93,9 @@ class Writer:
                 if turn.work is not None and turn.work.new_events:
                     self._ready.put(turn)
                     return
-        except Exception as error:  # nothing is known of it, and the line must go on
+        except Exception as error:  # whatever it was, the line must go on
             self._give_up(turn, error)
-        self._end(turn)
-
-    def _end(self, turn: Turn) -> None:
-        if turn.jobs:
-            _answer(turn.jobs)
-        self._lines.end(turn)
+        self._scheduler.end(turn)
 
     def _compute(self, turn: Turn) -> None:
         """Run the requests on the bandit in memory, with nothing locked."""
@@ -118,25 +104,20 @@ class Writer:
             with reading(self._engine) as connection:
                 turn.work = self._found(connection, turn, look_at(connection, key))
         except sa.exc.SQLAlchemyError as error:
-            failure = Failure(error)
-            failure.note()
-            _fail(turn.jobs, failure.refusal())
+            turn.fail(failed(error).refusal())
             return
         if turn.work is None:
             return
-        try:
-            if key not in self._warm:
-                turn.work.engine.bandit.warm_up()
-                self._warm.add(key)
-            self._run(turn, turn.work, time.monotonic() + SLICE)
-        except Exception as error:
-            self._give_up(turn, error)
+        if key not in self._warm:
+            turn.work.bandit.warm_up()
+            self._warm.add(key)
+        self._run(turn, turn.work, time.monotonic() + SLICE)
 
     def _found(self, connection: Connection, turn: Turn, row: Any) -> Work | None:
         """The experiment and all that the requests need; None, with errors, where that fails."""
         key = turn.experiment_id
         if row is None:
-            _fail(turn.jobs, Refused(404, "there is no such experiment."))
+            turn.fail(Refused(404, "there is no such experiment."))
             return None
         _, status, last_seq, now = row
         try:
@@ -146,19 +127,19 @@ class Writer:
         except Exception as error:
             self._give_up(turn, error)
             return None
-        work = Work(key, status, now, loaded.spec, loaded.engine, loaded.name)
-        look_up(connection, {key: work}, [(key, job.command.wanted()) for job in turn.jobs])
+        work = Work(key, status, now, loaded)
+        look_up(connection, work, [job.command for job in turn.jobs])
         return work
 
     def _up_to_date(self, connection: Connection, key: int, last_seq: int) -> Loaded:
         before = self.loaded.get(key)
-        seq = None if before is None else before.engine.seq
+        seq = None if before is None else before.replica.seq
         loaded = self.loaded[key] = replay.up_to_date(connection, key, before, self._allow)
-        if before is not None and loaded.engine.seq != seq:
+        if before is not None and loaded.replica.seq != seq:
             self._shared[key] = SHARED
-        if loaded.engine.seq != last_seq:
+        if loaded.replica.seq != last_seq:
             raise ArmatureError(
-                f"experiment {key} has {last_seq} events, and its log ends at {loaded.engine.seq}."
+                f"experiment {key} has {last_seq} events, and its log ends at {loaded.replica.seq}."
             )
         return loaded
 
@@ -166,12 +147,9 @@ class Writer:
         """Run the requests in their order, at least one; the others as long as there is time."""
         for place, job in enumerate(turn.jobs):
             if place and time.monotonic() > until:
-                self._lines.put_back(turn, turn.jobs[place:])
+                self._scheduler.put_back(turn, turn.jobs[place:])
                 return
-            try:
-                job.answer, job.error = job.command.run(work), None
-            except Refused as refused:
-                job.answer, job.error = None, refused
+            job.run(work)
 
     def _serve(self, turn: Turn, until: float = float("inf")) -> None:
         """Take a turn in one transaction, with the row locked from the start."""
@@ -187,7 +165,7 @@ class Writer:
             except Exception as error:
                 self._give_up(turn, error)
             else:
-                _write(connection, [turn.work])
+                write(connection, [turn.work])
 
         for attempt in range(1, TRIES + 1):
             self._shared[key] = self._shared.get(key, SHARED) - 1
@@ -196,7 +174,7 @@ class Writer:
                 break
             self.loaded.pop(key, None)
             if attempt == TRIES or not failure.may_go_again:
-                _fail(turn.jobs, failure.refusal())
+                turn.fail(failure.refusal())
                 return
         session.close()
         if self._shared[key] <= 0:
@@ -209,13 +187,14 @@ class Writer:
     def _write_turns(self) -> None:
         session = Session(self._engine)
         while (first := self._ready.get()) is not None:
-            turns = [first]
-            while sum(len(turn.jobs) for turn in turns) < MOST and not self._ready.empty():
+            turns, jobs = [first], len(first.jobs)
+            while jobs < MOST and not self._ready.empty():
                 more = self._ready.get()
                 if more is None:
                     self._ready.put(None)
                     break
                 turns.append(more)
+                jobs += len(more.jobs)
             self._write_all(session, turns)
         session.close()
 
@@ -232,14 +211,14 @@ class Writer:
                 found = replay.event_at(connection, key, work.first_seq)
                 if seqs.get(key) == work.first_seq and found == work.first_event:
                     current.append(work)
-            _write(connection, current)
+            write(connection, current)
 
         failure = session.transact(body)
         if failure is None:
             _count(current, sum(len(turn.jobs) for turn in turns), time.perf_counter() - start)
         for turn in turns:
             if failure is None and turn.work in current:
-                self._end(turn)
+                self._scheduler.end(turn)
             else:
                 self._take_back(turn, failure)
 
@@ -252,62 +231,18 @@ class Writer:
         else:
             turn.attempt += 1
             if turn.attempt > TRIES or not failure.may_go_again:
-                _fail(turn.jobs, failure.refusal())
-                self._end(turn)
+                turn.fail(failure.refusal())
+                self._scheduler.end(turn)
                 return
-        self._lines.again(turn)
+        self._scheduler.again(turn)
 
     def _give_up(self, turn: Turn, error: Exception) -> None:
         """A policy, a structure or the log failed: nothing of this experiment is written."""
         log.error("experiment %s failed", turn.experiment_id, exc_info=error)
         self.loaded.pop(turn.experiment_id, None)
         turn.work = None
-        _fail(turn.jobs, failed(error))
-
-
-def failed(error: Exception) -> Refused:
-    """What is answered where an experiment itself can't go on."""
-    why = str(error) if isinstance(error, ArmatureError) else type(error).__name__
-    return Refused(500, f"the experiment failed ({why.rstrip('.')}); nothing was changed.")
-
-
-def _write(connection: Connection, works: Sequence[Work]) -> None:
-    """All rows of all experiments, a statement for each table."""
-    add_rows(connection, event, [row for work in works for row in work.new_events])
-    add_rows(connection, decision, [row for work in works for row in work.new_decisions])
-    add_rows(connection, reward, [row for work in works for row in work.new_rewards])
-    run_many(connection, _CLOSE, [row for work in works for row in work.closed])
-    kept = [row for work in works for row in work.assigned.values()]
-    add_rows(connection, assignment, kept, _ASSIGN)
-    run_many(connection, _ADVANCE, [_advance(work) for work in works])
-    for work in works:
-        if replay.is_due(work.first_seq, work.engine.seq):
-            replay.save(connection, work.experiment_id, work.engine)
-
-
-def _advance(work: Work) -> Row:
-    made = len(work.new_decisions)
-    return work.engine.seq, work.status, made, work.learned, work.experiment_id
-
-
-def _fail(jobs: Sequence[Job], error: Exception) -> None:
-    for job in jobs:
-        job.answer, job.error = None, error
-
-
-def _answer(jobs: Sequence[Job]) -> None:
-    """Hand all answers to the event loop at once."""
-    jobs[0].future.get_loop().call_soon_threadsafe(_settle, jobs)
-
-
-def _settle(jobs: Sequence[Job]) -> None:
-    for job in jobs:
-        if job.future.done():  # whoever asked has gone
-            continue
-        if job.error is not None:
-            job.future.set_exception(job.error)
-        else:
-            job.future.set_result(job.answer)
+        why = str(error) if isinstance(error, ArmatureError) else type(error).__name__
+        turn.fail(Refused(500, f"the experiment failed ({why.rstrip('.')}); nothing was changed."))
 
 
 def _count(works: Sequence[Work], jobs: int, seconds: float) -> None:

@@ -1,10 +1,6 @@
-"""The page: a list of experiments, and each of them as a picture. Without any script it reads well.
+"""The page: a list of experiments, each of them as a picture, and a form for a new one.
 
-GET  /                           the experiments
-GET  /experiments/NAME           one of them
-POST /experiments/NAME/status    pause, resume, stop it
-GET  /new, POST /experiments     make one
-GET  /login, POST /login, POST /logout
+It is HTML and reads well without any script.
 """
 
 from __future__ import annotations
@@ -13,37 +9,39 @@ import asyncio
 import functools
 import gzip
 import hashlib
+import json
 from importlib import resources
 from typing import Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import Request
 from jinja2 import Environment
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from armature import __version__
 from armature.errors import ArmatureError
-from armature.service.db.keys import CLOSED
-from armature.service.db.schema import Status
-from armature.service.domain.commands import Change
-from armature.service.domain.spec import hint_about
-from armature.service.domain.work import Refused
-from armature.service.page.browsing import (
+from armature.service.api.access import (
+    CLOSED,
     COOKIE,
     HEADERS,
-    admit_viewer,
+    admit,
+    admit_browser,
     form_of,
     is_from_elsewhere,
     keep_key,
-    key_of,
-    objection_to,
     wants_page,
 )
-from armature.service.page.forms import KNOWLEDGE, REWARDS, UNITS, spec_of
-from armature.service.page.viewing import Viewer
+from armature.service.api.router import Table
+from armature.service.api.router import refuse as refuse_program
+from armature.service.db.schema import Status
+from armature.service.domain import reading
+from armature.service.domain.commands import Change
+from armature.service.domain.spec import hint_about
+from armature.service.limits import Refused
+from armature.service.page.viewing import FEW, Viewer
 from armature.views.pages import environment, stylesheet
 
-pages = APIRouter(include_in_schema=False)
+table = Table()
 # A link on another site comes without the cookie; the same page, asked for by this one, has it.
 _AGAIN = (
     '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0"><title>…</title>'
@@ -101,16 +99,17 @@ def _rendered(name: str, content: dict[str, Any], small: bool) -> bytes:
 
 async def _may_change(request: Request) -> bool:
     try:
-        return await objection_to(request, key_of(request), "admin") is None
-    except Refused:  # a request of another site, which sees no more than why it is refused
+        await admit_browser(request, "admin")
+    except Refused:
         return False
+    return True
 
 
-@pages.get("/")
+@table.entry("GET", "/")
 async def list_page(request: Request) -> Response:
     """The experiments."""
-    await admit_viewer(request, "read")
-    found = await asyncio.to_thread(request.app.state.backend.experiments)
+    await admit_browser(request, "read")
+    found = await request.app.state.backend.read(reading.list_experiments)
     views, troubles = await _viewer(request).glance([row["name"] for row in found])
     return await _page(
         request,
@@ -118,45 +117,46 @@ async def list_page(request: Request) -> Response:
         experiments=found,
         views=views,
         troubles=troubles,
+        few=FEW,
         notice=request.app.state.notice,
     )
 
 
-@pages.get("/experiments/{name}")
+@table.entry("GET", "/experiments/{name}")
 async def experiment_page(request: Request, name: str) -> Response:
     """One experiment."""
-    await admit_viewer(request, "read")
+    await admit_browser(request, "read")
     return await _page(request, "experiment.html", view=await _viewer(request).view(name))
 
 
-@pages.post("/experiments/{name}/status")
+@table.entry("POST", "/experiments/{name}/status")
 async def change_status(request: Request, name: str) -> Response:
     """Pause, resume or stop an experiment."""
     fields = await form_of(request)
-    await admit_viewer(request, "admin")
+    await admit_browser(request, "admin")
     wanted = fields.get("status", "")
     if wanted not in list(Status):
         raise Refused(422, "the status is running, paused or stopped.")
     if wanted == Status.stopped and fields.get("sure") != "yes":
-        raise Refused(422, "stopping is for good: tick the box that says so.")
+        raise Refused(422, "a stopped experiment can't be started again: tick the box to confirm.")
     backend = request.app.state.backend
     await backend.run(name, Change(Status(wanted)))
     _viewer(request).forget(await backend.id_of(name))
     return _see_other(f"/experiments/{quote(name, safe='')}")
 
 
-@pages.get("/new")
+@table.entry("GET", "/new")
 async def new_page(request: Request) -> Response:
     """The form for a new experiment."""
-    await admit_viewer(request, "admin")
+    await admit_browser(request, "admin")
     return await _form(request, {}, None)
 
 
-@pages.post("/experiments")
+@table.entry("POST", "/experiments")
 async def create(request: Request) -> Response:
     """Make an experiment, or show the form again with what is wrong."""
     fields = await form_of(request)
-    await admit_viewer(request, "admin")
+    await admit_browser(request, "admin")
     name = fields.get("name", "").strip()
     try:
         spec = spec_of(fields)
@@ -191,29 +191,30 @@ async def _form(
     )
 
 
-@pages.get("/login")
+@table.entry("GET", "/login")
 async def login_page(request: Request) -> Response:
     """The form for a key."""
     return await _page(request, "login.html", problem=None, back="/")
 
 
-@pages.post("/login")
+@table.entry("POST", "/login")
 async def login(request: Request) -> Response:
     """Keep a key that is good for looking."""
     fields = await form_of(request)
     key, back = fields.get("key", "").strip(), _local(fields.get("back", "/"))
-    objection = await objection_to(request, key or None, "read")
-    if not (key.isascii() and key.isprintable() and len(key) <= LONGEST_KEY):
-        objection = 422, "this is no key: one has letters, digits, - and _."
-    if objection is not None:
-        code, problem = objection
-        return await _page(request, "login.html", code, problem=problem, back=back)
+    try:
+        if not (key.isascii() and key.isprintable() and len(key) <= LONGEST_KEY):
+            raise Refused(422, "that is not a key: keys consist of letters, digits, - and _.")
+        await admit(request, "read", key)
+    except Refused as refused:
+        detail = refused.detail
+        return await _page(request, "login.html", refused.code, problem=detail, back=back)
     response = _see_other(back)
     keep_key(request, response, key)
     return response
 
 
-@pages.post("/logout")
+@table.entry("POST", "/logout")
 async def logout(request: Request) -> Response:
     """Forget the key."""
     await form_of(request)
@@ -222,7 +223,7 @@ async def logout(request: Request) -> Response:
     return response
 
 
-@pages.get("/static/{name}")
+@table.entry("GET", "/static/{name}")
 async def static(request: Request, name: str) -> Response:
     """What the page loads: a style and a script, which browsers may keep."""
     if name not in _STATIC:
@@ -233,7 +234,7 @@ async def static(request: Request, name: str) -> Response:
     return Response(static_file(name), media_type=_STATIC[name], headers=headers)
 
 
-@pages.get("/favicon.ico")
+@table.entry("GET", "/favicon.ico")
 async def icon() -> Response:
     """None: the page brings its own."""
     return Response(status_code=204)
@@ -249,20 +250,94 @@ def _see_other(path: str) -> RedirectResponse:
     return RedirectResponse(path, 303, HEADERS)
 
 
-def add_pages(app: FastAPI) -> None:
-    """The page, and refusals that a person can read."""
-    app.include_router(pages)
-    usual: Any = app.exception_handlers[Refused]
+async def refuse(request: Request, refused: Refused) -> Response:
+    """A refusal that a person can read, for browsers; for programs, as under /v1."""
+    code, detail = refused.code, refused.detail
+    if request.url.path.startswith("/v1/") or not wants_page(request):
+        return await refuse_program(request, refused)
+    if code == 401 and is_from_elsewhere(request):
+        return HTMLResponse(_AGAIN, 401, HEADERS)
+    if code == 401:
+        back = request.url.path if request.method == "GET" else "/"
+        problem = detail if detail == CLOSED else None
+        return await _page(request, "login.html", 401, problem=problem, back=back)
+    return await _page(request, "refused.html", code, problem=detail)
 
-    @app.exception_handler(Refused)
-    async def refused(request: Request, error: Refused) -> Response:
-        if request.url.path.startswith("/v1/") or not wants_page(request):
-            response: Response = await usual(request, error)
-            return response
-        if error.code == 401 and is_from_elsewhere(request):
-            return HTMLResponse(_AGAIN, 401, HEADERS)
-        if error.code == 401:
-            back = request.url.path if request.method == "GET" else "/"
-            problem = error.detail if error.detail == CLOSED else None
-            return await _page(request, "login.html", 401, problem=problem, back=back)
-        return await _page(request, "refused.html", error.code, problem=error.detail)
+
+# The form for a new experiment, as a spec.
+
+KNOWLEDGE = {
+    "unconstrained": "nothing: any arm may be the best",
+    "unimodal": "one peak along the arms, as for prices",
+    "monotone": "later arms are never worse",
+    "concave": "diminishing returns along the arms",
+    "categorised": "one category is better than all others",
+}
+SALE = "sale"  # Bernoulli's family, with the arms' names as what a yes is worth
+REWARDS: dict[str, tuple[str, Any]] = {
+    "bernoulli": ("yes or no, as 1 or 0", {"kind": "bernoulli"}),
+    SALE: ("the price (the arm's label) or 0", {"kind": "bernoulli"}),
+    "gaussian": ("any number, with unknown variance", {"kind": "gaussian", "sigma": None}),
+    "bounded": ("a number from 0 to 1", {"kind": "bounded", "low": 0.0, "high": 1.0}),
+    "poisson": ("a count", {"kind": "poisson"}),
+}
+UNITS = {"": 0.0, "minutes": 60.0, "hours": 3_600.0, "days": 86_400.0}
+
+
+def spec_of(fields: dict[str, str]) -> Any:
+    """The spec that the fields describe; a text with a whole spec counts instead of them."""
+    text = fields.get("spec", "").strip()
+    if text:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ArmatureError(f"the spec is not JSON that can be read: {error}.") from None
+    kind = fields.get("structure", "")
+    if kind not in KNOWLEDGE or fields.get("family") not in REWARDS:
+        raise ArmatureError("choose what you know about the arms, and what a reward is.")
+    labels, categories = _arms(fields.get("arms", ""), kind == "categorised")
+    structure: dict[str, Any] = {"kind": kind}
+    if kind == "categorised":
+        structure["categories"] = categories
+    family = dict(REWARDS[fields["family"]][1])
+    if fields["family"] == SALE:
+        family["scale"] = _prices(labels)
+    return {
+        "structure": structure,
+        "family": family,
+        "labels": labels,
+        "rewards": _rewards(fields),
+    }
+
+
+def _arms(text: str, with_categories: bool) -> tuple[list[str], list[str]]:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) < 2:
+        raise ArmatureError("an experiment needs at least two arms, one per line.")
+    if not with_categories:
+        return lines, []
+    pairs = [line.rpartition("|") for line in lines]
+    if not all(label.strip() and category.strip() for label, _, category in pairs):
+        raise ArmatureError("write each arm with its category, as in: red shoe | shoes.")
+    labels = [label.strip() for label, _, _ in pairs]
+    return labels, [category.strip() for _, _, category in pairs]
+
+
+def _prices(labels: list[str]) -> list[float]:
+    try:
+        return [float(label) for label in labels]
+    except ValueError:
+        raise ArmatureError(
+            "where the reward is a price, each arm's label must be a number."
+        ) from None
+
+
+def _rewards(fields: dict[str, str]) -> dict[str, float | None]:
+    window, unit = fields.get("window", "").strip(), fields.get("unit", "")
+    default = fields.get("default", "").strip()
+    try:
+        seconds = float(window) * UNITS[unit] if window else None
+        value = float(default) if default else None
+    except (ValueError, KeyError):
+        raise ArmatureError("the time to wait, and the reward after it, must be numbers.") from None
+    return {"window": seconds, "default": value}

@@ -16,20 +16,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from armature.bounds import LowerBound, lower_bound
+from armature.bounds import LowerBound
 from armature.bounds.evidence import DELTA
 from armature.errors import ArmatureError
 from armature.live.explanation import Explanation
 from armature.live.verdict import Verdict
 from armature.service.db.schema import Kind
 from armature.service.domain import reading
-from armature.service.domain.backend import Backend, worked_out
-from armature.service.domain.engine import Engine
-from armature.service.domain.work import Refused
-from armature.service.page.timeline import Timeline
-from armature.structures.instance import Instance
+from armature.service.domain.backend import Backend
+from armature.service.domain.log import Timeline
+from armature.service.domain.replay import Replica
+from armature.service.limits import Refused
 from armature.views import Picture, picture_of
 
 FRESH = 1.0  # seconds for which a picture is not looked at again
@@ -37,21 +34,6 @@ GROWTH = 1.02  # the bound is worked out again when there are so many times the 
 PATIENCE = 1.5  # seconds for which a page waits for a bound
 MOMENT = 0.5  # seconds for which it waits until the log is counted
 GLANCE, FEW = 0.7, 12  # seconds for which a list waits for its pictures, and how many it has
-
-
-@dataclass(frozen=True)
-class Stream:
-    """The rewards: how many are outstanding, and what became of the others."""
-
-    outstanding: int
-    told: int
-    late: int
-    expired: int
-    cancelled: int
-    duplicates: int  # since this server was started, by it
-    divergences: int
-    events: int
-    last_at: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +48,9 @@ class View:
     picture: Picture
     pending: list[int]  # in the order of the picture's arms
     floor: float
-    stream: Stream | None  # None as long as the log is being counted
-    bound_words: str | None  # why there is no bound
+    ledger: dict[str, int] | None  # what became of the rewards; None while the log is counted
+    last_at: float  # when the last event was
+    no_bound: str | None  # why there is no bound, if that is known
     verdict: Verdict | None  # whether the leader is surely the best arm, if that is known
     delta: float  # of the evidence: how probably a true structure is ever refuted
 
@@ -79,7 +62,7 @@ class _Bound:
     rounds: int = 0
     leader: Any = None
     value: LowerBound | None = None
-    words: str | None = None
+    refusal: str | None = None  # why there is no bound
     verdict: Verdict | None = None
 
 
@@ -151,85 +134,70 @@ class Viewer:
     async def _look(self, name: str, key: int, kept: _Kept) -> View:
         copy = await self._backend.look(name)
         row = await self._backend.find(name)
-        engine, belief = await self._backend.explain(_read, copy)
-        await self._see_to_bound(key, engine, belief, kept)
+        replica, belief = await self._backend.explain(key, _read, copy)
+        await self._see_to_bound(key, replica, belief, kept)
         counted = await self._count(key, kept)
         duplicates = self._backend.duplicates[key] if counted else None
-        looks = self._backend.looks
-        return await worked_out(looks, key, view_of, row, engine, belief, kept, duplicates)
+        return await self._backend.explain(key, view_of, row, replica, belief, kept, duplicates)
 
     async def _count(self, key: int, kept: _Kept) -> bool:
         """Bring the timeline up to date; whether that is done in a moment."""
         if kept.counting is None or kept.counting.done():
-            kept.counting = asyncio.create_task(asyncio.to_thread(self._catch_up, key, kept))
+            kept.counting = asyncio.create_task(self._backend.read(kept.timeline.catch_up, key))
         done, _ = await asyncio.wait([kept.counting], timeout=MOMENT)
         if done:
             kept.counting.result()  # an error is one of this page
         return bool(done)
 
-    def _catch_up(self, key: int, kept: _Kept) -> None:
-        with self._backend.engine.connect() as connection:
-            kept.timeline.catch_up(connection, key)
-
     async def _see_to_bound(
-        self, key: int, engine: Engine, belief: Explanation, kept: _Kept
+        self, key: int, replica: Replica, belief: Explanation, kept: _Kept
     ) -> None:
         rounds = int(belief.pulls.sum())
         old = kept.bound
         busy = kept.bounding is not None and not kept.bounding.done()
         due = rounds > GROWTH * old.rounds or belief.leader != old.leader
         if due and not busy and self.with_bounds:
-            kept.bounding = asyncio.create_task(self._work_out(key, engine, belief, kept))
+            kept.bounding = asyncio.create_task(self._work_out(key, replica, belief, kept))
         if kept.bounding is not None and old.value is None and old.verdict is None:
             await asyncio.wait([kept.bounding], timeout=PATIENCE)
 
-    async def _work_out(self, key: int, engine: Engine, belief: Explanation, kept: _Kept) -> None:
+    async def _work_out(self, key: int, replica: Replica, belief: Explanation, kept: _Kept) -> None:
         try:
-            bounds = self._backend.bounds
-            kept.bound = await worked_out(bounds, key, _bound_of, engine, belief)
+            kept.bound = await self._backend.bound(key, _bound_of, replica, belief)
         except Refused as refused:
             rounds = int(belief.pulls.sum())
-            kept.bound = _Bound(rounds, belief.leader, words=f"There is no bound: {refused.detail}")
+            kept.bound = _Bound(rounds, belief.leader, refusal=refused.detail)
 
 
-def _read(copy: reading.Copy) -> tuple[Engine, Explanation]:
-    engine = copy.engine()
-    return engine, engine.bandit.explain()
+def _read(copy: reading.Copy) -> tuple[Replica, Explanation]:
+    replica = copy.replica()
+    return replica, replica.bandit.explain()
 
 
-def _bound_of(engine: Engine, belief: Explanation) -> _Bound:
+def _bound_of(replica: Replica, belief: Explanation) -> _Bound:
     bound = _Bound(int(belief.pulls.sum()), belief.leader)
-    bandit = engine.bandit
-    if not np.any(belief.pulls):
-        bound.words = "The lower bound depends on the means: there are no rewards yet."
-        return bound
-    with suppress(ArmatureError):
-        bound.verdict = belief.verdict
-    if bandit.goal == "min":
-        bound.words = "The lower bound is about rewards, and these are costs."
-        return bound
     try:
-        bound.value = lower_bound(Instance(bandit.structure, belief.projected, bandit.family))
-    except ArmatureError as error:
-        bound.words = f"There is no bound for the means so far: {error}"
+        bound.value = reading.bound_at(replica, belief)
+    except Refused as refused:
+        bound.refusal = refused.detail
+    with suppress(ArmatureError):
+        bound.verdict = belief.verdict if bound.rounds else None
     return bound
 
 
 def view_of(
-    row: Any, engine: Engine, belief: Explanation, kept: _Kept, duplicates: int | None
+    row: Any, replica: Replica, belief: Explanation, kept: _Kept, duplicates: int | None
 ) -> View:
-    """All of it together; without the timeline if duplicates is None."""
-    bandit, bound = engine.bandit, kept.bound
-    timeline = None if duplicates is None else kept.timeline
-    numbers = [engine.numbers[label] for label in belief.arms]
+    """All of it together; without what the log counts if `duplicates` is None."""
+    bandit, bound = replica.bandit, kept.bound
+    numbers = [replica.numbers[label] for label in belief.arms]
     same = bound.leader == belief.leader
     value = bound.value if same else None
     if value is not None and value.pulls.size != len(numbers):  # an arm has come or gone
         value = None
-    past = None if timeline is None else timeline.past(numbers)
+    past = None if duplicates is None else kept.timeline.past(numbers)
     shown = picture_of(belief, bandit.structure, goal=bandit.goal, bound=value, past=past)
     pending = bandit.pending
-    words = None if value is not None else bound.words or "The lower bound is being worked out."
     return View(
         name=row.name,
         status=row.status,
@@ -238,25 +206,25 @@ def view_of(
         spec=json.dumps(json.loads(row.spec), indent=2, ensure_ascii=False),
         picture=shown,
         pending=[int(pending[k]) for k in shown.arms.places],
-        floor=engine.floor,
-        stream=None if timeline is None else stream_of(timeline, engine, duplicates or 0),
-        bound_words=words,
+        floor=bandit.floor,
+        ledger=None if duplicates is None else _ledger(kept, replica, duplicates),
+        last_at=kept.timeline.last_at,
+        no_bound=bound.refusal,
         verdict=bound.verdict if same else None,
         delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
     )
 
 
-def stream_of(timeline: Timeline, engine: Engine, duplicates: int) -> Stream:
-    """What became of the rewards."""
-    kinds = timeline.kinds
-    return Stream(
-        outstanding=int(engine.bandit.pending.sum()),
-        told=kinds[Kind.told.value],
-        late=kinds[Kind.late.value],
-        expired=kinds[Kind.expired.value],
-        cancelled=kinds[Kind.cancelled.value],
-        duplicates=duplicates,
-        divergences=engine.divergences,
-        events=timeline.seq,
-        last_at=timeline.last_at,
-    )
+def _ledger(kept: _Kept, replica: Replica, duplicates: int) -> dict[str, int]:
+    """What became of the rewards, with the page's words for each number."""
+    kinds = kept.timeline.kinds
+    return {
+        "outstanding": int(replica.bandit.pending.sum()),
+        "arrived in time": kinds[Kind.told.value],
+        "never arrived (window closed)": kinds[Kind.expired.value],
+        "arrived late, not applied": kinds[Kind.late.value],
+        "decisions cancelled": kinds[Kind.cancelled.value],
+        "sent twice (since this server started)": duplicates,
+        "replays that chose another arm": replica.divergences,
+        "events in the log": kept.timeline.seq,
+    }

@@ -114,7 +114,6 @@ class Sorted(NamedTuple):
     A sum has three parts: weight, moment about r and cost of moving to r.
     """
 
-    category: Ints  # (K,): of each arm
     order: Ints  # (K,)
     buffer: Ints  # (K,): for sorting
     start: Ints  # (C + 1,): where each category begins in `positions`
@@ -127,7 +126,7 @@ class Sorted(NamedTuple):
 
 
 @kernel
-def sorted_of(work: Work, K: int, C: int, category: Ints) -> Sorted:
+def sorted_of(work: Work, K: int, C: int) -> Sorted:
     """The scratch space for K arms in C categories."""
     integer = work.integer
     real = work.real
@@ -135,7 +134,6 @@ def sorted_of(work: Work, K: int, C: int, category: Ints) -> Sorted:
     b = a + 3 * (K + C)
     c = b + C + K
     return Sorted(
-        category,
         integer[:K],
         integer[K : 2 * K],
         integer[2 * K : 2 * K + C + 1],
@@ -154,7 +152,7 @@ def sum_up(problem: Problem, room: Sorted) -> float:
     mu = problem.mu
     w = problem.w
     K = mu.size
-    category = room.category
+    category = problem.shape.integer[1:]
     C = room.filled.size
     order = room.order
     argsort_descending(mu, order, room.buffer)

@@ -24,9 +24,15 @@ from armature.solver.least_squares import (
     write_ridge_bounds,
     write_tie,
 )
+from armature.solver.program import (
+    Cost,
+    Limits,
+    Region,
+    Rows,
+    mark_infeasible,
+    nearest_scratch_size,
+)
 from armature.solver.quadratic import State, make_state, state_size
-from armature.solver.rows import Limits, Rows
-from armature.solver.workspace import fail, nearest_scratch_size
 from armature.structures.oracles.records import Problem, Shape, Work
 
 
@@ -164,7 +170,7 @@ def constrained(problem: Problem, first: int, second: int, lam: Floats) -> float
     j = first
     k = second
     if k >= 0 and twins(problem.shape, lam.size, j, k):
-        return fail(lam)
+        return mark_infeasible(lam)
     fit = least_squares(problem, lam)
     if k >= 0:
         tie(fit, j, k, lam)
@@ -273,10 +279,13 @@ def newton_scratch_of(work: Work, K: int, r: int) -> NewtonScratch:
 
 
 @kernel
-def no_rows(room: NewtonScratch) -> Rows:
-    """No constraints but the basis."""
+def flat_of(problem: Problem, j: int, k: int, room: NewtonScratch) -> Region:
+    """All linear means in the domain, with lam_k >= lam_j unless k is negative."""
     room.nothing[0] = 0
-    return Rows(room.nothing, room.nothing[:0], room.solver[:0], room.solver[:0], 0)
+    write_ends(problem.family, room.low, room.high)
+    rows = Rows(room.nothing, room.nothing[:0], room.solver[:0], room.solver[:0], 0)
+    limits = Limits(room.low, room.high, j, k, -1, -1)
+    return Region(rows, limits, frame_of(problem.shape, room.low.size).basis)
 
 
 @kernel
@@ -286,21 +295,10 @@ def newton_constrained(problem: Problem, first: int, second: int, lam: Floats) -
     j = first
     k = second
     if k >= 0 and twins(problem.shape, K, j, k):
-        return fail(lam)
+        return mark_infeasible(lam)
     room = newton_scratch_of(problem.work, K, problem.shape.integer[0])
-    write_ends(problem.family, room.low, room.high)
-    limits = Limits(room.low, room.high, j, k, -1, -1)
-    return minimise(
-        problem.family,
-        problem.mu,
-        problem.w,
-        no_rows(room),
-        limits,
-        frame_of(problem.shape, K).basis,
-        lam,
-        room.state,
-        room.solver,
-    )
+    cost = Cost(problem.family, problem.mu, problem.w)
+    return minimise(cost, flat_of(problem, j, k, room), lam, room.state, room.solver)
 
 
 @kernel
@@ -310,23 +308,11 @@ def newton_nearest(problem: Problem, first: int, second: int, lam: Floats) -> fl
     j = first
     shape = problem.shape
     room = newton_scratch_of(problem.work, K, shape.integer[0])
-    write_ends(problem.family, room.low, room.high)
     for k in range(K):
         room.can_beat[k] = 0 if twins(shape, K, j, k) else 1
-    return nearest_of(
-        problem.family,
-        problem.mu,
-        problem.w,
-        no_rows(room),
-        Limits(room.low, room.high, -1, -1, -1, -1),
-        j,
-        room.can_beat,
-        frame_of(shape, K).basis,
-        lam,
-        room.state,
-        room.spare,
-        room.solver,
-    )
+    flat = flat_of(problem, -1, -1, room)
+    cost = Cost(problem.family, problem.mu, problem.w)
+    return nearest_of(cost, flat, j, room.can_beat, lam, room.state, room.spare, room.solver)
 
 
 @kernel

@@ -3,7 +3,7 @@
 What the kernels need of the pieces is a table, made once for a structure (`make_table`). Each entry
 goes through the pieces, leaves out those that can't do better than what was found, and solves the
 rest by `minimise`. If all rows are orders, the minimiser is the same for every family whose arms
-are alike: it is found for Gaussian rewards, tied arms get their exact means (`tied_arms`), and the
+are alike: it is found for Gaussian rewards, tied arms get their exact means (`settle`), and the
 cost alone is the family's.
 """
 
@@ -15,19 +15,26 @@ from typing import NamedTuple
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, total_divergence, unit_gaussian, write_ends
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import kernel
+from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, fill
+from armature.solver.chain import ChainScratch, make_chain_scratch
+from armature.solver.chain_limits import UNPROVED, highest_on_chain, minimise_on_chain
 from armature.solver.convex import minimise, nearest_of
-from armature.solver.pooling import pair_cost
+from armature.solver.pooling import GUESSES, pair_cost, settle
+from armature.solver.program import (
+    Cost,
+    Limits,
+    Region,
+    mark_infeasible,
+    nearest_scratch_size,
+)
 from armature.solver.quadratic import State, make_state, state_size
-from armature.solver.rows import Limits, Rows
 from armature.solver.support_function import farthest
-from armature.solver.tied_arms import GUESSES, settle
-from armature.solver.workspace import fail, nearest_scratch_size
 from armature.structures.oracles.records import Oracle, Problem, Shape, Work
-from armature.structures.oracles.table import Table, rows_of, table_of
+from armature.structures.oracles.table import Table, chain_at, is_chain, rows_of, table_of
 
 ROUNDING = 1e-12  # of a cost
+NONE = -1  # no arm
 
 
 class DerivedScratch(NamedTuple):
@@ -40,6 +47,7 @@ class DerivedScratch(NamedTuple):
     trial: Floats
     base: Floats
     solver: Floats  # what `minimise` and `nearest_of` take
+    chain: ChainScratch
 
 
 @kernel
@@ -47,6 +55,7 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
     """The scratch space for K arms and at most m rows in a piece."""
     n_real, n_integer = state_size(K, K, m)
     a = 2 * n_real
+    b = a + 4 * K + nearest_scratch_size(K, K)
     return DerivedScratch(
         make_state(work.real[:n_real], work.integer[:n_integer], K, K, m),
         make_state(work.real[n_real:a], work.integer[n_integer : 2 * n_integer], K, K, m),
@@ -54,17 +63,48 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
         work.real[a + K : a + 2 * K],
         work.real[a + 2 * K : a + 3 * K],
         work.real[a + 3 * K : a + 4 * K],
-        work.real[a + 4 * K : a + 4 * K + nearest_scratch_size(K, K)],
+        work.real[a + 4 * K : b],
+        make_chain_scratch(work.real[b:], work.integer[2 * n_integer :], K),
     )
 
 
+class Search(NamedTuple):
+    """A problem, the pieces to solve it in, and room to do so."""
+
+    problem: Problem
+    table: Table
+    room: DerivedScratch
+
+
 @kernel
-def scratch_for(table: Table, K: int, work: Work) -> DerivedScratch:
+def room_for(table: Table, K: int, work: Work) -> DerivedScratch:
     """The scratch space for a table."""
-    m = 0
+    m = 0  # the most rows of the pieces before p
     for p in range(table.equalities.size):
         m = max(m, table.first_row[p + 1] - table.first_row[p])
     return scratch_of(work, K, m)
+
+
+@kernel
+def search_of(problem: Problem) -> Search:
+    """What the kernels below work with; the box is the family's domain."""
+    K = problem.mu.size
+    table = table_of(problem.shape, K)
+    room = room_for(table, K, problem.work)
+    write_ends(problem.family, room.low, room.high)
+    return Search(problem, table, room)
+
+
+@inlined
+def limits_of(search: Search, j: int, k: int, i: int, top: int) -> Limits:
+    """The domain, with lam_k >= lam_j, lam_i >= lam_j, and an arm on top."""
+    return Limits(search.room.low, search.room.high, j, k, i, top)
+
+
+@kernel
+def region_of(search: Search, p: int, limits: Limits) -> Region:
+    """A piece within limits; no basis but the identity."""
+    return Region(rows_of(search.table, p), limits, search.room.solver[:0].reshape(0, 0))
 
 
 @kernel
@@ -76,37 +116,36 @@ def simplest(table: Table, family: FamilyRecord) -> FamilyRecord:
 
 
 @kernel
-def solve_in(
-    problem: Problem, table: Table, p: int, limits: Limits, lam: Floats, room: DerivedScratch
-) -> float:
+def solve_in(search: Search, p: int, limits: Limits, lam: Floats) -> float:
     """The nearest point of a piece within limits."""
-    family = simplest(table, problem.family)
-    rows = rows_of(table, p)
-    identity = room.solver[:0].reshape(0, 0)
-    cost = minimise(
-        family, problem.mu, problem.w, rows, limits, identity, lam, room.state, room.solver
-    )
-    if not (table.orders_only and problem.family.alike) or cost == math.inf:
-        return cost
+    problem, table, room = search
+    cost = Cost(simplest(table, problem.family), problem.mu, problem.w)
+    region = region_of(search, p, limits)
+    least = UNPROVED
+    if is_chain(table, p, lam.size):
+        least = minimise_on_chain(cost, chain_at(table, p, lam.size), limits, lam, room.chain)
+    if least == UNPROVED:
+        least = minimise(cost, region, lam, room.state, room.solver)
+    if not (table.orders_only and problem.family.alike) or least == math.inf:
+        return least
     for i in range(lam.size):
         lam[i] = min(max(lam[i], limits.low[i]), limits.high[i])  # rounding
     leave_open_end(problem, lam)
-    return last_digits(problem, rows, limits, lam, room)
+    return last_digits(problem, region, lam, room)
 
 
 @kernel
-def last_digits(
-    problem: Problem, rows: Rows, limits: Limits, lam: Floats, room: DerivedScratch
-) -> float:
+def last_digits(problem: Problem, region: Region, lam: Floats, room: DerivedScratch) -> float:
     """Give tied arms their exact means, where that costs no more; the cost."""
     K = lam.size
     found = room.solver[:K]  # with whatever ties
     exact = room.solver[K : 2 * K]
+    rest = room.solver[2 * K : 4 * K]
     copy(lam, found)
     cost = total_divergence(problem.family, problem.w, problem.mu, lam)
+    # lam is the cheapest of what was found and of the guesses so far that keep all constraints.
     for guess in range(GUESSES):
-        rest = room.solver[2 * K : 4 * K]
-        if settle(problem.mu, problem.w, rows, limits, found, guess, exact, rest):
+        if settle(problem.mu, problem.w, region, found, guess, exact, rest):
             leave_open_end(problem, exact)
             exact_cost = total_divergence(problem.family, problem.w, problem.mu, exact)
             if exact_cost <= cost * (1.0 + ROUNDING):
@@ -141,39 +180,26 @@ def leave_open_end(problem: Problem, lam: Floats) -> None:
 
 
 @kernel
-def domain(family: FamilyRecord, room: DerivedScratch) -> None:
-    """The limits are the family's domain."""
-    write_ends(family, room.low, room.high)
-
-
-@kernel
-def keep_better(
-    problem: Problem,
-    table: Table,
-    p: int,
-    limits: Limits,
-    best: float,
-    lam: Floats,
-    room: DerivedScratch,
-) -> float:
+def keep_better(search: Search, p: int, limits: Limits, best: float, lam: Floats) -> float:
     """Solve in a piece; if that costs less than `best`, keep it in lam. The lesser cost."""
-    cost = solve_in(problem, table, p, limits, room.trial, room)
+    cost = solve_in(search, p, limits, search.room.trial)
     if cost < best:
-        copy(room.trial, lam)
+        copy(search.room.trial, lam)
         return cost
     return best
+
+
+# The oracles go through the pieces: lam is the best of those before piece p, at the cost `best`.
 
 
 @kernel
 def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The nearest of the pieces."""
-    table = table_of(problem.shape, lam.size)
-    room = scratch_for(table, lam.size, problem.work)
-    domain(problem.family, room)
-    limits = Limits(room.low, room.high, -1, -1, -1, -1)
-    best = fail(lam)
-    for p in range(table.equalities.size):
-        best = keep_better(problem, table, p, limits, best, lam, room)
+    search = search_of(problem)
+    limits = limits_of(search, NONE, NONE, NONE, NONE)
+    best = mark_infeasible(lam)
+    for p in range(search.table.equalities.size):
+        best = keep_better(search, p, limits, best, lam)
     return best
 
 
@@ -187,10 +213,9 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     K = lam.size
     j = first
     k = second
-    table = table_of(problem.shape, K)
-    room = scratch_for(table, K, problem.work)
-    domain(problem.family, room)
-    best = fail(lam)
+    search = search_of(problem)
+    table = search.table
+    best = mark_infeasible(lam)
     anywhere = False
     for p in range(table.equalities.size):
         anywhere = anywhere or table.beats[(p * K + j) * K + k] == 1
@@ -199,13 +224,11 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     for p in range(table.equalities.size):
         beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
         if beats[k] == 1:
-            limits = Limits(room.low, room.high, j, k, -1, -1)
-            best = keep_better(problem, table, p, limits, best, lam, room)
+            best = keep_better(search, p, limits_of(search, j, k, NONE, NONE), best, lam)
         else:
             for i in range(K):
                 if beats[i] == 1:
-                    limits = Limits(room.low, room.high, j, k, i, -1)
-                    best = keep_better(problem, table, p, limits, best, lam, room)
+                    best = keep_better(search, p, limits_of(search, j, k, i, NONE), best, lam)
     return best
 
 
@@ -214,45 +237,30 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """The projection onto each piece, then one more inequality for each promising challenger."""
     K = lam.size
     j = first
-    table = table_of(problem.shape, K)
-    room = scratch_for(table, K, problem.work)
-    domain(problem.family, room)
-    mu = problem.mu
-    w = problem.w
-    if table.equalities.size == 1 and not table.orders_only:
-        return nearest_of(
-            problem.family,
-            mu,
-            w,
-            rows_of(table, 0),
-            Limits(room.low, room.high, -1, -1, -1, -1),
-            j,
-            table.beats[j * K : (j + 1) * K],
-            room.solver[:0].reshape(0, 0),
-            lam,
-            room.state,
-            room.spare,
-            room.solver,
-        )
-    best = fail(lam)
-    plain = Limits(room.low, room.high, -1, -1, -1, -1)
+    search = search_of(problem)
+    cost = Cost(problem.family, problem.mu, problem.w)
+    family, mu, w = cost
+    table = search.table
+    room = search.room
+    plain = limits_of(search, NONE, NONE, NONE, NONE)
+    if table.equalities.size == 1 and not table.orders_only and not is_chain(table, 0, K):
+        beats = table.beats[j * K : (j + 1) * K]
+        piece = region_of(search, 0, plain)
+        return nearest_of(cost, piece, j, beats, lam, room.state, room.spare, room.solver)
+    best = mark_infeasible(lam)
     for p in range(table.equalities.size):
         beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
         if largest_of(beats) == 0:
             continue
-        base = solve_in(problem, table, p, plain, room.base, room)
+        base = solve_in(search, p, plain, room.base)
         for k in range(K):
             if beats[k] == 0 or base >= best:
                 continue
             if room.base[k] >= room.base[j]:
                 best = base
                 copy(room.base, lam)
-            elif (
-                not problem.family.alike
-                or pair_cost(problem.family, w[j], mu[j], w[k], mu[k]) < best
-            ):
-                limits = Limits(room.low, room.high, j, k, -1, -1)
-                best = keep_better(problem, table, p, limits, best, lam, room)
+            elif not family.alike or pair_cost(family, w[j], mu[j], w[k], mu[k]) < best:
+                best = keep_better(search, p, limits_of(search, j, k, NONE, NONE), best, lam)
     return best
 
 
@@ -283,59 +291,59 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """One challenger in one piece."""
     K = lam.size
-    table = table_of(problem.shape, K)
-    room = scratch_for(table, K, problem.work)
-    domain(problem.family, room)
-    limits = Limits(room.low, room.high, first, second % K, -1, -1)
-    return keep_better(problem, table, second // K, limits, fail(lam), lam, room)
+    search = search_of(problem)
+    limits = limits_of(search, first, second % K, NONE, NONE)
+    return keep_better(search, second // K, limits, mark_infeasible(lam), lam)
 
 
 @kernel
 def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """lam_k >= lam_j; if read by the top, in the pieces in which k can be the best arm."""
-    K = lam.size
-    table = table_of(problem.shape, K)
-    if not table.by_top:
+    search = search_of(problem)
+    if not search.table.by_top:
         return alt_min(problem, first, second, lam)
-    room = scratch_for(table, K, problem.work)
-    domain(problem.family, room)
-    limits = Limits(room.low, room.high, first, second, -1, -1)
-    best = fail(lam)
-    for p in range(table.equalities.size):
-        if table.leads[p * K + second] == 1:
-            best = keep_better(problem, table, p, limits, best, lam, room)
-    return best
+    limits = limits_of(search, first, second, NONE, NONE)
+    return best_where_leading(search, second, limits, lam)
 
 
 @kernel
 def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Arm j is at least as good as all others, in the pieces in which it can be better."""
-    K = lam.size
-    table = table_of(problem.shape, K)
-    room = scratch_for(table, K, problem.work)
-    domain(problem.family, room)
-    limits = Limits(room.low, room.high, -1, -1, -1, first)
-    best = fail(lam)
-    for p in range(table.equalities.size):
-        if table.leads[p * K + first] == 1:
-            best = keep_better(problem, table, p, limits, best, lam, room)
+    search = search_of(problem)
+    limits = limits_of(search, NONE, NONE, NONE, first)
+    return best_where_leading(search, first, limits, lam)
+
+
+@kernel
+def best_where_leading(search: Search, arm: int, limits: Limits, lam: Floats) -> float:
+    """The nearest of the pieces in which an arm can be the best."""
+    best = mark_infeasible(lam)
+    for p in range(search.table.equalities.size):
+        if search.table.leads[p * lam.size + arm] == 1:
+            best = keep_better(search, p, limits, best, lam)
     return best
 
 
 @kernel
 def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
-    """A linear program for each piece and arm."""
+    """A linear program for each piece and arm; for all arms of a chain at once."""
     K = low.size
     table = table_of(shape, K)
-    room = scratch_for(table, K, work)
-    limits = Limits(low, high, -1, -1, -1, -1)
-    identity = room.solver[:0].reshape(0, 0)
+    room = room_for(table, K, work)
+    limits = Limits(low, high, NONE, NONE, NONE, NONE)
     fill(out, -math.inf)
     possible = 0.0
+    # out has the highest means over the pieces before p.
     for p in range(table.equalities.size):
-        rows = rows_of(table, p)
+        if is_chain(table, p, K):
+            if highest_on_chain(chain_at(table, p, K), low, high, room.trial, room.chain):
+                possible = 1.0
+                for k in range(K):
+                    out[k] = max(out[k], room.trial[k])
+            continue
+        piece = Region(rows_of(table, p), limits, room.solver[:0].reshape(0, 0))
         for k in range(K):
-            value = farthest(rows, limits, identity, k, room.trial, room.state, room.solver)
+            value = farthest(piece, k, room.trial, room.state, room.solver)
             if value == -math.inf:
                 break
             out[k] = max(out[k], value)

@@ -21,7 +21,7 @@ from armature.solver.pooling import pair_cost as pair_cost
 from armature.solver.pooling import pooled_mean as pooled_mean
 from armature.structures.oracles.records import ENTRIES, Problem, Shape, Work
 from armature.structures.oracles.table import COMPARING
-from armature.structures.structure import Structure, overrides
+from armature.structures.structure import Structure
 
 # Places in `Model.table`: for each entry where its kernel is (0: there is none), then for each
 # entry whether it is derived from the pieces; where the arrays of what is derived begin; the marks.
@@ -243,7 +243,7 @@ def unused(problem: Problem, first: int, second: int, out: Floats) -> float:
 
 def make_model(structure: Structure, family: Family, oracles: Sequence[str] = ENTRIES) -> Model:
     """The model of a structure and a family; only the oracles that are named get compiled."""
-    if overrides(structure):
+    if structure.own_methods:
         from armature.structures.oracles import callbacks
 
         return callbacks.make_model(structure, family, oracles)

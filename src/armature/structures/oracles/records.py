@@ -7,6 +7,7 @@ of a `Work`. The same kernel, run on rulers instead of arrays, says how much the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -133,8 +134,12 @@ class Ruler:
         return self
 
 
-def measure(lay_out: Callable[..., Any], *sizes: int) -> tuple[int, int]:
-    """How many floats and integers the record takes that lay_out(work, *sizes) makes."""
+@functools.cache
+def measure(lay_out: Callable[..., Any], *sizes: int | None) -> tuple[int, int]:
+    """How many floats and integers the record takes that lay_out(work, *sizes) makes.
+
+    None stands for an array that the record only refers to.
+    """
     real, integer = Ruler(), Ruler()
     with interpreted():
         lay_out(Work(real, integer), *sizes)  # type: ignore[arg-type]

@@ -10,8 +10,9 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import kernel
-from armature.solver.rows import Rows
+from armature.kernels.kernel import inlined, kernel
+from armature.solver.chain import Chain
+from armature.solver.program import Rows
 from armature.structures.oracles.records import Shape
 from armature.structures.piece import Piece
 
@@ -31,6 +32,8 @@ class Table(NamedTuple):
     indices: Ints
     right: Floats
     values: Floats
+    orders: Ints  # (P K,): the arms along the line, where the piece is a chain; else -1
+    lines: Floats  # (P (4 K - 2),): the bounds of a chain: lo, hi, low, high
 
 
 @kernel
@@ -55,6 +58,8 @@ def table_of(shape: Shape, K: int) -> Table:
         head[e : e + head[4]],
         shape.real[:m],
         shape.real[m : m + head[4]],
+        head[e + head[4] : e + head[4] + P * K],
+        shape.real[m + head[4] : m + head[4] + P * (4 * K - 2)],
     )
 
 
@@ -100,8 +105,11 @@ def make_table(
         *(piece.can_lead if comparing else np.zeros(n_arms) for piece in found),
         *starts,
         *indices,
+        *(np.full(n_arms, -1) if piece.chain is None else piece.chain.order for piece in found),
     ]
-    real = np.concatenate([*(right for _, right in systems), *values])
+    nothing = np.zeros(4 * n_arms - 2)
+    lines = [nothing if p.chain is None else np.concatenate(p.chain[1:]) for p in found]
+    real = np.concatenate([*(right for _, right in systems), *values, *lines])
     return Shape(real, np.concatenate(integer).astype(np.int64))
 
 
@@ -129,4 +137,23 @@ def rows_of(table: Table, p: int) -> Rows:
         table.values,
         table.right[a:b],
         table.equalities[p],
+    )
+
+
+@inlined
+def is_chain(table: Table, p: int, K: int) -> bool:
+    """Whether a piece is a chain."""
+    return bool(table.orders[p * K] >= 0)
+
+
+@kernel
+def chain_at(table: Table, p: int, K: int) -> Chain:
+    """A piece as a chain."""
+    line = table.lines[p * (4 * K - 2) : (p + 1) * (4 * K - 2)]
+    return Chain(
+        table.orders[p * K : (p + 1) * K],
+        line[: K - 1],
+        line[K - 1 : 2 * K - 2],
+        line[2 * K - 2 : 3 * K - 2],
+        line[3 * K - 2 :],
     )

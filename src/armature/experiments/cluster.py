@@ -1,0 +1,279 @@
+"""Blocks on a Ray cluster: https://www.ray.io, the extra `armature-bandits[ray]`.
+
+Some more blocks are in flight than there are processors, so that none waits for the next; the rest
+are not cut yet. A worker that is lost (killed, or with its machine) costs its block, which Ray
+gives to another; an exception is a bug, is not tried again, and is named in the end, when all other
+blocks are finished.
+
+What is finished is in parts, so that an interruption costs no more than the blocks in flight, and
+a run with threads can go on where one with Ray was, and the other way round.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from armature.errors import ArmatureError, BlocksFailedError
+from armature.experiments.blocks import Block, WaitingBlocks
+from armature.experiments.keys import package_code
+from armature.experiments.plan import Job, Plan, Progress
+from armature.experiments.run_store import unpack
+from armature.experiments.runs import Runs, Summary
+from armature.experiments.worker import Outcome, play_block
+from armature.storage.files import PREFIX, write_bytes
+
+if TYPE_CHECKING:
+    from armature.experiments.run import Place, Runner
+
+# A cluster that is started here reports to nobody, and warns of nothing that is not used.
+QUIETLY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+RETRIES = 3  # of a block whose worker was lost
+IN_FLIGHT = 2  # blocks for each processor
+LOOK_AGAIN = 5.0  # seconds after which the size of the cluster is asked for again
+
+Keep = Callable[[Block, bytes], None]
+Finished = Callable[[Block, float], None]  # seconds: 0 where it was there already
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A block that failed, and why."""
+
+    block: Block
+    reason: str
+
+
+@contextlib.contextmanager
+def cluster(address: str | None, workers: int | None) -> Iterator[Any]:
+    """Ray, connected: to an address, to what the program is connected to, or to this machine.
+
+    A cluster that was started for this ends with it.
+    """
+    ray = import_ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    options: dict[str, Any] = {"address": address} if address else {"num_cpus": workers}
+    if address is None:
+        options |= {"include_dashboard": False, "address": "local"}
+        for name, value in QUIETLY.items():
+            os.environ.setdefault(name, value)
+    try:
+        ray.init(**options, log_to_driver=False, logging_level=logging.ERROR)
+    except ConnectionError as error:
+        raise ArmatureError(f"there is no Ray cluster at {address!r}: {error}") from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+@contextlib.contextmanager
+def connected(engine: str, address: str | None, workers: int | None) -> Iterator[None]:
+    """One cluster for everything that is played in the block, if the engine is Ray."""
+    if engine != "ray":
+        yield
+        return
+    with cluster(address, workers):
+        yield
+
+
+def import_ray() -> Any:
+    """The module, or an error that says where to get it."""
+    try:
+        import ray
+    except ImportError:
+        raise ArmatureError(
+            "the engine ray needs Ray: pip install 'armature-bandits[ray]'."
+        ) from None
+    return ray
+
+
+class RayEngine:
+    """Plays blocks on a cluster.
+
+    Parts go to the folders of their jobs where workers see them; the content of others is handed to
+    `keep`. All folders are in `root`; None: there are none. `finished` is told of each block.
+    """
+
+    def __init__(self, ray: Any, root: Path | None, keep: Keep, finished: Finished) -> None:
+        self._ray, self._root = ray, root
+        self._keep, self._finished = keep, finished
+        self._play = ray.remote(num_cpus=1, max_retries=RETRIES, retry_exceptions=False)(play_block)
+        self._flying: dict[Any, Block] = {}
+        self._sent: tuple[Job, Any] | None = None  # the last job, and Ray's reference to it
+        self._processors, self._looked = 1, 0.0
+
+    def run(self, waiting: WaitingBlocks) -> list[Failure]:
+        """Play all blocks; those that failed."""
+        failures: list[Failure] = []
+        with mark_in(self._root) as mark:
+            try:
+                while waiting or self._flying:
+                    self._send(waiting, mark)
+                    for block, outcome in self._landed(None):
+                        if isinstance(outcome, Failure):
+                            failures.append(outcome)
+                        elif outcome.seconds > 0.0:
+                            waiting.took(block, outcome.seconds)
+            except BaseException:
+                self._stop()
+                raise
+        return failures
+
+    def _send(self, waiting: WaitingBlocks, mark: Path | None) -> None:
+        processors = self._count_processors()
+        while waiting and len(self._flying) < IN_FLIGHT * processors:
+            block = waiting.next(processors)
+            if self._sent is None or self._sent[0] is not block.job:
+                self._sent = block.job, self._ray.put(block.job)
+            reference = self._play.options(name=str(block)).remote(
+                self._sent[1], block.first, block.stop, package_code(), mark
+            )
+            self._flying[reference] = block
+
+    def _landed(self, timeout: float | None) -> Iterator[tuple[Block, Outcome | Failure]]:
+        """The blocks that are back: one at least, unless there is no time."""
+        ready, rest = self._ray.wait(list(self._flying), num_returns=1, timeout=timeout)
+        if rest:
+            ready += self._ray.wait(rest, num_returns=len(rest), timeout=0.0)[0]
+        for reference in ready:
+            block = self._flying.pop(reference)
+            try:
+                outcome: Outcome = self._ray.get(reference)
+            except self._ray.exceptions.RayTaskError as error:
+                yield block, Failure(block, _reason(error.cause))
+            except self._ray.exceptions.RayError as error:
+                reason = f"its worker was lost {RETRIES + 1} times ({_reason(error)})"
+                yield block, Failure(block, reason)
+            else:
+                if outcome.content is not None:
+                    self._keep(block, outcome.content)
+                self._finished(block, outcome.seconds)
+                yield block, outcome
+
+    def _stop(self) -> None:
+        """Keep what is finished and end the rest."""
+        with contextlib.suppress(self._ray.exceptions.RayError):
+            while self._flying and list(self._landed(0.0)):
+                pass
+            for reference in self._flying:
+                self._ray.cancel(reference, force=True)
+        self._flying.clear()
+
+    def _count_processors(self) -> int:
+        now = time.monotonic()
+        if now >= self._looked + LOOK_AGAIN or self._looked == 0.0:
+            self._processors = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+            self._looked = now
+        return self._processors
+
+
+@contextlib.contextmanager
+def mark_in(root: Path | None) -> Iterator[Path | None]:
+    """A file by which workers know that they see the folders in `root`; None if there is none."""
+    if root is None:
+        yield None
+        return
+    root.mkdir(parents=True, exist_ok=True)
+    mark = root.resolve() / f"{PREFIX}{secrets.token_hex(8)}.tmp.seen"
+    write_bytes(mark, b"")
+    try:
+        yield mark
+    finally:
+        mark.unlink(missing_ok=True)
+
+
+def play_and_collect(
+    places: Sequence[Place[Any]], root: Path, runner: Runner
+) -> list[Summary | None]:
+    """Play what is missing, and have the workers put together each point of a sweep.
+
+    If blocks fail, the others are finished and kept, and the error names those.
+    """
+    from armature.experiments.merging import collect_on_ray
+
+    with cluster(runner.address, runner.workers) as ray:
+        play_places(places, root, runner)
+        with mark_in(root) as mark:
+            return collect_on_ray(ray, places, mark)
+
+
+def play_places(places: Sequence[Place[Any]], root: Path, runner: Runner) -> None:
+    """Play what is missing of some places, all of whose folders are in `root`."""
+    from armature.experiments.merging import say_of_other_code
+    from armature.experiments.progress import Dashboard
+    from armature.experiments.run import work_of
+
+    work = work_of(places)
+    say_of_other_code(work, runner)
+    waiting = WaitingBlocks((one.job, one.missing()) for one in work.values())
+    if not waiting:
+        return
+
+    def keep(block: Block, content: bytes) -> None:
+        assert block.job.folder is not None
+        block.job.folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(block.job.folder / block.name, content)
+
+    unit = places[0].plan.unit
+    total = waiting.rounds if unit == "rounds" else waiting.repetitions
+    board = Dashboard(runner.console, runner.quiet, unit, total)
+    with cluster(runner.address, runner.workers) as ray, board:
+        failures = RayEngine(ray, root, keep, board.finished).run(waiting)
+    if not runner.quiet:
+        runner.say(board.last_word)
+    if failures:
+        raise BlocksFailedError(_failed(failures))
+
+
+def fill_on_ray(
+    plan: Plan[Any, Any],
+    runs: Mapping[str, Runs],
+    workers: int | None,
+    address: str | None,
+    progress: Progress | None,
+) -> None:
+    """Play a plan of which nothing goes to files: what is found is sent back, to `runs`."""
+
+    def keep(block: Block, content: bytes) -> None:
+        part = unpack(block.name, content, block.job)
+        assert part is not None, "what a worker sends is whole"
+        for name, values in part[2].items():
+            getattr(runs[block.job.policy.name], name)[block.first : block.stop] = values
+
+    def finished(block: Block, seconds: float) -> None:
+        each = seconds / (block.stop - block.first)
+        runs[block.job.policy.name].seconds[block.first : block.stop] = each
+        if progress is not None:
+            progress(block.job.policy.name, block.stop - 1, block.rounds)
+
+    every = [(0, plan.repetitions)]
+    waiting = WaitingBlocks((plan.job(policy), every) for policy in plan.policies)
+    with cluster(address, workers) as ray:
+        failures = RayEngine(ray, None, keep, finished).run(waiting)
+    if failures:
+        raise BlocksFailedError(_failed(failures))
+
+
+def _failed(failures: Sequence[Failure], most: int = 10) -> str:
+    """Which blocks failed, and why."""
+    lines = [f"{failure.block}: {failure.reason}" for failure in failures[:most]]
+    more = len(failures) - len(lines)
+    if more:
+        lines.append(f"and {more} more")
+    count = "1 block failed" if len(failures) == 1 else f"{len(failures)} blocks failed"
+    return "\n".join([f"{count}; all others are finished.", *lines])
+
+
+def _reason(error: BaseException) -> str:
+    first = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__

@@ -1,1 +1,0 @@
-"""Who plays: blocks of work, on threads or on a Ray cluster."""

@@ -1,0 +1,195 @@
+"""Putting runs together: shares of several machines, and the points of a sweep.
+
+    armature run MINE.toml --shard 2/8 --out results     # on each of eight machines, any of them
+    armature merge MINE.toml --out results               # or from folders that were copied here
+
+Shares write nothing but parts, whose names say what they are of. So they may go to one folder that
+all machines see, or to a folder each; `merge` takes over the parts of other folders, refuses those
+that other code has made, and makes the results if nothing is missing.
+
+When all runs are there, no point of a sweep needs another. So processes on this machine, or workers
+of a cluster, read, check and put together a point each, and the program that asks gets the tables.
+"""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from armature.errors import ArmatureError
+from armature.experiments.blocks import Range
+from armature.experiments.keys import package_code, package_version
+from armature.experiments.plan import Job, Plan
+from armature.experiments.run import Place, Plans, Runner, Work, claim_all, finish, work_of
+from armature.experiments.run_store import PartsFolder, content_of, read_title, unpack
+from armature.experiments.runs import Summary
+from armature.storage.files import write_bytes
+from armature.views.terminal import visible
+
+LEAST_POINTS = 4  # with fewer, one program is as quick as any
+
+
+def merge(
+    plans: Plans, sources: Sequence[Path], out: Path, runner: Runner, processes: int = 1
+) -> list[Summary]:
+    """The results, from parts in `out` and in other folders; nothing is played.
+
+    Parts of other folders are checked and copied. Refused, with what is missing, if not all runs
+    are there. Of a sweep, each point is put together by itself, in so many processes.
+    """
+    for source in sources:
+        if not source.is_dir():
+            raise ArmatureError(f"there is no folder {str(source)!r} to take parts from.")
+    places = claim_all(plans, out, runner)
+    work = work_of(places)
+    for folder, jobs in jobs_by_folder(work).items():
+        for source in sources:
+            take_over(source, folder, jobs, runner)
+    say_of_other_code(work, runner)
+    missing = list(missing_of(places))
+    if missing:
+        raise ArmatureError(
+            f"not all runs are in {str(out)!r}: {_some(missing)}. Run the shares that are missing, "
+            "or the experiment itself with the same --out."
+        )
+    return finish(places, out, runner, collect_in_processes(places, processes))
+
+
+def jobs_by_folder(work: Mapping[tuple[Path, str], Work]) -> dict[Path, dict[str, Job]]:
+    """The jobs whose parts go to each folder, by their keys."""
+    found: dict[Path, dict[str, Job]] = {}
+    for (folder, key), one in work.items():
+        found.setdefault(folder, {})[key] = one.job
+    return found
+
+
+def take_over(source: Path, folder: Path, jobs: Mapping[str, Job], runner: Runner) -> None:
+    """Copy the parts of some jobs to a folder of parts. Damaged ones are named and left."""
+    folder.mkdir(parents=True, exist_ok=True)
+    there = [path for path in sorted(source.rglob("*.part")) if not path.parent.samefile(folder)]
+    for path in there:
+        job = jobs.get(path.name.partition("-")[0])
+        if job is None:
+            continue
+        content = content_of(path, job)
+        if content is None or unpack(path.name, content, job) is None:
+            runner.say(f"{str(path)!r} is damaged, or no part: it is not taken over.")
+        else:
+            write_bytes(folder / path.name, content)
+    for other in sorted({path.parent for path in there}):
+        _say_of_other_code(other, jobs, runner)
+
+
+def say_of_other_code(work: Mapping[tuple[Path, str], Work], runner: Runner) -> None:
+    """Say which parts are of the same runs, but made by other code: they are not used."""
+    for folder, jobs in jobs_by_folder(work).items():
+        _say_of_other_code(folder, jobs, runner)
+
+
+def _say_of_other_code(parts: Path, jobs: Mapping[str, Job], runner: Runner) -> None:
+    problems = functools.cache(lambda: {job.problem for job in jobs.values()})
+    refused: Counter[tuple[str, str]] = Counter()
+    for path in sorted(parts.glob("*.part")):
+        if path.name.partition("-")[0] not in jobs:
+            title = read_title(path)
+            if title.get("problem") in problems():
+                refused[title.get("policy", ""), title.get("armature", "")] += 1
+    for (policy, version), count in refused.items():
+        runner.say(
+            f"{visible(policy)}: {count} parts in {str(parts)!r} were made by another version of "
+            f"the code (Armature {visible(version)}; this is {package_version()}): they are "
+            "refused."
+        )
+
+
+def missing_of(places: Sequence[Place[Any]]) -> Iterator[tuple[str, Range]]:
+    """What is not there: a policy, at which point, and a range of its repetitions."""
+    for place in places:
+        at = f" at {place.plan.point_text}" if place.plan.point else ""
+        for policy in place.plan.policies:
+            for block in place.parts.missing(policy):
+                yield f"{policy.name}{at}", block
+
+
+def _some(missing: Sequence[tuple[str, Range]], most: int = 5) -> str:
+    shown = [
+        f"{title} lacks the repetitions {first} to {stop - 1}"
+        for title, (first, stop) in missing[:most]
+    ]
+    more = len(missing) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a sweep: all of its runs are in parts, whose names are known."""
+
+    plan: Plan[Any, Any]
+    folder: Path
+    parts: PartsFolder
+    code: str  # of the program that asks
+
+
+def points_of(places: Sequence[Place[Any]]) -> list[Point]:
+    """The points of a sweep; none, if there are so few that one program does it."""
+    if len(places) < LEAST_POINTS:
+        return []
+    return [
+        Point(place.plan, place.path.resolve(), place.parts.only_these(), package_code())
+        for place in places
+    ]
+
+
+def collect_point(point: Point, mark: Path | None = None) -> Summary | None:
+    """Make the files of a point, and its table; None: not here.
+
+    That is where the folder is not seen, as the program that asks has left no `mark` in it, or
+    where the code is another.
+    """
+    if (mark is not None and not mark.is_file()) or package_code() != point.code:
+        return None
+    runner = Runner(Console(quiet=True), quiet=True, workers=1)
+    place = Place(point.plan, point.folder, runner, point.parts)
+    return Summary(point.plan, place.run(runner).summary())
+
+
+def collect_in_processes(places: Sequence[Place[Any]], processes: int) -> list[Summary | None]:
+    """What `collect_point` finds of all points, by processes on this machine."""
+    points = points_of(places) if processes > 1 else []
+    if not points:
+        return [None] * len(places)
+    spawning = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(processes, len(points)), mp_context=spawning) as pool:
+        return list(pool.map(collect_point, points))
+
+
+def collect_on_ray(
+    ray: Any, places: Sequence[Place[Any]], mark: Path | None
+) -> list[Summary | None]:
+    """What `collect_point` finds of all points, by the workers of a cluster.
+
+    What a worker that is lost, or an error, leaves to do is left to the program that asks.
+    """
+    points = points_of(places)
+    if not points:
+        return [None] * len(places)
+    task = ray.remote(num_cpus=1, max_retries=1, retry_exceptions=False)(collect_point)
+    references = [task.remote(point, mark) for point in points]
+    return list(_taken(ray, references))
+
+
+def _taken(ray: Any, references: Sequence[Any]) -> Iterator[Summary | None]:
+    for reference in references:
+        get = functools.partial(ray.get, reference)
+        try:
+            yield get()
+        except ray.exceptions.RayError:
+            yield None

@@ -1,0 +1,329 @@
+"""Plans: what is run many times and what is made of it; and playing one on threads.
+
+A plan is some policies on a problem, each for so many repetitions. It says how a repetition is
+played, what is kept of it, and what the results are. Whoever cuts plans into blocks, plays them,
+resumes, shares or merges them knows no more of them than this. There are two: a simulation and an
+identification.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+
+from armature.errors import ArmatureError
+from armature.experiments.keys import problem_key
+from armature.experiments.runs import AllRuns, Origin, Runs, about_runs, origin_of, with_settings
+from armature.kernels.numbers import is_several
+from armature.policies import Policy
+from armature.rounds.runner import checked_policy
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, describe
+from armature.structures.instance import Instance
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from armature.experiments.experiment import Experiment
+
+R = TypeVar("R", bound=Runs)  # what is kept of a policy's runs
+F = TypeVar("F", bound=AllRuns[Any])  # what is found: the results
+
+Progress = Callable[[str, int, int], None]  # (policy, repetition, rounds that were just played)
+Task = tuple[Policy, int]  # a policy, and the number of a repetition
+
+ENGINES = ("threads", "ray")
+CHUNK_SECONDS = 0.1  # how long compiled code runs before Python has a say
+OF_TASK = 1000  # bytes that a repetition takes while it waits
+
+
+class Files(NamedTuple):
+    """What the files are called that a plan writes to its folder."""
+
+    note: str  # what the folder is for
+    results: str
+    table: str
+    picture: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plan(ABC, Generic[R, F]):
+    """Policies on a problem, each for so many repetitions of at most `horizon` rounds.
+
+    Where it is a point of a sweep, `point` has the values that were set, and `common` what all
+    points have in common.
+    """
+
+    instance: Instance
+    policies: tuple[Policy, ...]
+    horizon: int
+    repetitions: int
+    seed: int
+    title: str = ""
+    point: dict[str, Any] = field(default_factory=dict)
+    common: dict[str, Any] = field(default_factory=dict)
+
+    unit: ClassVar[str]  # what progress counts: rounds, or runs where nobody knows how long one is
+    files: ClassVar[Files]
+    fixed: ClassVar[tuple[str, ...]]  # of `description`, what no folder can be extended by
+    one_sweep: ClassVar[bool]  # whether the points of a sweep share their parts and have a table
+
+    @classmethod
+    def of(cls, experiment: Experiment, **more: Any) -> Self:
+        """The plan of an experiment; `more` is what its file does not say, or says otherwise."""
+        horizon = more.pop("horizon", experiment.horizon)
+        return cls(
+            instance=experiment.instance,
+            policies=checked_policies(experiment.policies, experiment.instance, horizon),
+            horizon=horizon,
+            repetitions=experiment.repetitions,
+            seed=experiment.seed,
+            title=experiment.title,
+            point=experiment.point,
+            common=experiment.common,
+            **more,
+        )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the numbers depend on besides problem, policy, horizon and seed, as plain data."""
+        return {}
+
+    @abstractmethod
+    def empty(self, repetitions: int) -> R:
+        """Room for what is kept of some repetitions of a policy."""
+
+    @abstractmethod
+    def compile(self, policies: Sequence[Policy]) -> None:
+        """Play a few rounds of each, so that all is compiled before there are threads."""
+
+    @abstractmethod
+    def play(
+        self, policy: Policy, repetition: int, stop: threading.Event, progress: Progress
+    ) -> tuple[Any, float]:
+        """Play a whole repetition: what `Runs.write` takes over, and how many seconds it took."""
+
+    def seconds(self, policy: Policy) -> float | None:
+        """About how long a repetition takes; None where nobody knows beforehand."""
+        return None
+
+    @abstractmethod
+    def gather(self, runs: dict[str, R], origin: Origin | None = None) -> F:
+        """The results of the runs of all policies, by their names."""
+
+    @abstractmethod
+    def read(self, about: dict[str, Any], frame: pd.DataFrame) -> F:
+        """The results that a file has of this plan."""
+
+    @cached_property
+    def origin(self) -> Origin:
+        """Which code makes the results now."""
+        return origin_of(self.instance, self.policies, self.horizon, self.seed, self.settings)
+
+    def job(self, policy: Policy, folder: Path | None = None) -> Job:
+        """A policy's repetitions, whose parts go to a folder."""
+        return Job(self, policy, self.origin.keys[policy.name], folder)
+
+    def about(self) -> dict[str, Any]:
+        """What the results say of themselves if they are made now (`AllRuns.about`)."""
+        return about_runs(
+            self.instance,
+            self.policies,
+            self.horizon,
+            self.repetitions,
+            self.seed,
+            self.origin,
+            self.settings,
+        )
+
+    def description(self) -> dict[str, Any]:
+        """The plan as plain data: what its folder is for."""
+        instance = self.instance
+        about: dict[str, Any] = {
+            "structure": describe(STRUCTURES, instance.structure),
+            "family": describe(FAMILIES, instance.family),
+            "means": instance.means.tolist(),
+            **({} if instance.strict else {"strict": False}),
+            "policies": [describe(POLICIES, policy) for policy in self.policies],
+            "horizon": self.horizon,
+            "repetitions": self.repetitions,
+            "seed": self.seed,
+        }
+        return with_settings(about, self.settings)
+
+    @property
+    def point_text(self) -> str:
+        """Its point of the sweep in words; empty where there is none."""
+        return ", ".join(f"{key} = {value}" for key, value in self.point.items())
+
+    @property
+    def full_title(self) -> str:
+        """The title, with the point of the sweep."""
+        return f"{self.title} ({self.point_text})" if self.point else self.title
+
+    def room(self) -> dict[str, R]:
+        """Room for all repetitions of each policy; refused where there is no memory for it."""
+        each = sum(array.nbytes for array in vars(self.empty(1)).values()) + OF_TASK
+        needed, there = each * self.repetitions * len(self.policies), memory()
+        if needed > there:
+            raise ArmatureError(
+                f"{self.repetitions:,} repetitions of {len(self.policies)} policies take about "
+                f"{needed / 1e9:,.0f} GB of memory, and this machine has {there / 1e9:,.0f} GB: "
+                "give fewer repetitions."
+            )
+        return {policy.name: self.empty(self.repetitions) for policy in self.policies}
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A policy of a plan: all that the numbers of a repetition depend on, but for its number.
+
+    `key` names all of that, the code included. `folder` is where its parts go; None: nowhere, they
+    are only wanted in memory.
+    """
+
+    plan: Plan[Any, Any]
+    policy: Policy
+    key: str
+    folder: Path | None = None
+
+    @property
+    def problem(self) -> str:
+        """What it is about, whichever code does it."""
+        plan = self.plan
+        return problem_key(plan.instance, self.policy, plan.horizon, plan.seed, plan.settings)
+
+
+def checked_policies(
+    policies: Sequence[Policy], instance: Instance, horizon: int
+) -> tuple[Policy, ...]:
+    """The policies, told the horizon; refused where they don't go with the instance."""
+    given = [policies] if isinstance(policies, Policy) else policies
+    if not is_several(given):
+        raise ArmatureError(f"policies must be a list such as [UCB(), SPk()]; got {given!r}.")
+    chosen = tuple(checked_policy(policy, horizon) for policy in given)
+    if not chosen:
+        raise ArmatureError("there are no policies to run: give at least one, such as [UCB()].")
+    for policy in chosen:
+        policy.check(instance.structure, instance.family)
+    if horizon < instance.n_arms and any(policy.starts_with_each_arm for policy in chosen):
+        raise ArmatureError(
+            f"horizon = {horizon} is less than the {instance.n_arms} arms, each of which is pulled "
+            "once first: give a longer horizon."
+        )
+    names = [policy.name for policy in chosen]
+    if len(set(names)) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ArmatureError(f"{twice} is there twice: a second run would be the same as the first.")
+    return chosen
+
+
+def memory() -> int:
+    """The bytes of this machine's memory; where it does not say, a terabyte."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 10**12
+
+
+def checked_engine(engine: str) -> str:
+    """The name of an engine."""
+    if not (isinstance(engine, str) and engine in ENGINES):
+        raise ArmatureError(f"there is no engine {engine!r}: it is one of {', '.join(ENGINES)}.")
+    return engine
+
+
+def run_in_memory(
+    plan: Plan[R, F],
+    workers: int | None,
+    progress: Progress | None,
+    engine: str,
+    address: str | None,
+) -> F:
+    """Run a plan of which nothing goes to files, on threads or on a Ray cluster."""
+    runs = plan.room()
+    if checked_engine(engine) == "ray":
+        from armature.experiments.cluster import fill_on_ray
+
+        fill_on_ray(plan, runs, workers, address, progress)
+    else:
+        plan.compile(plan.policies)
+        tasks = [(policy, r) for r in range(plan.repetitions) for policy in plan.policies]
+        play_on_threads(plan, tasks, runs, workers, progress)
+    return plan.gather(runs)
+
+
+def play_on_threads(
+    plan: Plan[R, F],
+    tasks: Sequence[Task],
+    runs: Mapping[str, R],
+    workers: int | None,
+    progress: Progress | None = None,
+    finished: Callable[[Policy, int], None] | None = None,
+) -> None:
+    """Play tasks and write what they find to `runs`; `finished` is called here after each.
+
+    An error, an interruption included, stops the tasks that have begun, and no other begins.
+    """
+    stop = threading.Event()
+    tell = progress or (lambda name, repetition, rounds: None)
+
+    def work(policy: Policy, repetition: int) -> None:
+        runs[policy.name].write(repetition, *plan.play(policy, repetition, stop, tell))
+
+    done: SimpleQueue[Future[None]] = SimpleQueue()
+    with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+        futures: dict[Future[None], Task] = {pool.submit(work, *task): task for task in tasks}
+        for future in futures:
+            future.add_done_callback(done.put)
+        try:
+            for _ in tasks:
+                future = done.get()
+                future.result()
+                if finished is not None:
+                    finished(*futures[future])
+        except BaseException:
+            stop.set()
+            for future in futures:
+                future.cancel()
+            raise
+
+
+class Interrupted(Exception):  # noqa: N818 (not an error)
+    """A run was told to stop."""
+
+
+def play_in_chunks(
+    advance: Callable[[int], int],
+    rounds: int,
+    stop: threading.Event,
+    tell: Callable[[int], None],
+) -> float:
+    """Play up to so many rounds, in chunks between which Python has a say; the seconds it took.
+
+    `advance` plays some rounds and says how many these were: fewer than asked where the run ends.
+    """
+    left, chunk, spent = rounds, 16, 0.0
+    while left > 0:
+        # `rounds - left` rounds were played in `spent` seconds, and the run has not ended.
+        if stop.is_set():
+            raise Interrupted
+        asked = min(chunk, left)
+        start = time.perf_counter()
+        played = advance(asked)
+        took = time.perf_counter() - start
+        left -= played
+        spent += took
+        tell(played)
+        if played < asked:
+            break
+        chunk = max(1, min(64 * chunk, int(played * CHUNK_SECONDS / max(took, 1e-9))))
+    return spent

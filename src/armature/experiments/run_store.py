@@ -1,0 +1,261 @@
+"""Runs that are finished, on disk: what an interruption leaves to resume from, or to extend.
+
+A part holds a range of repetitions of a policy. Its name says what its content is a function of:
+`<key>-<first>-<stop>.part`, where the key is a hash of the problem, the policy with all of its
+options, the horizon, the seed, and the code (`run_key`). So parts of several experiments can be in
+one folder, be made by several programs at once, and be copied together; and what was made by other
+code is not found. A part is there as a whole or not at all, and is checked before it is read.
+
+A part is the result of a block (`blocks.py`), whatever its size: several may overlap. It may come
+from somebody else. Which arrays it must have follows from its job and its name, so that names,
+types, shapes and sizes are compared before any array is made, and no part makes more memory than
+its job needs.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from armature.experiments.blocks import (
+    LARGEST,
+    MOST_BYTES,
+    Range,
+    bytes_of_one,
+    part_name,
+    recorded,
+    without,
+)
+from armature.experiments.keys import package_version
+from armature.experiments.plan import Job, Plan
+from armature.experiments.runs import Runs
+from armature.policies import Policy
+from armature.storage.files import (
+    first_line,
+    read_regular,
+    remove_leftovers,
+    set_aside,
+    write_bytes,
+)
+from armature.storage.sealed import sealed, unsealed
+
+Arrays = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
+
+FORMAT = "armature part"
+MOST_HEADER = 1 << 16  # bytes: the line of JSON, the headers of arrays, the table of a zip file
+ALWAYS = 16  # repetitions that a part may have, however large each of them is
+MAY_BE_INFINITE = ("statistics",)  # of a run in which nothing can be mistaken
+NAME = re.compile(r"([0-9a-z]+)-([0-9]{6,9})-([0-9]{6,9})\.part", re.ASCII)
+
+
+class PartsFolder:
+    """A folder with the parts of any number of jobs: it is listed once, when it is first asked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._names: dict[str, set[str]] | None = None  # by their keys
+        remove_leftovers(path)
+
+    def of(self, key: str) -> list[Path]:
+        """The parts whose names begin with a key."""
+        if self._names is None:
+            self._names = {}
+            for path in self.path.glob("*.part"):
+                self.add(path.name)
+        return [self.path / name for name in sorted(self._names.get(key, ()))]
+
+    def only(self, keys: Iterable[str]) -> PartsFolder:
+        """The same folder with the parts of some jobs alone: it need not be listed again."""
+        names = {key: {path.name for path in self.of(key)} for key in keys}
+        some = object.__new__(PartsFolder)
+        some.path, some._names = self.path.resolve(), names
+        return some
+
+    def add(self, name: str) -> None:
+        """A part was written."""
+        if self._names is not None:
+            self._names.setdefault(name.partition("-")[0], set()).add(name)
+
+
+class Parts:
+    """The parts of a plan in a folder, which may hold others' too.
+
+    `say` is told, in a sentence, of a part that is damaged.
+    """
+
+    def __init__(
+        self,
+        folder: Path | PartsFolder,
+        plan: Plan[Any, Any],
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self._folder = PartsFolder(folder) if isinstance(folder, Path) else folder
+        self._plan, self._say = plan, say
+
+    @property
+    def folder(self) -> Path:
+        """Where the parts are."""
+        return self._folder.path
+
+    def only_these(self) -> PartsFolder:
+        """The folder with the parts of this plan alone."""
+        return self._folder.only(self._plan.origin.keys.values())
+
+    def job(self, policy: Policy) -> Job:
+        """What a policy's parts are of."""
+        return self._plan.job(policy, self.folder.resolve())
+
+    def load(self, policy: Policy, runs: Runs) -> set[int]:
+        """Read what there is of a policy into `runs`; the repetitions that were found."""
+        found: set[int] = set()
+        for first, stop, fields in self._whole_parts(policy):
+            last = min(stop, len(runs.seconds))
+            for name, values in fields.items():
+                getattr(runs, name)[first:last] = values[: max(0, last - first)]
+            found.update(range(first, last))
+        return found
+
+    def missing(self, policy: Policy) -> list[Range]:
+        """Which repetitions of a policy are not there; nothing is kept in memory."""
+        there = ((first, stop) for first, stop, _ in self._whole_parts(policy))
+        return without((0, self._plan.repetitions), there)
+
+    def save(self, policy: Policy, runs: Runs, first: int, stop: int) -> None:
+        """Write some repetitions of a policy."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        job = self.job(policy)
+        name = part_name(job.key, first, stop)
+        fields = {field: getattr(runs, field)[first:stop] for field in recorded(runs)}
+        write_bytes(self.folder / name, pack(name, job, fields))
+        self._folder.add(name)
+
+    def _whole_parts(self, policy: Policy) -> Iterator[tuple[int, int, Arrays]]:
+        job = self.job(policy)
+        for path in self._folder.of(job.key):
+            try:
+                part = read_part(path, job)
+            except OSError:
+                continue  # it is gone, or not ours to read: it is run again
+            if part is None:
+                self._set_aside(path)
+            else:
+                yield part
+
+    def _set_aside(self, path: Path) -> None:
+        aside = set_aside(path)
+        if self._say is not None and aside is not None:
+            self._say(f"{str(path)!r} is damaged: it was set aside, and its runs are done again.")
+
+
+def pack(name: str, job: Job, fields: Mapping[str, Any]) -> bytes:
+    """The content of a part: the arrays as an .npz file, sealed."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **fields)
+    head = {
+        "format": FORMAT,
+        "name": name,
+        "armature": package_version(),
+        "policy": job.policy.name,
+        "problem": job.problem,
+    }
+    return sealed(head, buffer.getvalue())
+
+
+def read_part(path: Path, job: Job) -> tuple[int, int, Arrays] | None:
+    """The range and the arrays of a part of a job; None where the file is none."""
+    content = content_of(path, job)
+    return None if content is None else unpack(path.name, content, job)
+
+
+def content_of(path: Path, job: Job) -> bytes | None:
+    """The content of what may be a part of a job; None where it can be none."""
+    repetitions = range_of(path.name, job.key)
+    if repetitions is None:
+        return None
+    return read_regular(path, most_bytes(job.plan.empty(0), repetitions[1] - repetitions[0]))
+
+
+def unpack(name: str, content: bytes, job: Job) -> tuple[int, int, Arrays] | None:
+    """The range and the arrays of a part of a job; None where they are not what was written."""
+    repetitions, whole = range_of(name, job.key), unsealed(content)
+    if repetitions is None or whole is None or whole[0].get("name") != name:
+        return None
+    first, stop = repetitions
+    like = job.plan.empty(0)
+    if not most_bytes(like, stop - first):
+        return None
+    arrays = read_arrays(whole[1], like, stop - first)
+    return None if arrays is None else (first, stop, arrays)
+
+
+def read_title(path: Path) -> dict[str, str]:
+    """What a part says of itself in its first line, unchecked; nothing, where it can't be read."""
+    try:
+        title = json.loads(first_line(path, MOST_HEADER))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {k: v for k, v in title.items() if isinstance(v, str)} if isinstance(title, dict) else {}
+
+
+def range_of(name: str, key: str) -> Range | None:
+    """Which repetitions a part of a job has by its name; None where that is none of its names."""
+    found = NAME.fullmatch(name)
+    if found is None or found[1] != key:
+        return None
+    first, stop = int(found[2]), int(found[3])
+    return (first, stop) if 0 < stop - first <= LARGEST else None
+
+
+def most_bytes(like: Runs, repetitions: int) -> int:
+    """How large the file of a part can be; 0 where it would be larger than parts are made."""
+    whole = bytes_of_one(like) * repetitions
+    if whole > MOST_BYTES and repetitions > ALWAYS:
+        return 0
+    return whole + whole // 100 + 2 * MOST_HEADER
+
+
+def read_arrays(payload: bytes, like: Runs, repetitions: int) -> Arrays | None:
+    """The arrays of a part; None where they are not those that its job has."""
+    # A wrong file makes the readers fail in a dozen ways, so that every failure is taken for one.
+    try:
+        with zipfile.ZipFile(io.BytesIO(payload)) as file:
+            members = {member.filename: member for member in file.infolist()}
+            if sorted(members) != sorted(f"{name}.npy" for name in recorded(like)):
+                return None
+            found: Arrays = {}
+            for name in recorded(like):
+                with file.open(members[f"{name}.npy"]) as stream:
+                    found[name] = _read_array(stream, getattr(like, name), repetitions)
+    except Exception:
+        return None
+    return found if _are_numbers(found) else None
+
+
+def _read_array(stream: IO[bytes], like: Any, repetitions: int) -> Any:
+    """An array of a type and a shape that are known; any error where it is another."""
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise ValueError("another format of arrays")
+    header = np.lib.format.read_array_header_1_0(stream)
+    shape = (repetitions, *like.shape[1:])
+    if header != (shape, False, like.dtype):
+        raise ValueError("another array")
+    size = math.prod(shape) * like.dtype.itemsize
+    content = stream.read(size)
+    if len(content) != size or stream.read(1):
+        raise ValueError("another size")
+    return np.frombuffer(content, dtype=like.dtype).reshape(shape)
+
+
+def _are_numbers(arrays: Mapping[str, Any]) -> bool:
+    for name, values in arrays.items():
+        if np.isnan(values).any() or not (name in MAY_BE_INFINITE or np.isfinite(values).all()):
+            return False
+    return bool((arrays["pulls"] >= 0.0).all())

@@ -1,0 +1,191 @@
+"""What can be read of a bandit: nothing here changes it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armature.bounds import lower_bound
+from armature.bounds.evidence import Evidence
+from armature.errors import ArmatureError
+from armature.families import Family
+from armature.live.changing import Setting
+from armature.live.checkpoint import as_text, saved_parts
+from armature.live.choosing import Chooser, Probabilities, probabilities
+from armature.live.explanation import Explanation, evidence_of, explain, verdict_of
+from armature.live.outstanding import Outstanding
+from armature.live.rewards import Goal
+from armature.live.verdict import Verdict
+from armature.policies import History, Policy
+from armature.rounds.runner import PolicyRunner, checked_count
+from armature.rounds.stopping import Threshold
+from armature.structures import Structure
+from armature.structures.instance import Instance
+from armature.views import Picture, picture_of
+from armature.words import Card, Shown, best_first, row_of
+
+Arm = Any  # a number, or a label where there are labels
+
+
+class ReadableBandit(Shown):
+    """A bandit's parts, and all that they say of it."""
+
+    _setting: Setting
+    _goal: Goal
+    _chooser: Chooser
+    _outstanding: Outstanding
+    _seed: int
+    _horizon: int | None
+
+    def card(self) -> Card:
+        pulls, means, pending = self.pulls, self.means, self.pending
+        sign = 1.0 if self.goal == "max" else -1.0
+        rows = [row_of(arm, pulls[k], means[k], pending[k]) for k, arm in enumerate(self.arms)]
+        return Card(
+            f"Bandit: {self.policy.name} on {self.structure!r}, {self.family!r}, "
+            f"{pulls.sum():,} rewards, {pending.sum():,} pending",
+            ("arm", "pulls", "mean", "pending"),
+            tuple(rows[k] for k in best_first((sign * means).tolist())),
+        )
+
+    @property
+    def _decisions(self) -> PolicyRunner:
+        return self._setting.decisions
+
+    @property
+    def policy(self) -> Policy:
+        """How it chooses."""
+        return self._setting.decisions.policy
+
+    @property
+    def structure(self) -> Structure:
+        """What is known about the means."""
+        return self._setting.structure
+
+    @property
+    def family(self) -> Family:
+        """How rewards are distributed."""
+        return self._setting.family
+
+    @property
+    def goal(self) -> str:
+        """Whether what is told is to be large, "max", or small, "min"."""
+        return self._goal.word
+
+    @property
+    def floor(self) -> float:
+        """The least share of decisions for each arm."""
+        return self._chooser.floor
+
+    @property
+    def arms(self) -> list[Arm]:
+        """What the arms are called, in the structure's order: that of `pulls`, `means`, ..."""
+        return list(self._setting.arms.names)
+
+    @property
+    def pulls(self) -> npt.NDArray[np.int64]:
+        """How many rewards of each arm have been told."""
+        pulls: npt.NDArray[np.int64] = self._decisions.history.pulls.astype(np.int64)
+        return pulls
+
+    @property
+    def means(self) -> npt.NDArray[np.float64]:
+        """The mean reward of each arm; nan for an arm without rewards."""
+        history = self._decisions.history
+        return self._goal.value(np.where(history.pulls > 0.0, history.means, math.nan))
+
+    @property
+    def pending(self) -> npt.NDArray[np.int64]:
+        """How many rewards of each arm are outstanding."""
+        return self._outstanding.pending.astype(np.int64)
+
+    def _seen(self) -> History:
+        """What the policy decides on: the rewards, and what is outstanding at its arm's mean."""
+        return self._outstanding.with_pending(self._decisions.history, self.family)
+
+    def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
+        """With which probability `ask(exclude=exclude)` would choose each arm now.
+
+        Exact where the policy leaves nothing to chance, as UCB; else from so many imagined
+        decisions, with standard errors. The floor is counted in. The bandit stays as it is: its
+        next decision is the same.
+
+        >>> from armature.live import Bandit
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unconstrained
+        >>> bandit = Bandit(UCB(), Unconstrained(4), floor=0.05)
+        >>> bandit.probabilities().values.round(2).tolist()
+        [0.85, 0.05, 0.05, 0.05]
+        """
+        draws, allowed = checked_count(draws, "draws"), self._setting.arms.allowed(exclude)
+        return probabilities(self._chooser, self._seen(), allowed, draws)
+
+    def explain(self) -> Explanation:
+        """What the policy believes, and what it does next and why; print it, or read its fields."""
+        return explain(self._decisions, self._setting.arms, self._goal, self.floor)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """What it believes as a picture; written to a file if path is given.
+
+        Above, the means with their intervals, what the structure makes of them, and dashed the
+        nearest means with which another arm would be best: what would change its mind. Below, the
+        pulls so far, and what the lower bound asks for by now: why it explores.
+        """
+        from armature.views.figure import plot_belief
+
+        return plot_belief(self.picture(), path)
+
+    def picture(self) -> Picture:
+        """What `plot` draws, as numbers."""
+        belief, bound = self.explain(), None
+        if self.goal == "max" and belief.pulls.any():
+            with suppress(ArmatureError):  # several arms may be best, for one
+                bound = lower_bound(Instance(self.structure, belief.projected, self.family))
+        return picture_of(belief, self.structure, goal=self.goal, bound=bound)
+
+    def evidence(self, delta: float | None = None) -> Evidence:
+        """How well the structure fits what was told: print it, read its fields, or `to_json()`.
+
+        If the structure is true, the evidence against it ever reaches its threshold, ln(1 / delta),
+        with probability at most delta, whichever policy chooses and whenever one looks. Without
+        `delta`: that of a `Guarded` policy, or 0.01.
+
+        >>> from armature.live import Bandit
+        >>> from armature.policies import Challenger
+        >>> from armature.structures import Monotone
+        >>> bandit = Bandit(Challenger(), Monotone(2))
+        >>> bandit.tell([0, 1] * 50, [2.0, 0.0] * 50)
+        >>> bandit.evidence().refuted
+        True
+        """
+        return evidence_of(self._decisions, self.arms, delta)
+
+    def verdict(self, delta: float = 0.05, threshold: Threshold = "practical") -> Verdict:
+        """Which arm is best and whether that is sure: print it, read its fields, or `to_json()`.
+
+        Whatever the policy and whenever one looks: with `threshold="theory"`, a wrong arm is ever
+        called sure with probability at most `delta`. "practical" asks for less and is not proved;
+        `docs/studies/identification.md` has how often it was wrong. The verdict also estimates how
+        many more samples it takes.
+
+        >>> from armature.live import Bandit
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unimodal
+        >>> bandit = Bandit(UCB(), Unimodal(3), labels=["low", "middle", "high"])
+        >>> bandit.tell(["low", "middle", "high"] * 20, [0.0, 1.0, 0.2] * 20)
+        >>> found = bandit.verdict(delta=0.05)
+        >>> found.arm, found.sure, found.needed, found.needed_at_best
+        ('middle', False, 19.0, 16.0)
+        """
+        return verdict_of(self._decisions, self.arms, delta, threshold)
+
+    def to_json(self) -> str:
+        """Everything that the next decisions depend on, for `from_json`."""
+        parts = saved_parts(self._setting, self._goal, self._chooser, self._outstanding)
+        return as_text({"seed": self._seed, "horizon": self._horizon, **parts})

@@ -1,0 +1,64 @@
+"""Whether linear conditions are a chain: bounds of single means and of neighbours' differences.
+
+What the conditions say is enough, whoever wrote them: each row has one arm, or two with opposite
+coefficients, and the pairs of arms make paths. Several paths are one line with free steps between.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from armature.kernels.arrays import Floats, Ints
+from armature.solver.chain import Chain
+
+
+def chain_of(A: Floats, b: Floats, C: Floats, d: Floats) -> Chain | None:
+    """The chain A @ means <= b, C @ means = d; None where it is none."""
+    K = A.shape[1]
+    rows, right = np.vstack([A, C, -C]), np.concatenate([b, d, -d])
+    row, arm = np.nonzero(rows)
+    counts = np.bincount(row, minlength=len(rows))
+    if counts.size and not (counts.min() >= 1 and counts.max() <= 2):
+        return None
+    value = rows[row, arm]
+    first = np.cumsum(counts) - counts  # where each row begins in `arm`
+    singles, pairs = first[counts == 1], first[counts == 2]
+    if (value[pairs] != -value[pairs + 1]).any():
+        return None
+    bounds = right[counts == 1] / value[singles]
+    above = value[singles] > 0.0
+    low, high = np.full(K, -np.inf), np.full(K, np.inf)
+    np.minimum.at(high, arm[singles][above], bounds[above])
+    np.maximum.at(low, arm[singles][~above], bounds[~above])
+    up = np.where(value[pairs] > 0.0, arm[pairs], arm[pairs + 1])
+    down = np.where(value[pairs] > 0.0, arm[pairs + 1], arm[pairs])
+    order = paths_of(np.minimum(up, down), np.maximum(up, down), K)
+    if order is None:
+        return None
+    place = np.empty(K, dtype=np.int64)
+    place[order] = np.arange(K)
+    most = right[counts == 2] / np.abs(value[pairs])  # of the means: up - down
+    rises = place[up] > place[down]
+    lo, hi = np.full(K - 1, -np.inf), np.full(K - 1, np.inf)
+    np.minimum.at(hi, place[down[rises]], most[rises])
+    np.maximum.at(lo, place[up[~rises]], -most[~rises])
+    return Chain(order, lo, hi, low[order], high[order])
+
+
+def paths_of(one: Ints, other: Ints, K: int) -> Ints | None:
+    """All arms, path after path, where pairs of them are neighbours; None where these make more."""
+    neighbours: list[set[int]] = [set() for _ in range(K)]
+    for i, k in zip(one.tolist(), other.tolist(), strict=True):
+        neighbours[i].add(k)
+        neighbours[k].add(i)
+    if any(len(near) > 2 for near in neighbours):
+        return None
+    order: list[int] = []
+    seen = [False] * K
+    for start in range(K):
+        here: int | None = None if seen[start] or len(neighbours[start]) == 2 else start
+        while here is not None:
+            seen[here] = True
+            order.append(here)
+            here = next((k for k in neighbours[here] if not seen[k]), None)
+    return np.array(order, dtype=np.int64) if len(order) == K else None  # else there is a ring
