@@ -18,8 +18,7 @@ from armature.policies.chance_of_evidence import (
     OWN,
     UNMOVED,
     enough_for,
-    moved_arms,
-    own_evidence,
+    own_cost,
     shared_evidence,
 )
 from armature.policies.options import check_choice, check_number
@@ -38,11 +37,7 @@ from armature.structures.oracles.model import (
 from armature.words import Arm, Sentence
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
-<<<<<<< HEAD
-=======
-UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
-SAME = 1e-10  # likewise of waits, and of gains relative to the gain
->>>>>>> main
+SAME = 1e-10  # a difference of waits that is rounding, and of gains relative to the gain
 TINY = 1e-100  # the least regret to divide by
 DRAWS = ("none", "sample", "tail")
 NONE, SAMPLE, TAIL = range(3)
@@ -57,6 +52,7 @@ class ChallengerState(NamedTuple):
     projected: Floats
     costs: Floats
     lam: Floats
+    last: Floats  # of the last opponent: see `evidence_against`
     sample: Floats
     convex: bool  # whether M is
     shared: bool  # whether "i is best" can tie many arms
@@ -118,54 +114,69 @@ class Look(NamedTuple):
     joint: bool  # whether what challengers cost is in `state.costs`
     bounded: bool  # whether it is easily bounded from below
     size: float  # the largest mean
-    enough: float  # a cost that is worth all the evidence that matters, whoever shares in it
 
 
 @kernel
 def look_at_all(
-    state: ChallengerState, model: Model, history: History, j: int, base: float, matters: float
+    state: ChallengerState, model: Model, history: History, j: int, base: float
 ) -> Look:
-    """Weigh all challengers of leader j, where that is one call; evidence of less matters."""
+    """Weigh all challengers of leader j, where that is one call."""
     joint = is_joint(model)
     if joint:
         challenger_costs(model, history.means, history.pulls, j, base, state.costs, state.lam)
-    return Look(
-        j,
-        base,
-        joint,
-        not joint and state.convex and model.family.gaussian,
-        largest(state.projected) if state.shared else 0.0,
-        enough_for(history.pulls.size - 1, matters) if state.shared else 0.0,
-    )
+    state.last[0] = math.inf
+    bounded = not joint and state.convex and model.family.gaussian
+    return Look(j, base, joint, bounded, largest(state.projected) if state.shared else 0.0)
+
+
+@inlined
+def is_clear(
+    state: ChallengerState, history: History, i: int, G: float, own: float, matters: float
+) -> bool:
+    """Whether who shares in a cost of at least G plays no part: what counts is G, or enough."""
+    left = matters - OWN * own
+    if left <= 0.0:
+        return True
+    return own > 0.0 and left <= G and enough_for(history.pulls.size - 1, left) <= G
 
 
 @kernel
 def evidence_against(
     state: ChallengerState, model: Model, history: History, look: Look, i: int, matters: float
 ) -> float:
-    """What speaks against i; where that is no less than what matters, a number that is neither."""
+    """What speaks against i; where that is no less than what matters, a number that is neither.
+
+    Challengers that cost equally much often have one opponent, as those of a category have: the
+    last one is kept in `state.lam`, its cost and the evidence that is as unlikely in `state.last`.
+    """
     j = look.leader
-    if look.joint:
-        G = state.costs[i] - look.base
-    elif look.bounded:
+    mu = history.means
+    N = history.pulls
+    lam = state.lam
+    G = state.costs[i] - look.base
+    if look.bounded:
         G = least_cost(model, history, state.projected, j, i)
-    else:
+    elif not look.joint:
         G = 0.0
-    counts_alone = not state.shared or G >= look.enough
+    clear = True
     own = 0.0
-    if not counts_alone:
-        own = own_evidence(model, history, i, state.projected[j], matters / OWN)
-        counts_alone = OWN * own >= matters
-    if counts_alone and G >= matters:
+    if state.shared:
+        own = own_cost(model, history, i, state.projected[j], matters / OWN)
+        clear = is_clear(state, history, i, G, own, matters)
+    if clear and not matters > G:
         return G
-    if not look.joint or not counts_alone:
-        cost = nearest_challenger(model, history.means, history.pulls, j, i, state.lam)
-        G = G if look.joint else cost - look.base
+    if not look.joint:
+        G = nearest_challenger(model, mu, N, j, i, lam) - look.base
     if state.lone:
         G = replacing(model, history, state.projected, state.level, j, i, G)
-    if not counts_alone:
-        moved = moved_arms(model, history, state.projected, state.lam, look.size)
-        G = shared_evidence(moved, own, G)
+    if not clear:
+        if not (look.joint and state.last[0] == G and lam[i] >= lam[j]):
+            if look.joint:
+                nearest_challenger(model, mu, N, j, i, lam)
+            state.last[0] = G
+            state.last[1] = shared_evidence(model, history, state.projected, lam, look.size)
+        if state.last[1] < math.inf:
+            G = 0.0 if own == 0.0 else min(G, state.last[1] + OWN * own)
     return max(G, 0.0)
 
 
@@ -195,45 +206,21 @@ def longest_waiting(
     Invariant: `due` has the least wait of the challengers before i, and of several that wait
     equally long the best own evidence (by their numbers only where that is equal, too).
     """
-<<<<<<< HEAD
-    look = look_at_all(state, model, history, j, base, before)
-    due = Due(j, 0.0, before)
-    for i in range(history.pulls.size):
-        looks = waited(0.0, history.pulls[i] + state.looked[i])
-        if i == j or looks >= due.wait:
-            continue
-        against = evidence_against(state, model, history, look, i, due.wait - looks)
-        if against + looks < due.wait:
-            due = Due(i, against, against + looks)
-=======
-    N = history.pulls
     pr = state.projected
-    joint = is_joint(model)
-    if joint:
-        challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
+    look = look_at_all(state, model, history, j, base)
     due = Due(j, 0.0, before)
     late = before  # who waits as long as this is not due
-    for i in range(N.size):
-        if i == j:
+    for i in range(pr.size):
+        looks = waited(0.0, history.pulls[i] + state.looked[i])
+        if i == j or looks >= late:
             continue
-        if joint:
-            cost = state.costs[i]
-        else:
-            if state.convex and model.family.gaussian:
-                bound = least_cost(model, history, pr, j, i)
-                if waited(bound, N[i] + state.looked[i]) >= late:
-                    continue
-            cost = nearest_challenger(model, history.means, N, j, i, state.lam)
-        if cost - base >= late:
-            continue
-        G = evidence_against(state, model, history, j, i, cost - base)
-        wait = waited(G, N[i] + state.looked[i])
+        against = evidence_against(state, model, history, look, i, late - looks)
+        wait = against + looks
         if wait >= late:
             continue
         if due.arm == j or wait < due.wait - SAME or is_ahead(model, history, pr, i, due.arm):
-            due = Due(i, max(G, 0.0), wait)
+            due = Due(i, against, wait)
             late = min(before, wait + SAME)
->>>>>>> main
     return due
 
 
@@ -249,7 +236,7 @@ def draw_by_tails(
 ) -> int:
     """An arm by the weights erfc(sqrt(G)) / 2, the leader having 1."""
     q = state.costs
-    look = look_at_all(state, model, history, j, base, NEGLIGIBLE)
+    look = look_at_all(state, model, history, j, base)
     total = 0.0
     for i in range(q.size):  # q has weights before i, and maybe costs from i on
         G = evidence_against(state, model, history, look, i, NEGLIGIBLE) if i != j else 0.0
@@ -485,6 +472,7 @@ class Challenger(CompiledPolicy):
             projected=np.zeros(K),
             costs=np.zeros(K),
             lam=np.zeros(K),
+            last=np.zeros(2),
             sample=np.zeros(K),
             convex=structure.is_convex,
             shared=not structure.ties_one_pair,

@@ -12,7 +12,6 @@ counts several times: nobody is dismissed on the word of others alone.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from armature.families.kernels import divergence, inside, of_arm, weighted_divergence
 from armature.kernels.arrays import Floats
@@ -87,7 +86,7 @@ def enough_for(m: int, e: float) -> float:
 
 
 @inlined
-def own_evidence(model: Model, history: History, i: int, top: float, enough: float) -> float:
+def own_cost(model: Model, history: History, i: int, top: float, enough: float) -> float:
     """What arm i says itself against being as good as `top`; at least `enough` where it is that."""
     mean = history.means[i]
     n = history.pulls[i]
@@ -101,43 +100,26 @@ def own_evidence(model: Model, history: History, i: int, top: float, enough: flo
     return n * divergence(of_arm(model.family, i), mean, top)
 
 
-class Moved(NamedTuple):
-    """The arms that an alternative moves from where the projection has them."""
-
-    cost: float  # of them at the alternative
-    ties: int  # how many they are, less the number of values that they have there
-
-
 @kernel
-def moved_arms(model: Model, history: History, pr: Floats, lam: Floats, size: float) -> Moved:
-    """The arms with rewards that lam moves from pr; numbers up to `size` are compared.
+def shared_evidence(model: Model, history: History, pr: Floats, lam: Floats, size: float) -> float:
+    """The evidence of one arm that is as unlikely as what the arms cost that lam moves from pr.
 
-    Invariant: `cost` and `ties` are those of the arms before k.
+    Infinite where not more than one tie holds: they are as many as these arms (with rewards) less
+    the values that they have at lam. Numbers up to `size` are compared.
     """
     near = UNMOVED * size
     cost = 0.0
     ties = 0
-    for k in range(lam.size):
+    for k in range(lam.size):  # `cost` and `ties` are those of the arms before k
         if history.pulls[k] == 0.0 or abs(lam[k] - pr[k]) <= near:
             continue
         arm = of_arm(model.family, k)
         cost += weighted_divergence(arm, history.pulls[k], history.means[k], lam[k])
         for a in range(k - 1, -1, -1):
-            if (
-                abs(lam[a] - lam[k]) <= near
-                and history.pulls[a] > 0.0
-                and abs(lam[a] - pr[a]) > near
-            ):
+            moved = history.pulls[a] > 0.0 and abs(lam[a] - pr[a]) > near
+            if moved and abs(lam[a] - lam[k]) <= near:
                 ties += 1
                 break
-    return Moved(cost, ties)
-
-
-@inlined
-def shared_evidence(moved: Moved, own: float, G: float) -> float:
-    """What speaks against an arm that costs G more, where others share in it."""
-    if moved.ties <= 1:
-        return G
-    if own == 0.0:
-        return 0.0
-    return min(G, single_evidence(log_tail(moved.ties, moved.cost)) + OWN * own)
+    if ties <= 1:
+        return math.inf
+    return single_evidence(log_tail(ties, cost))

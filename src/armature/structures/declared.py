@@ -51,12 +51,6 @@ class Declared:
     # How "k beats j" is read where all challengers to j are weighed: "order", lam_k >= lam_j, or
     # "top", where besides k can be the best arm. A union of pieces reads it as "top".
     challenge: str | None = None
-<<<<<<< HEAD
-    pairwise: bool = False
-    ties_one_pair: bool = False  # at the nearest means in which "k beats j", of all inequalities
-    has_constants: bool = False
-    convex_challenges: bool = False
-=======
 
     # Facts that nothing else tells: a class that says nothing of them is asked in a slower way, or
     # refused. What uses a structure asks for these, never for its name.
@@ -66,7 +60,7 @@ class Declared:
     arms_in_order: bool = False  # the place of an arm among the others means something
     has_constants: bool = False  # all means may be equal
     convex_challenges: bool = False  # "k beats j" is a convex set, though M is not
->>>>>>> main
+    ties_one_pair: bool = False  # where "k beats j", no other inequality than that has to bind
     cells_depend_on_means: ClassVar[bool] = False
 
     # What must be said of a new arm, by keyword; None where the structure does not say what a new

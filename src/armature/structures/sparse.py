@@ -191,12 +191,9 @@ class Sparse(Structure):
     convex = False
     order_only = True
     challenge = "order"
-<<<<<<< HEAD
-    ties_one_pair = True
-=======
     arm_facts = arm_fields = ()
     exchangeable = True
->>>>>>> main
+    ties_one_pair = True
     cells_depend_on_means = True
 
     @classmethod
