@@ -26,10 +26,10 @@ from armature.assess.drift import find_drift, p_value
 from armature.assess.fit import POWER, distance_needed, judge, ranked
 from armature.assess.log import Log, read_log
 from armature.assess.noise import informed
-from armature.assess.report import number
 from armature.bounds.evidence import evidence
 from armature.cli.program import app
 from armature.experiments import keys
+from armature.words import number
 from studies.assessment import intervals as study_of_intervals
 from studies.assessment import structures as study_of_structures
 
@@ -125,15 +125,16 @@ def test_what_the_log_says_of_sigma() -> None:
     own = [float(log.rewards_of(k).std(ddof=1)) for k in (0, 1)]
     assert isinstance(each, am.Gaussian)
     assert each.sigma == pytest.approx(own, rel=1e-12)
-    assert "more than Gaussian(sigma=1.0) says" in informed(log, am.Gaussian(1.0)).note
-    assert "less than Gaussian(sigma=9.0) says" in informed(log, am.Gaussian(9.0)).note
-    assert informed(log, am.Gaussian(3.0)).note == ""
+    assert "more than Gaussian(sigma=1.0) says" in str(informed(log, am.Gaussian(1.0)).note)
+    assert "less than Gaussian(sigma=9.0) says" in str(informed(log, am.Gaussian(9.0)).note)
+    assert informed(log, am.Gaussian(3.0)).note is None
     with pytest.raises(am.ArmatureError, match="needs the sum of the squared"):
         informed(read_log(PRICES), am.Gaussian(None))
     with pytest.raises(am.ArmatureError, match="is for a sigma that is not known"):
         informed(log, am.Gaussian(1.0), "each")
     uneven = read_log({"counts": [50, 50], "sums": [0, 0], "squares": [50, 5000]})
-    assert "Arms differ: 0 has 1.01 and 1 10.1" in informed(uneven, am.Gaussian(None)).note
+    noted = str(informed(uneven, am.Gaussian(None)).note)
+    assert "the arms differ: arm 0 has 1.01, arm 1 has 10.1" in noted
 
 
 # Fit.
@@ -150,7 +151,7 @@ def test_the_fit_is_that_of_the_evidence() -> None:
     fit = am.Unimodal(4).project(log.means, log.counts, am.Gaussian(1.0))
     np.testing.assert_array_equal(found.chosen.fitted, fit.means)
     assert found.chosen.worth is None
-    assert "Do not use Unimodal: the log refutes it." in found.recommendation
+    assert "The log refutes Unimodal: do not use it." in found.recommendation
     assert found.candidates[0].name == "Unconstrained"
     assert found.candidates[-1].refuted
     assert found.certainty.verdict.shares is not None  # without the structure
@@ -229,9 +230,9 @@ def test_worth_is_the_lower_bound() -> None:
     np.testing.assert_allclose(worth.pulls_without, free.pulls, rtol=1e-5)
     assert worth.explored == (1, 3)
     notes = " ".join(found.notes)
-    assert "5,000 rounds are 50 days" in notes
-    assert f"costs at least {number(worth.value)} ln T" in notes
-    assert "no amount that 5,000 rounds must cost" in notes
+    assert "5,000 rounds take 50 days" in notes
+    assert f"at least like {number(worth.value)} ln T" in notes
+    assert "not to predict the regret of 5,000 rounds" in notes
     more = {key: [10 * count for count in counts] for key, counts in PRICES.items()}
     for structure in (am.Unconstrained(5), am.Monotone(5)):  # the second is refuted
         said = str(am.assess(more, structure, am.Bernoulli(), policies=[], horizon=5000))
@@ -331,11 +332,11 @@ def test_drift() -> None:
     half = frame.reward[frame.arm == 1].to_numpy()
     assert changed.before[1] == pytest.approx(half[:100].mean())
     assert changed.after[1] == pytest.approx(half[100:].mean())
-    assert "at 1: that of 1 was" in str(changed)
-    assert "can't be told from sums" in str(find_drift(read_log(PRICES)))
+    assert "for arm 1: the mean of arm 1 was" in str(changed)
+    assert "only sums: they do not tell whether" in str(find_drift(read_log(PRICES)))
     few = find_drift(read_log(frame[:8]))
     assert not few.found
-    assert "no arm has 20" in str(few)
+    assert "No arm has 20 rewards" in str(few)
 
 
 def test_a_change_of_all_arms_together() -> None:
@@ -347,7 +348,7 @@ def test_a_change_of_all_arms_together() -> None:
     found = find_drift(read_log(frame))
     assert found.found
     assert found.changed == ()
-    assert "of all arms together" in str(found)
+    assert "together the arms show it, none alone" in str(found)
 
 
 @pytest.mark.checks("assess", by="rate of false alarms")
@@ -376,7 +377,7 @@ def test_the_page_needs_nothing_else_and_runs_nothing(report: am.Assessment) -> 
     assert not re.findall(r'(?:src|href)="(?!#|data:)', text)
     assert not re.findall(r"url\((?!#|data:)|@import", text)
     assert text.count("<svg") >= 5
-    for words in ("What each arm brings", "Does the structure fit", "Which policy", "Did rewards"):
+    for words in ("The arms", "Does the structure fit", "Which policy", "Did rewards"):
         assert words in text
     for note in report.notes[:2]:
         assert note in html.unescape(text)

@@ -108,8 +108,8 @@ def test_queues_say_how_far_they_got() -> None:
         assert one.shares[2] * one.rounds == (frame.arm == 2).sum()
         assert one.low <= one.value <= one.high
         assert one.compared == min(p.rounds for p in found.policies)
-        assert f"{one.policy} got {one.rounds:,} rounds far: then it chose 2" in str(found)
-    assert "rests on rewards that do not drift" in str(found)
+        assert f"{one.policy} played {one.rounds:,} rounds, then chose arm 2:" in str(found)
+    assert "assumes that rewards do not drift" in str(found)
     assert found.logged == pytest.approx(frame.reward.mean())
     short = am.replay(frame, am.UCB(), STRUCTURE, FAMILY, horizon=20, repetitions=3)["UCB"]
     assert (short.rounds, short.exhausted) == (20, None)
@@ -123,7 +123,7 @@ def test_queues_say_how_far_they_got() -> None:
 def test_a_log_that_drifts_is_pointed_out() -> None:
     frame = rows(600, seed=3)
     frame.loc[300:, "reward"] += 3.0
-    assert "Rewards changed over the log" in str(
+    assert "Rewards changed during the log" in str(
         am.replay(frame, am.UCB(), STRUCTURE, FAMILY, repetitions=2, horizon=10)
     )
 

@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from dual_reference import dual_value_or_none
+from dual_reference import check_certificate, dual_value_or_none
 from random_structures import FAMILIES, KINDS, random_structure
 
 import armature as am
@@ -98,33 +98,6 @@ def test_against_a_convex_program(
         slack = 1e-5 if bound.value > 0.0 else 1e-2
         assert bound.value == pytest.approx(value, rel=5e-5, abs=slack), instance
         compared += 1
-
-
-def check_certificate(instance: am.Instance, bound: am.LowerBound, epsilon: float | None) -> None:
-    """The pulls tell every alternative apart; the alternatives' weights respect every gap."""
-    structure, family, best = instance.structure, instance.family, instance.best_arm
-    gaps = np.maximum(instance.gaps, epsilon or 0.0)
-    assert bound.gap <= 1e-6
-    assert bound.pulls @ gaps == pytest.approx(bound.value, rel=1e-9)
-    if bound.value == 0.0:
-        assert bound.alternatives == ()
-        return
-    pulls = bound.pulls.copy()
-    if epsilon is None:
-        pulls[best] = 1e9 * pulls.max()
-    told_apart = structure.nearest_alternative(instance.means, pulls, best, family).cost
-    assert told_apart >= 1.0 - 1e-5
-    weights = np.array([a.weight for a in bound.alternatives])
-    means = np.array([a.means for a in bound.alternatives])
-    assert weights.sum() == pytest.approx(bound.value, rel=2e-6)
-    used = weights @ np.asarray(family.divergence(instance.means[None, :], means))
-    others = np.arange(instance.n_arms) != best
-    assert (used <= gaps * (1 + 1e-6) + 1e-9)[others | (epsilon is not None)].all()
-    for lam in means:
-        assert structure.violation(lam, 1e-6) is None
-        assert lam[others].max() >= lam[best] - 1e-6
-        if epsilon is None:
-            assert lam[best] == instance.means[best]
 
 
 def test_the_certificate_check_can_fail() -> None:
@@ -371,7 +344,7 @@ def test_bad_input() -> None:
         am.lower_bound(instance, epsilon=0.0)
     with pytest.raises(am.ArmatureError, match='learner must be "k" or "lambda"'):
         am.solve_game(instance, "mu")
-    with pytest.raises(am.ArmatureError, match="at least one round"):
+    with pytest.raises(am.ArmatureError, match="rounds must be a whole number, at least 1; got 0"):
         am.solve_game(instance, rounds=0)
     with pytest.raises(am.ArmatureError, match="epsilon must be a positive"):
         am.solve_game(instance, epsilon=-1.0)

@@ -73,7 +73,7 @@ def test_every_structure_has_an_example_with_some_family() -> None:
 
 ALL = """
 import armature.cli.fill_cache as compiling
-from armature.cli import app
+from armature.cli.program import app
 
 solve, played = compiling.solve_game, set()
 

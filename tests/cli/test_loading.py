@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.experiments import results_file as results_module
+from armature.experiments import runs as results_module
 from armature.experiments.experiment import parse_experiments
 from armature.experiments.results import PolicyRuns
 from armature.experiments.spec import parse_instance

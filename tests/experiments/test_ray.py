@@ -29,6 +29,7 @@ from armature.errors import BlocksFailedError
 from armature.experiments.cluster import RETRIES
 from armature.experiments.run import run_all
 from armature.experiments.runs import Summary
+from armature.experiments.simulation import SimulationPlan
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
@@ -61,7 +62,10 @@ def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on_ray(out: Path, spec: str) -> list[Summary]:
-    return run_all(plans_of(spec, ALLOW), out, quietly(engine="ray"))
+    """What the cluster plays is played there alone: not a single repetition here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SimulationPlan, "play", lambda *_: pytest.fail("played by the program"))
+        return run_all(plans_of(spec, ALLOW), out, quietly(engine="ray"))
 
 
 def on_threads(out: Path, spec: str) -> list[Summary]:

@@ -40,6 +40,7 @@ structure.kind = "unimodal"
         ('"structure.level" = [1.0]', "structure.level: the key 'level' is unknown"),
         ('"means.n_arms" = [3, 4]', "'means' is not a section of the file"),
         ('"policies.klucb.c" = [1.0]', "the policy 'klucb' is unknown: there are spk, ucb"),
+        ('"policies.ucb" = [1.0]', 'names no option, as in "policies.ucb.<option>" = [...]'),
         ("theta = [[1.0], [2.0]]", "means and theta are both given"),
         ("horizon = [100, 100.0]", "sweep.horizon has 100.0 twice"),
         ('"policies.ucb.width" = [1.0]\n"policies.UCB.width" = [0.5]', "set the same entry"),
@@ -56,6 +57,13 @@ def test_a_key_that_sets_nothing_is_refused(sweep: str, complaint: str) -> None:
     assert str(caught.value).startswith(
         ("[sweep]", "sweep.", "family", "structure", "means", "seed")
     )
+
+
+def test_variants_that_a_sweep_makes_the_same() -> None:
+    both = SPEC.replace('"ucb"', '{ kind = "spk", test = "raw", epsilon = 2.0 }')
+    assert len(parse_experiments(both + '"policies.spk.decay" = [0.5, 1.0]')) == 2
+    with pytest.raises(am.ArmatureError, match="'epsilon' of all policies 'spk', which makes two"):
+        parse_experiments(both + '"policies.spk.epsilon" = [0.5, 1.0]')
 
 
 def test_what_a_sweep_sets_is_what_its_points_have() -> None:

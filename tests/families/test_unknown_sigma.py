@@ -202,13 +202,32 @@ class Watching(am.PythonPolicy):
         return int(rng.integers(problem.structure.n_arms))
 
 
+def estimate_from(rewards: list[list[float]]) -> float:
+    """Sigma from the rewards of each arm."""
+    pulls = np.array([float(len(own)) for own in rewards])
+    means = np.array([np.mean(own) if own else 0.0 for own in rewards])
+    squares = np.array(
+        [((np.array(own) - m) ** 2).sum() for own, m in zip(rewards, means, strict=True)]
+    )
+    return float(np.sqrt(estimate_variance(pulls, means, squares)))
+
+
 def test_a_policy_in_plain_python_is_told_the_estimate(rng: np.random.Generator) -> None:
+    """In every round that of the rewards so far, which comes to be about right."""
     bandit = am.Bandit(Watching(), am.Unconstrained(2), am.Gaussian(2.0, known=False))
+    rewards: list[list[float]] = [[], []]
+    expected = []
     for _ in range(200):
+        told = len(bandit._decisions.state["sigmas"])
         arm = bandit.ask()
-        bandit.tell(arm, 2.0 * rng.normal())
+        if len(bandit._decisions.state["sigmas"]) > told:
+            expected.append(estimate_from(rewards))
+        rewards[arm].append(2.0 * rng.normal())
+        bandit.tell(arm, rewards[arm][-1])
     sigmas = bandit._decisions.state["sigmas"]
-    assert sigmas[0] > sigmas[-1] == pytest.approx(2.0, rel=0.2)
+    assert len(sigmas) > 190
+    assert sigmas == pytest.approx(expected, rel=1e-9)
+    assert sigmas[-1] == pytest.approx(2.0, rel=0.2)
 
 
 def test_the_study(tmp_path) -> None:

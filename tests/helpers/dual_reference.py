@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
+import pytest
 from reference import edges_from, ends_of, n_peaks
 from scipy.linalg import null_space
 from scipy.optimize import linprog
@@ -237,6 +238,8 @@ def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
     constraints += [uses[i] <= gaps[i] for i in range(K) if gaps[i] > 0.0]
     problem = cp.Problem(cp.Maximize(cp.sum(cp.hstack(qs))), constraints)
     problem.solve(solver=cp.CLARABEL)
+    if problem.status != cp.OPTIMAL:
+        raise cp.error.SolverError(f"the solver says that its answer is {problem.status}")
     return float(problem.value)
 
 
@@ -248,3 +251,30 @@ def dual_value_or_none(instance: am.Instance, epsilon: float | None = None) -> f
             return dual_value(instance, epsilon)
     except cp.error.SolverError:
         return None
+
+
+def check_certificate(instance: am.Instance, bound: am.LowerBound, epsilon: float | None) -> None:
+    """The pulls tell every alternative apart; the alternatives' weights respect every gap."""
+    structure, family, best = instance.structure, instance.family, instance.best_arm
+    gaps = np.maximum(instance.gaps, epsilon or 0.0)
+    assert bound.gap <= 1e-6
+    assert bound.pulls @ gaps == pytest.approx(bound.value, rel=1e-9)
+    if bound.value == 0.0:
+        assert bound.alternatives == ()
+        return
+    pulls = bound.pulls.copy()
+    if epsilon is None:
+        pulls[best] = 1e9 * pulls.max()
+    told_apart = structure.nearest_alternative(instance.means, pulls, best, family).cost
+    assert told_apart >= 1.0 - 1e-5
+    weights = np.array([a.weight for a in bound.alternatives])
+    means = np.array([a.means for a in bound.alternatives])
+    assert weights.sum() == pytest.approx(bound.value, rel=2e-6)
+    used = weights @ np.asarray(family.divergence(instance.means[None, :], means))
+    others = np.arange(instance.n_arms) != best
+    assert (used <= gaps * (1 + 1e-6) + 1e-9)[others | (epsilon is not None)].all()
+    for lam in means:
+        assert structure.violation(lam, 1e-6) is None
+        assert lam[others].max() >= lam[best] - 1e-6
+        if epsilon is None:
+            assert lam[best] == instance.means[best]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.experiments.results_file import MOST_TRACED
 from armature.kernels.numbers import MOST_PAIRED
 from armature.policies.records import least_divergence, make_history
+from armature.rounds.record import MOST_TRACED
 from armature.storage.registry import POLICIES
 
 POLICY_CLASSES = [cls for cls in POLICIES.values() if issubclass(cls, am.CompiledPolicy)]
@@ -77,7 +77,7 @@ def test_memory_is_in_proportion_to_the_arms(cls: type[am.CompiledPolicy]) -> No
             continue
         few, more = (
             numbers(policy.init(structure, family))
-            + numbers(structure.own_side())
+            + numbers(structure.own_side(family))
             + numbers(make_history(structure.n_arms))
             for structure in (small, large)
         )

@@ -186,6 +186,10 @@ def test_simulations() -> None:
         ((UNIMODAL, policies, 10, 1, 0, -3), "workers must be a whole number"),
     ):
         assert complaint in refused(am.simulate, *arguments)
+    for call in (am.simulate, am.identify):
+        named = {"horizon": 10} if call is am.simulate else {"delta": 0.1}
+        wrong = refused(call, UNIMODAL, policies, **named, progress="yes")
+        assert wrong == "progress must be a function; got 'yes'."
 
 
 def test_results() -> None:

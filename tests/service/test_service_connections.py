@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from processes import obeying
 from serving import free_port, query, sqlite_in
 
 from armature.service.api import server as connections
@@ -161,7 +162,9 @@ def test_it_serves_when_it_says_so(tmp_path: Path) -> None:
     assert "serving" not in taken.stderr
     environment = {**os.environ, "ARMATURE_STORAGE": sqlite_in(tmp_path)}
     command = [sys.executable, "-m", "armature", "serve", "--port", str(port)]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        obeying(command), env=environment, stderr=subprocess.PIPE, text=True
+    ) as server:
         try:
             assert server.stderr is not None
             assert f"serving on http://127.0.0.1:{port}" in server.stderr.readline()

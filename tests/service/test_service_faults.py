@@ -29,6 +29,7 @@ from armature.service.domain import backend, replay, writer
 from armature.service.domain.commands import Decide, Expire, Reward
 from armature.service.domain.scheduler import Job, Turn
 from armature.service.domain.writer import Writer
+from armature.storage.sealed import checksum
 
 
 @pytest.mark.parametrize("servers", [1, 2])
@@ -77,7 +78,7 @@ def test_what_is_verified_can_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         source.close()
         target.execute(statement)
         if "snapshot" in name:  # as whoever forges it would
-            target.create_function("sum_of", 1, replay.checksum_of)
+            target.create_function("sum_of", 1, lambda text: checksum(text.encode()))
             target.execute("UPDATE snapshot SET checksum = sum_of(state)")
         target.commit()
         target.close()

@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 import sqlalchemy as sa
+from processes import obeying
 from serving import PRICES, Postgres, copy_sqlite, free_port, query, sentence, serving, sqlite_in
 
 import armature as am
@@ -32,7 +33,7 @@ def _process(storage: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server of the command line in a process of its own, and its address."""
     port = free_port()
     command = [sys.executable, "-m", "armature", "serve", "--port", str(port), "--storage", storage]
-    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen(obeying(command), stderr=subprocess.PIPE, text=True)
     try:
         with Client(f"http://127.0.0.1:{port}", retries=60) as client:
             client.experiments()

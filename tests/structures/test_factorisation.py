@@ -23,7 +23,7 @@ from armature.structures.oracles.model import (
 COUNT = """
 import numpy as np
 import armature as am
-from armature.structures.fast import linear
+from armature.structures.oracles import linear
 
 calls, factorise = [], linear.factorise
 linear.factorise = lambda *given: calls.append(1) or factorise(*given)

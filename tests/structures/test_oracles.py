@@ -78,9 +78,11 @@ def test_further_families_against_a_convex_solver(
     solved = tried = 0
     while solved < n_problems // 10:
         structure = random_structure(kind, rng)
-        families = [type(f) for f in further_families(structure)]
-        assert families == [am.Gaussian, am.Bernoulli, am.Bounded]
-        family = further_families(structure)[form]
+        kinds = (am.Gaussian, am.Bernoulli, am.Bounded)
+        families = [f for f in further_families(structure) if isinstance(f, kinds[form])]
+        if not families:  # some arm's scale is below the level of Sparse
+            continue
+        (family,) = families
         reference = Reference(structure, family)
         for _ in range(PROBLEMS_PER_STRUCTURE // 2):
             p = random_problem(structure, family, rng)

@@ -12,18 +12,18 @@ from matplotlib.image import imread
 from terminals import environment
 
 import armature as am
+from armature.views.bandit_charts import bound_charts
 from armature.views.experiment_charts import (
     ASYMPTOTIC,
     LOWER,
     WITHOUT,
     Panel,
-    bound_charts,
     draw_problem,
-    plot_bound,
     plot_panels,
     plot_regret,
     regret_curves,
 )
+from armature.views.figure import plot_bound
 from armature.views.looks import literal
 
 PRICES = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])

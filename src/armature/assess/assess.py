@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,10 @@ def assess(
         policies = checked_several(policies, "policies", "[UCB(), SPk()]")
     found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
     known = informed(found, family, spread)
+    simulated = functools.partial(
+        try_policies, found, structure, known, horizon=horizon, draws=draws, seed=int(seed),
+        workers=workers, progress=progress,
+    )  # fmt: skip
     chosen, others = _judged(found, structure, known, candidates, horizon, delta)
     return Assessment(
         title=title,
@@ -140,9 +145,7 @@ def assess(
         arms=estimate_arms(found, structure, known, delta),
         chosen=chosen,
         candidates=tuple(ranked([chosen, *others])),
-        trials=_trials(
-            found, chosen, known, policies, horizon, draws, int(seed), workers, progress
-        ),
+        trials=_trials(chosen, known, policies, horizon, simulated),
         certainty=_certainty(found, chosen, known, delta),
         drift=find_drift(found, min(delta, DELTA_OF_EVIDENCE)),
         delta=delta,
@@ -227,39 +230,17 @@ def _certainty(log: Log, chosen: Candidate, known: Informed, delta: float) -> Ce
 
 
 def _trials(
-    log: Log,
     chosen: Candidate,
     known: Informed,
     policies: Sequence[Policy] | None,
     horizon: int,
-    draws: int,
-    seed: int,
-    workers: int | None,
-    progress: Progress | None,
+    simulated: Callable[..., Trial],
 ) -> tuple[Trial, ...]:
     """Policies where the structure is true, unless it is refuted, and where the log is right."""
     structure = chosen.structure
     given = sensible_policies(structure, known) if policies is None else policies
     tried = [checked_policy(policy, horizon) for policy in given]
-    if not tried:
-        return ()
     for policy in tried:
         policy.check(structure, known.simulated)
-    truths = [True, False]
-    if chosen.assumes_nothing or chosen.refuted:
-        truths = [False]
-    return tuple(
-        try_policies(
-            log,
-            structure,
-            known,
-            tried,
-            horizon=horizon,
-            draws=draws,
-            seed=seed,
-            projected=truth,
-            workers=workers,
-            progress=progress,
-        )
-        for truth in truths
-    )
+    truths = [False] if chosen.assumes_nothing or chosen.refuted else [True, False]
+    return tuple(simulated(tried, projected=truth) for truth in truths) if tried else ()

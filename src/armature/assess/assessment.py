@@ -71,22 +71,13 @@ class Assessment(Shown):
     @property
     def recommendation(self) -> str:
         """What to do, in a sentence or two."""
-        return report.recommendation(self)
+        return report.recommendation(self).shown(self.log.arms)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the log says, in plain sentences: fit, worth, policies, certainty, drift."""
-        sentences = [
-            report.about_fit(self.chosen),
-            report.about_noticeable(self.chosen, self.log.arms),
-            report.about_candidates(self.candidates),
-            report.about_worth(self),
-            *(report.about_trial(trial, self.unit) for trial in self.trials[:1]),
-            report.about_certainty(self),
-            str(self.drift),
-            self.informed.note,
-        ]
-        return tuple(sentence for sentence in sentences if sentence)
+        """What the log says of fit, worth, policies, certainty and drift."""
+        said = report.sentences(self).values()
+        return tuple(sentence.shown(self.log.arms) for sentence in said)
 
     def card(self) -> Card:
         estimates, log = self.arms, self.log

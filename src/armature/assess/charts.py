@@ -106,7 +106,6 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None)
     from armature.views.bandit_charts import arms_chart
     from armature.views.looks import literal
 
-    targets = [] if path is None else [figure.checked_picture(path)]
     arms = arms_chart(picture_of_arms(assessment))
     charts = [arms, *(regret_chart(one, unit=assessment.unit) for one in assessment.trials[:1])]
     wide = max(6.0, min(12.0, 2.5 + 0.5 * arms.x.high))
@@ -117,8 +116,7 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None)
     said = f"{assessment.chosen.name} is {'' if assessment.chosen.refuted else 'not '}refuted"
     panels[0].set_title("\n".join(map(literal, (assessment.title, said))), loc="left", fontsize=11)
     panels[0].legend(frameon=False, fontsize=9)
-    figure.save(drawing, targets)
-    return drawing
+    return figure.save(drawing, [] if path is None else [path])
 
 
 # What there is to draw of the arms.

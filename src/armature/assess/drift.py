@@ -20,8 +20,10 @@ import numpy as np
 
 from armature.assess.log import Log
 from armature.kernels.arrays import Floats
+from armature.words import Arm, Sentence
 
 LEAST = 20
+ELSE = "Everything else here assumes that rewards do not change."
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,26 +66,29 @@ class Drift:
         """Whether anything changed."""
         return bool(self.changed) or self.together < self.level
 
-    def __str__(self) -> str:
+    def sentence(self) -> Sentence:
+        """The same in words."""
+        few = not (np.isfinite(self.p_values).any() or math.isfinite(self.together))
         if not self.checked:
-            return "Whether rewards changed over time can't be told from sums."
-        if not (np.isfinite(self.p_values).any() or math.isfinite(self.together)):
-            return f"Whether rewards changed over time can't be told: no arm has {LEAST} of them."
-        if self.changed:
-            k = int(np.nanargmin(self.p_values))
-            named = ", ".join(str(arm) for arm in self.changed[:5])
-            more = ", ..." if len(self.changed) > 5 else ""
-            return (
-                f"Rewards changed over the log, at {named}{more}: that of {self.arms[k]} was "
-                f"{self.before[k]:.4g} in its first half and {self.after[k]:.4g} in its second. "
-                "All else here assumes that they do not change."
+            text = "The log has only sums: they do not tell whether rewards changed over time."
+        elif few:
+            text = "No arm has {least} rewards: too few to tell whether they changed over time."
+        elif self.changed:
+            text = (
+                "Rewards changed during the log, for {arms}: the mean of {arm} was {before:.4g} in "
+                f"the first half of its rewards and {{after:.4g}} in the second. {ELSE}"
             )
-        if self.found:
-            return (
-                "Rewards changed over the log, of all arms together, though of no single one "
-                "clearly. All else here assumes that they do not change."
-            )
-        return "No change of the rewards over the log was found."
+        elif self.found:
+            text = f"Rewards changed during the log: together the arms show it, none alone. {ELSE}"
+        else:
+            text = "No change of the rewards during the log was found."
+        k = 0 if few or not self.changed else int(np.nanargmin(self.p_values))
+        changed = [Arm(self.arms.index(arm)) for arm in self.changed]
+        return Sentence(text, arms=changed, arm=Arm(k), least=LEAST,
+                        before=float(self.before[k]), after=float(self.after[k]))  # fmt: skip
+
+    def __str__(self) -> str:
+        return self.sentence().shown(self.arms)
 
     def to_data(self) -> dict[str, Any]:
         """As plain data."""

@@ -36,11 +36,10 @@ from armature.assess.assessment import Assessment
 from armature.assess.compare import Progress
 from armature.assess.log import read_table
 from armature.assess.table import Columns
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, unknown
 from armature.experiments.spec import with_arms
 from armature.storage.files import read_text
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, as_table, build
-from armature.storage.spelling import unknown
 from armature.structures import Structure
 
 SETTINGS = ("horizon", "traffic", "unit", "draws", "seed", "delta", "spread")

@@ -12,7 +12,8 @@ from armature.assess.log import Log
 from armature.errors import ArmatureError
 from armature.families import Exponential, Family, Gaussian, Poisson
 from armature.families.estimation import estimate_variance
-from armature.kernels.arrays import Floats
+from armature.kernels.arrays import Floats, Ints
+from armature.words import Arm, Sentence
 
 Spread = Literal["common", "each"]
 ENOUGH = 20  # rewards of an arm, from which on its own spread is looked at
@@ -32,14 +33,14 @@ class Informed:
         cautious: the same with the enlarged estimate that live bandits use, which makes up for few
             rewards: evidence and verdicts rest on it.
         freedom: degrees of freedom of the estimate; inf where nothing is estimated.
-        note: what to say about it; empty where there is nothing to say.
+        note: what to say about it, if there is anything.
     """
 
     told: Family
     family: Family
     cautious: Family
     freedom: float
-    note: str
+    note: Sentence | None
 
     @property
     def estimated(self) -> bool:
@@ -80,10 +81,10 @@ def informed(log: Log, family: Family, spread: Spread = "common") -> Informed:
     means = np.where(seen, log.means, 0.0)
     enlarged = float(estimate_variance(log.counts, means, squares))
     plain = family.estimate(variance)
-    note = f"Sigma is not known; the log says {math.sqrt(variance):.4g}, for all arms."
-    return Informed(
-        family, plain, family.estimate(max(enlarged, variance)), freedom, note + _unlike(log)
-    )
+    text = "Sigma is estimated from the log: {sigma:.4g} for all arms."
+    note, unlike = Sentence(text, sigma=math.sqrt(variance)), _unlike(log)
+    note = note if unlike is None else note + unlike
+    return Informed(family, plain, family.estimate(max(enlarged, variance)), freedom, note)
 
 
 def _squares(log: Log) -> Floats:
@@ -106,49 +107,51 @@ def _each(log: Log, family: Family, squares: Floats) -> Informed:
         )
     own = np.sqrt(squares / (log.counts - 1.0))
     found = Gaussian(own.tolist())
-    note = "Sigma is not known; the log says, for each arm: " + ", ".join(
-        f"{arm} {sigma:.3g}" for arm, sigma in zip(log.arms, own, strict=True)
-    )
-    return Informed(family, found, found, float((log.counts - 1.0).min()), note + ".")
+    note = _ends("Sigma is estimated from the log for each arm: from {low} ({least}) to {high} "
+                 "({most}).", own, np.arange(own.size))  # fmt: skip
+    return Informed(family, found, found, float((log.counts - 1.0).min()), note)
 
 
-def _unlike(log: Log) -> str:
+def _ends(text: str, sigmas: Floats, arms: Ints) -> Sentence:
+    """About the least and the largest sigma of some arms."""
+    k, m = int(sigmas.argmin()), int(sigmas.argmax())
+    return Sentence(text, low=float(sigmas[k]), least=Arm(int(arms[k])), high=float(sigmas[m]),
+                    most=Arm(int(arms[m])))  # fmt: skip
+
+
+def _unlike(log: Log) -> Sentence | None:
     """Whether one sigma for all arms is a poor description."""
     enough = log.counts >= ENOUGH
     if log.squares is None or enough.sum() < 2:
-        return ""
+        return None
     own = log.squares[enough] / (log.counts[enough] - 1.0)
-    names = [arm for arm, known in zip(log.arms, enough, strict=True) if known]
     if not own.max() > UNLIKE * own.min():
-        return ""
-    return (
-        f" Arms differ: {names[int(own.argmin())]} has {math.sqrt(own.min()):.3g} and "
-        f"{names[int(own.argmax())]} {math.sqrt(own.max()):.3g}; with spread={'each'!r} each arm "
-        "has its own."
-    )
+        return None
+    return _ends('But the arms differ: {least} has {low}, {most} has {high}. With spread="each", '
+                 "each arm gets its own.", np.sqrt(own), np.flatnonzero(enough))  # fmt: skip
 
 
-def _check(log: Log, family: Family) -> str:
+def _check(log: Log, family: Family) -> Sentence | None:
     """Whether rewards vary as the family says, where the log can tell."""
     if log.squares is None or not isinstance(family, (Gaussian, Poisson, Exponential)):
-        return ""
+        return None
     freedom = float(np.maximum(log.counts - 1.0, 0.0).sum())
     said = 0.0
     for k, mean in enumerate(log.means):
         if log.counts[k] > 1.0:
             said += (log.counts[k] - 1.0) * variance_of(family.for_arm(k), float(mean))
     if freedom < 50.0 or not said > 0.0:
-        return ""
+        return None
     ratio = float(log.squares.sum()) / said
     chance = 4.0 * math.sqrt((2.0 if isinstance(family, Gaussian) else 8.0) / freedom)
     if 1.0 / OFF <= ratio <= OFF or abs(ratio - 1.0) <= chance:
-        return ""
-    more = "more" if ratio > 1.0 else "less"
-    danger = "too sure" if ratio > 1.0 else "too careful"
-    return (
-        f"Rewards vary {more} than {family} says: their variance is {ratio:.3g} times as large, so "
-        f"that all below is {danger}."
-    )
+        return None
+    return Sentence(
+        "Rewards vary {more} than {family} says: their variance is {ratio:.3g} times as large. "
+        "All results here are therefore too {danger}.",
+        more="more" if ratio > 1.0 else "less", family=str(family), ratio=ratio,
+        danger="confident" if ratio > 1.0 else "cautious",
+    )  # fmt: skip
 
 
 def variance_of(family: Family, mean: float) -> float:

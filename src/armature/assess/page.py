@@ -31,23 +31,13 @@ def as_page(assessment: Assessment) -> str:
         allocation=_allocation(assessment),
         trials=[(trial, report.trial_table(trial)) for trial in assessment.trials],
         most=max((charts.reach(trial) for trial in assessment.trials), default=None),
-        sentences=_sentences(assessment),
+        sentences={
+            about: sentence.shown(assessment.log.arms)
+            for about, sentence in report.sentences(assessment).items()
+        },
         changes=_changes(assessment),
         versions=versions_of("numpy", "numba", "scipy"),
     )
-
-
-def _sentences(assessment: Assessment) -> dict[str, str]:
-    return {
-        "fit": report.about_fit(assessment.chosen),
-        "noticeable": report.about_noticeable(assessment.chosen, assessment.log.arms),
-        "candidates": report.about_candidates(assessment.candidates),
-        "worth": report.about_worth(assessment),
-        "trial": report.about_trial(assessment.trials[0], assessment.unit)
-        if assessment.trials
-        else "",
-        "certainty": report.about_certainty(assessment),
-    }
 
 
 def _allocation(assessment: Assessment) -> Any:

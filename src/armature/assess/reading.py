@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from armature.assess.table import Columns, Table, Totals, check_labels
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, unknown
 from armature.kernels.arrays import Floats
-from armature.storage.spelling import unknown
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 HEADER = 1 << 16  # bytes in which a header ends

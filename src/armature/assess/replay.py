@@ -15,7 +15,9 @@ Three methods, and what each rests on:
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import functools
+import itertools
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +25,7 @@ import numpy as np
 from armature.assess.drift import find_drift
 from armature.assess.log import Log, read_log
 from armature.assess.replayed import Replay, Replayed
-from armature.assess.resampling import generator, mean_interval, weigh
+from armature.assess.resampling import Weighted, generator, mean_interval, weigh
 from armature.assess.table import Columns
 from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
@@ -32,7 +34,7 @@ from armature.kernels.numbers import checked_several
 from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.record import Record
-from armature.rounds.rewards import QUEUES, REJECTION, SHADOW, make_log
+from armature.rounds.rewards import QUEUES, REJECTION, SHADOW, LoggedRewards, make_log
 from armature.rounds.run import play_log
 from armature.rounds.runner import checked_count, checked_policy
 from armature.rounds.stopping import checked_delta
@@ -43,6 +45,7 @@ METHODS = ("queues", "rejection", "ips")
 REPETITIONS = 50
 THINNING = 2**61  # which random numbers
 UNLIKELY = 1e-6  # so unlikely counts were not shown uniformly
+Play = Callable[..., Record]
 NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
 
 
@@ -127,110 +130,101 @@ def replay(
         raise ArmatureError("there are no policies to replay: give at least one, such as [UCB()].")
     for policy in tried:
         policy.check(structure, family)
+    play = functools.partial(_play, structure, family, longest, seed)
     if method == "queues":
-        rows = _in_queues(found, tried, structure, family, longest, repetitions, delta, seed)
+        rows = _in_queues(found, tried, play, repetitions, delta, seed)
     else:
         shown = probabilities_of(found, uniform)
-        ask = _by_rejection if method == "rejection" else _by_weights
-        rows = [ask(found, p, structure, family, shown, longest, delta, seed) for p in tried]
+        rows = [_on_rows(found, policy, play, shown, method, delta, seed) for policy in tried]
     drift = find_drift(found)
     mean = float(found.rewards.mean())
     return Replay(method, tuple(rows), mean, found.rounds, horizon, delta, drift, uniform)
+
+
+def _play(
+    structure: Structure,
+    family: Family,
+    longest: int,
+    seed: int,
+    policy: Policy,
+    rewards: LoggedRewards,
+    repetition: int = 0,
+) -> Record:
+    """A run of a policy on logged rewards."""
+    return play_log(policy, structure, family, rewards, longest, seed, repetition)
 
 
 # Queues.
 
 
 def _in_queues(
-    log: Log,
-    policies: Sequence[Policy],
-    structure: Structure,
-    family: Family,
-    longest: int,
-    repetitions: int,
-    delta: float,
-    seed: int,
+    log: Log, policies: Sequence[Policy], play: Play, repetitions: int, delta: float, seed: int
 ) -> list[Replayed]:
     """Each policy on the log's own order, on others, and on rewards that are drawn anew."""
-    queues = _Queues(log, seed)
+    assert log.rewards is not None
+    assert log.places is not None
+    own = log.rewards[np.argsort(log.places, kind="stable")]
+    starts = np.concatenate([[0], np.cumsum(log.counts)]).astype(np.int64)
+
+    def queues(rewards: Floats) -> LoggedRewards:
+        return make_log(QUEUES, rewards, NO_ROWS, starts, NO_ROWS)
+
     played = {}
     for policy in policies:
-        first = queues.play(policy, structure, family, longest, 0, "own")
-        others = [
-            queues.play(policy, structure, family, longest, r, "shuffled")
+        rewards = queues(own)
+        first = play(policy, rewards)
+        orders = [
+            play(policy, queues(_mixed(own, starts, r, False, seed)), r)
             for r in range(1, repetitions)
         ]
         again = [
-            queues.play(policy, structure, family, longest, r, "drawn")
+            play(policy, queues(_mixed(own, starts, r, True, seed)), r)
             for r in range(1, repetitions + 1)
         ]
-        played[policy.name] = first, [first, *others], again
-    common = min(own.gains.size for (own, _), *_ in played.values())
+        played[policy.name] = first, int(rewards.place[1]), [first, *orders], again
+    common = min(first.gains.size for first, *_ in played.values())
     rows = []
-    for name, (first, orders, again) in played.items():
-        own, out = first
-        values = [_mean(record, common) for record, _ in again]
-        low, high = np.quantile(values, [0.5 * delta, 1.0 - 0.5 * delta])
-        n = own.gains.size
+    for name, (first, out, orders, again) in played.items():
+        ends = [0.5 * delta, 1.0 - 0.5 * delta]
+        low, high = np.quantile([_mean(record, common) for record in again], ends)
+        value = float(np.mean([_mean(record, common) for record in orders]))
+        exhausted = None if out < 0 else log.arms[out]
         rows.append(
-            Replayed(
-                policy=name,
-                rounds=n,
-                reward=float(own.gains.sum()),
-                value=float(np.mean([_mean(record, common) for record, _ in orders])),
-                low=float(low),
-                high=float(high),
-                compared=common,
-                exhausted=None if out < 0 else log.arms[out],
-                shares=np.bincount(own.choices, minlength=len(log.arms)) / max(n, 1),
-                weighted=None,
-            )
-        )
+            _replayed(name, log, first, float(first.gains.sum()), (value, float(low), float(high)),
+                      common, exhausted)
+        )  # fmt: skip
     return rows
 
 
-class _Queues:
-    """The rewards of each arm, in order."""
-
-    def __init__(self, log: Log, seed: int) -> None:
-        assert log.rewards is not None
-        assert log.places is not None
-        order = np.argsort(log.places, kind="stable")
-        self._rewards = log.rewards[order]
-        self._starts = np.concatenate([[0], np.cumsum(log.counts)]).astype(np.int64)
-        self._seed = seed
-
-    def play(
-        self,
-        policy: Policy,
-        structure: Structure,
-        family: Family,
-        longest: int,
-        repetition: int,
-        order: str,
-    ) -> tuple[Record, int]:
-        """A run on the log's own order, on another, or on rewards that are drawn anew.
-
-        With the arm that ran out; -1: none did.
-        """
-        rewards = self._rewards if order == "own" else self._mixed(repetition, order == "drawn")
-        log = make_log(QUEUES, rewards, NO_ROWS, self._starts, NO_ROWS)
-        record = play_log(policy, structure, family, log, longest, self._seed, repetition)
-        return record, int(log.place[1])
-
-    def _mixed(self, repetition: int, anew: bool) -> Floats:
-        rng = generator(self._seed, 2 * repetition + anew)
-        mixed = self._rewards.copy()
-        for start, end in zip(self._starts[:-1], self._starts[1:], strict=True):
-            own = self._rewards[start:end]
-            if own.size:
-                mixed[start:end] = rng.choice(own, own.size) if anew else rng.permutation(own)
-        return mixed
+def _mixed(rewards: Floats, starts: Ints, repetition: int, anew: bool, seed: int) -> Floats:
+    """Each arm's rewards in another order, or drawn anew with replacement."""
+    rng = generator(seed, 2 * repetition + anew)
+    mixed = rewards.copy()
+    for start, end in itertools.pairwise(starts):
+        own = rewards[start:end]
+        if own.size:
+            mixed[start:end] = rng.choice(own, own.size) if anew else rng.permutation(own)
+    return mixed
 
 
 def _mean(record: Record, rounds: int) -> float:
     gains = record.gains[:rounds]
     return float(gains.mean()) if gains.size else 0.0
+
+
+def _replayed(
+    name: str,
+    log: Log,
+    record: Record,
+    reward: float,
+    value: tuple[float, float, float],
+    compared: int,
+    exhausted: Hashable | None = None,
+    weighted: Weighted | None = None,
+) -> Replayed:
+    n = record.choices.size
+    shares = np.bincount(record.choices, minlength=len(log.arms)) / max(n, 1)
+    return Replayed(name, n, reward, *value, compared, exhausted, shares, weighted)
 
 
 # With probabilities.
@@ -276,70 +270,31 @@ def probabilities_of(log: Log, uniform: bool) -> Floats:
     return log.probabilities
 
 
-def _by_rejection(
-    log: Log,
-    policy: Policy,
-    structure: Structure,
-    family: Family,
-    shown: Floats,
-    longest: int,
-    delta: float,
-    seed: int,
+def _on_rows(
+    log: Log, policy: Policy, play: Play, shown: Floats, method: Method, delta: float, seed: int
 ) -> Replayed:
-    """The rows that show what the policy chooses."""
-    assert log.rewards is not None
-    assert log.places is not None
-    rng = generator(seed, THINNING)
-    accepted = (rng.random(log.rounds) * shown <= float(shown.min())).astype(np.int64)
-    starts = np.zeros(len(log.arms) + 1, dtype=np.int64)
-    rows = make_log(REJECTION, log.rewards, log.places, starts, accepted)
-    record = play_log(policy, structure, family, rows, longest, seed, 0)
-    n = record.gains.size
-    if not n:
-        raise ArmatureError(f"{log.name} has no row that shows what {policy.name} chooses first.")
-    low, high = mean_interval(record.gains, delta, seed)
-    return Replayed(
-        policy=policy.name,
-        rounds=n,
-        reward=float(record.gains.sum()),
-        value=_mean(record, n),
-        low=low,
-        high=high,
-        compared=n,
-        exhausted=None,
-        shares=np.bincount(record.choices, minlength=len(log.arms)) / n,
-        weighted=None,
-    )
+    """A policy on rows of which it is known with which probability they were shown.
 
-
-def _by_weights(
-    log: Log,
-    policy: Policy,
-    structure: Structure,
-    family: Family,
-    shown: Floats,
-    longest: int,
-    delta: float,
-    seed: int,
-) -> Replayed:
-    """The policy's choice before each row, weighed."""
+    "rejection": the rows that show what the policy chooses. "ips": its choice before each row,
+    weighed.
+    """
     assert log.rewards is not None
     assert log.places is not None
     starts = np.zeros(len(log.arms) + 1, dtype=np.int64)
-    rows = make_log(SHADOW, log.rewards, log.places, starts, NO_ROWS)
-    record = play_log(policy, structure, family, rows, longest, seed, 0)
+    if method == "rejection":
+        chance = generator(seed, THINNING).random(log.rounds)
+        accepted = (chance * shown <= float(shown.min())).astype(np.int64)
+        record = play(policy, make_log(REJECTION, log.rewards, log.places, starts, accepted))
+        n = record.gains.size
+        if not n:
+            raise ArmatureError(
+                f"{log.name} has no row that shows what {policy.name} chooses first."
+            )
+        value = _mean(record, n), *mean_interval(record.gains, delta, seed)
+        return _replayed(policy.name, log, record, float(record.gains.sum()), value, n)
+    record = play(policy, make_log(SHADOW, log.rewards, log.places, starts, NO_ROWS))
     n = record.choices.size
     matches = (record.choices == log.places[:n]).astype(np.float64)
     found = weigh(matches, shown[:n], log.rewards[:n], delta, seed)
-    return Replayed(
-        policy=policy.name,
-        rounds=n,
-        reward=found.ips * n,
-        value=found.ips,
-        low=found.ips_low,
-        high=found.ips_high,
-        compared=n,
-        exhausted=None,
-        shares=np.bincount(record.choices, minlength=len(log.arms)) / n,
-        weighted=found,
-    )
+    value = found.ips, found.ips_low, found.ips_high
+    return _replayed(policy.name, log, record, found.ips * n, value, n, weighted=found)

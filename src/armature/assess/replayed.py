@@ -8,19 +8,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from armature.assess.drift import Drift
-from armature.assess.report import aligned, number
+from armature.assess.report import aligned
 from armature.assess.resampling import Weighted
+from armature.errors import unknown
 from armature.kernels.arrays import Floats
-from armature.storage.spelling import unknown
 from armature.storage.tagged_json import encoded
+from armature.views.numbers import number
+from armature.words import Arm, Sentence
 
 RESTS_ON = {
-    "queues": "Rewards of an arm are handed out in the order of the log: this rests on rewards "
-    "that do not drift.",
-    "rejection": "Only rows that show what the policy chooses count: this rests on the "
-    "probabilities with which arms were shown.",
+    "queues": "Each arm's rewards are used in the order of the log. This assumes that rewards do "
+    "not drift.",
+    "rejection": "A row counts only if it shows the arm that the policy chooses. This assumes that "
+    "the probabilities with which arms were shown are right.",
     "ips": "The policy learns from every row of the log, and its choices are valued by inverse "
-    "propensity scores: this rests on the probabilities with which arms were shown.",
+    "propensity scores. This assumes that the probabilities with which arms were shown are right.",
 }
 
 
@@ -101,10 +103,16 @@ class Replay:
         rows = []
         for one in sorted(self.policies, key=lambda one: -one.value):
             interval = f"[{one.low:.4g}, {one.high:.4g}]"
-            row = [one.policy, f"{one.rounds:,}", number(one.reward), f"{one.value:.4g}", interval]
+            row = [
+                one.policy,
+                f"{one.rounds:,}",
+                number(one.reward, 3),
+                f"{one.value:.4g}",
+                interval,
+            ]
             if one.weighted is not None:
                 row += [f"{one.weighted.snips:.4g}", f"{one.weighted.effective:,.0f}"]
-                row += [number(one.weighted.largest)]
+                row += [number(one.weighted.largest, 3)]
             rows.append(row)
         lines = aligned(tuple(titles), rows)
         lines += ["", f"The log itself: {self.logged:.4g} per round, {self.rows:,} rewards."]
@@ -113,21 +121,23 @@ class Replay:
     @property
     def notes(self) -> tuple[str, ...]:
         """What it rests on, and how far it got."""
-        sentences = [RESTS_ON[self.method]]
+        said = [Sentence(RESTS_ON[self.method])]
         for one in self.policies:
+            about = {"policy": one.policy, "rounds": one.rounds}
             if one.exhausted is not None:
-                sentences.append(
-                    f"{one.policy} got {one.rounds:,} rounds far: then it chose {one.exhausted}, "
-                    "of which the log has no more rewards."
-                )
+                text = "{policy} played {rounds} rounds, then chose {arm}: the log has no more of "
+                about["arm"] = Arm(self.drift.arms.index(one.exhausted))
+                said.append(Sentence(text + "its rewards.", **about))
             elif self.method == "rejection" and one.rounds < (self.horizon or self.rows):
-                sentences.append(f"{one.policy} got {one.rounds:,} rounds far: the log ended.")
+                said.append(
+                    Sentence("{policy} played {rounds} rounds, then the log ended.", **about)
+                )
         if self.method == "queues" and self.policies:
-            n = self.policies[0].compared
-            sentences.append(f"Rewards per round are those of the first {n:,} rounds of all.")
+            text = "Rewards per round are over the first {n} rounds, which all policies played."
+            said.append(Sentence(text, n=self.policies[0].compared))
         if self.method == "queues" or self.drift.found:
-            sentences.append(str(self.drift))
-        return tuple(sentences)
+            said.append(self.drift.sentence())
+        return tuple(sentence.shown(self.drift.arms) for sentence in said)
 
     def to_data(self) -> dict[str, Any]:
         """All of it as plain data."""

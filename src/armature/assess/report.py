@@ -1,20 +1,22 @@
-"""An assessment in words: sentences and tables."""
+"""An assessment in words: its tables, and what it says, as sentences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armature.assess.compare import LOGGED, Trial
-from armature.assess.fit import Candidate, Noticeable
+from armature.assess.fit import Candidate
+from armature.views.numbers import number
+from armature.words import Arm, Sentence, listed
 
 if TYPE_CHECKING:
     from armature.assess.assessment import Assessment
 
-ALLOCATION = "Pulls of each arm per ln T that the lower bounds ask for in the long run"
+ALLOCATION = "Optimal pulls of each arm per ln T, by the lower bounds"
+CLOSE = 2.0  # standard errors within which two mean regrets are not told apart
 Rows = list[list[str]]
 Titles = tuple[str, ...]
 
@@ -42,7 +44,7 @@ def tables(assessment: Assessment) -> list[tuple[str, tuple[Titles, Rows]]]:
         truth = (
             f"if {assessment.chosen.name} is true"
             if trial.projected
-            else "with the log's own means"
+            else "with the means of the log"
         )
         shown.append((f"Regret in {trial.horizon:,} rounds, {truth}", trial_table(trial)))
     return shown
@@ -74,7 +76,7 @@ def _structure_row(one: Candidate, chosen: bool) -> list[str]:
         numbers = [f"{found.misfit:.3g}", f"{found.log_e:.3g}", f"{found.threshold:.3g}"]
     value = left = ""
     if one.worth is not None and one.worth.value is not None:
-        value = number(one.worth.value)
+        value = number(one.worth.value, 3)
         left = "" if one.worth.left is None else f"{one.worth.left:.0%}"
     return [one.name + (" *" if chosen else ""), *numbers, value, left, verdict_on(one)]
 
@@ -99,7 +101,7 @@ def allocation_table(assessment: Assessment) -> tuple[Titles, Rows]:
         if arm == worth.best:
             rows.append([str(arm), "all others", "all others"])
         else:
-            rows.append([str(arm), number(worth.pulls[k]), number(worth.pulls_without[k])])
+            rows.append([str(arm), number(worth.pulls[k], 3), number(worth.pulls_without[k], 3)])
     return ("arm", f"with {assessment.chosen.name}", "without"), rows
 
 
@@ -107,8 +109,8 @@ def trial_table(trial: Trial) -> tuple[Titles, Rows]:
     """Quantiles of the regret."""
     rows = []
     for name in trial.ranking:
-        mean = f"{number(trial.mean(name))} ± {number(trial.error(name), 2)}"
-        rows.append([name, mean, *(number(trial.quantile(name, q)) for q in (0.05, 0.5, 0.95))])
+        mean = f"{number(trial.mean(name), 3)} ± {number(trial.error(name), 2)}"
+        rows.append([name, mean, *(number(trial.quantile(name, q), 3) for q in (0.05, 0.5, 0.95))])
     return ("policy", "mean", "5 %", "median", "95 %"), rows
 
 
@@ -125,153 +127,141 @@ def aligned(titles: Titles, rows: Rows) -> list[str]:
     return lines
 
 
-CLOSE = 2.0  # standard errors within which two mean regrets are not told apart
+# Sentences.
 
 
-def number(value: float, digits: int = 3) -> str:
-    """A number for people.
-
-    >>> number(1234567.0), number(0.01234), number(math.inf)
-    ('1,234,567', '0.0123', 'inf')
-    """
-    if not math.isfinite(value):
-        return str(value)
-    if abs(value) >= 10.0 ** (digits - 1):
-        return f"{value:,.0f}"
-    return f"{value:.{digits}g}"
-
-
-def listed(names: Sequence[Hashable], most: int = 4) -> str:
-    """Names in a sentence.
-
-    >>> listed(["a", "b", "c"]), listed(range(7))
-    ('a, b and c', '0, 1, 2 and 4 more')
-    """
-    texts = [str(name) for name in names]
-    if len(texts) > most:
-        texts = [*texts[: most - 1], f"{len(texts) - most + 1} more"]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+def sentences(found: Assessment) -> dict[str, Sentence]:
+    """What the log says of fit, worth, policies, certainty and drift: those that apply."""
+    said = {
+        "fit": about_fit(found.chosen),
+        "noticeable": about_noticeable(found.chosen),
+        "candidates": about_candidates(found.candidates),
+        "worth": about_worth(found),
+        "trial": about_trial(found.trials[0], found.unit) if found.trials else None,
+        "certainty": about_certainty(found),
+        "drift": found.drift.sentence(),
+        "noise": found.informed.note,
+    }
+    return {about: sentence for about, sentence in said.items() if sentence is not None}
 
 
-def about_fit(one: Candidate) -> str:
+def about_fit(one: Candidate) -> Sentence:
     """Whether a structure fits."""
     if one.evidence is None:
-        return f"{one.name}: rewards of this family give no evidence for or against structures."
+        text = "{name}: rewards of this family give no evidence for or against structures."
+        return Sentence(text, name=one.name)
     if one.assumes_nothing:
-        return f"{one.name} assumes nothing, so that nothing speaks against it."
-    return one.evidence.sentence(one.name).shown(one.evidence.arms)
+        return Sentence("{name} assumes nothing, so nothing can speak against it.", name=one.name)
+    return one.evidence.sentence(one.name)
 
 
-def about_noticeable(one: Candidate, arms: Sequence[Hashable]) -> str:
-    """What could be wrong without anybody's noticing."""
+def about_noticeable(one: Candidate) -> Sentence | None:
+    """Which deviations from the structure the log could not have shown."""
     near = one.noticeable
     if near is None or one.refuted:
-        return ""
+        return None
     least = np.minimum(near.up, near.down)
-    if not np.isfinite(least).any():
-        return (
-            f"No change of a single arm's mean would have refuted {one.name} with these numbers "
-            "of rewards: that it is not refuted says little."
+    known = np.isfinite(least)
+    if not known.any():
+        return Sentence(
+            "This test has no power: with these numbers of rewards, no deviation of a single arm "
+            "would have refuted {name}.",
+            name=one.name,
         )
-    k, worst = int(np.argmin(least)), _worst(near)
-    text = (
-        f"What these data can't tell: a single arm off {one.name} by less than "
-        f"{number(float(least[k]))} (at {arms[k]}) would have gone unnoticed; from there on it "
-        f"would have been refuted with probability {near.power:g} or more."
-    )
-    if worst is not None and worst != k:
-        text += f" At {arms[worst]} it takes {number(float(least[worst]))}."
-    silent = [arms[i] for i in range(len(arms)) if not math.isfinite(least[i])]
-    if silent:
-        text += f" At {listed(silent)}, no change would have been noticed."
-    return text
+    k, worst = int(np.argmin(least)), int(np.argmax(np.where(known, least, -math.inf)))
+    said = Sentence(
+        "How sharp is this test? If the mean of {arm} deviated from {name} by {least}, the log "
+        "would have refuted it with probability {power:.0f} % or more. Smaller deviations may go "
+        "unnoticed.",
+        arm=Arm(k), name=one.name, least=float(least[k]), power=100.0 * near.power,
+    )  # fmt: skip
+    if worst != k:
+        text = "At {arm}, a deviation must reach {least}."
+        said += Sentence(text, arm=Arm(worst), least=float(least[worst]))
+    if not known.all():
+        silent = [Arm(int(i)) for i in np.flatnonzero(~known)]
+        said += Sentence("At {arms}, no deviation would have been noticed.", arms=silent)
+    return said
 
 
-def _worst(near: Noticeable) -> int | None:
-    least = np.minimum(near.up, near.down)
-    known = np.where(np.isfinite(least), least, -math.inf)
-    return int(np.argmax(known)) if np.isfinite(known).any() else None
-
-
-def about_candidates(candidates: Sequence[Candidate]) -> str:
+def about_candidates(candidates: tuple[Candidate, ...]) -> Sentence:
     """What the data do not decide between structures."""
-    standing = [one for one in candidates if not one.refuted]
-    assuming = [one.name for one in standing if not one.assumes_nothing]
-    if not assuming:
-        return "Every structure that assumes something is refuted: start from Unconstrained."
-    if len(assuming) == 1:
-        return (
-            f"{assuming[0]} is not refuted, which does not make it true: what it rests on is your "
-            "knowledge, and the data do not contradict it."
+    standing = [one.name for one in candidates if not one.refuted and not one.assumes_nothing]
+    if not standing:
+        text = "Every structure that assumes something is refuted. Start from Unconstrained."
+    elif len(standing) == 1:
+        text = "{names} is not refuted. That does not prove it: it rests on what you know."
+    else:
+        text = (
+            "The data do not decide between {names}: none is refuted. Choose by what you know "
+            "about the problem."
         )
-    return (
-        f"The data do not decide between {listed(assuming, 8)}: none is refuted. Which of them to "
-        "rely on is for what you know to decide, not for these data."
-    )
+    return Sentence(text, names=listed(standing, 8))
 
 
-def about_worth(assessment: Assessment) -> str:
+def about_worth(found: Assessment) -> Sentence:
     """What the structure saves."""
-    worth = assessment.chosen.worth
+    chosen, worth = found.chosen, found.chosen.worth
+    said = Sentence("{name} is refuted, so it saves nothing.", name=chosen.name)
     if worth is None:
-        text = f"{assessment.chosen.name} is refuted: what it would save is not to be had."
-        free = next((one for one in assessment.candidates if one.assumes_nothing), None)
+        free = next((one for one in found.candidates if one.assumes_nothing), None)
         if free is None or free.worth is None or free.worth.value is None:
-            return text
-        return (
-            f"{text} Without it, exploration costs at least {number(free.worth.value)} ln T "
-            f"{assessment.unit} in the long run. {asymptotic(assessment)}"
-        )
+            return said
+        return said + _without(free.worth.value, found)
     if worth.value is None or worth.unconstrained is None:
-        return f"There is no lower bound at the fitted means: {worth.reason}"
-    unit = assessment.unit
-    if assessment.chosen.assumes_nothing:
-        return (
-            f"Without a structure, regret grows at least like {number(worth.value)} ln T {unit} in "
-            f"the long run. {asymptotic(assessment)}"
-        )
+        text = "There is no lower bound at the fitted means: {reason}"
+        return Sentence(text, reason=worth.reason)
+    if chosen.assumes_nothing:
+        return _without(worth.value, found)
     if worth.value == 0.0:
-        name = assessment.chosen.name
-        return f"If {name} is true, V is 0: nothing has to be explored in the long run."
-    ratio = worth.unconstrained / worth.value
-    return (
-        f"If {assessment.chosen.name} is true, exploration costs at least {number(worth.value)} "
-        f"ln T {unit} in the long run, without it {number(worth.unconstrained)} ln T: {ratio:.2g} "
-        f"times as much. {asymptotic(assessment)}"
-    )
+        text = "If {name} is true, V is 0: nothing has to be explored in the long run."
+        return Sentence(text, name=chosen.name)
+    said = Sentence(
+        "If {name} is true, regret grows at least like {value} ln T {unit} in the long run. "
+        "Without it: {free} ln T, {ratio:.2g} times as much.",
+        name=chosen.name, value=worth.value, unit=found.unit, free=worth.unconstrained,
+        ratio=worth.unconstrained / worth.value,
+    )  # fmt: skip
+    return said + asymptotic(found)
 
 
-def asymptotic(assessment: Assessment) -> str:
+def _without(value: float, found: Assessment) -> Sentence:
+    text = "Without a structure, regret grows at least like {value} ln T {unit} in the long run."
+    return Sentence(text, value=value, unit=found.unit) + asymptotic(found)
+
+
+def asymptotic(found: Assessment) -> Sentence:
     """What a lower bound does not say."""
-    T = assessment.horizon
     text = (
-        f"The bound is asymptotic: it compares structures, and is no amount that {T:,} rounds must "
-        "cost."
+        "The bound is asymptotic: use it to compare structures, not to predict the regret of "
+        "{horizon} rounds."
     )
-    if assessment.trials:
-        text += " What policies lose in so many was tried out: see their regret."
-    if assessment.traffic is not None:
-        days = number(T / assessment.traffic)
-        text += f" At {number(assessment.traffic)} rounds a day, {T:,} rounds are {days} days."
-    return text
+    if found.trials:
+        text += " For that, see the simulated regret of the policies."
+    if found.traffic is not None:
+        text += " At {traffic} rounds a day, {horizon} rounds take {days} days."
+    days = math.nan if found.traffic is None else found.horizon / found.traffic
+    return Sentence(text, horizon=found.horizon, traffic=found.traffic, days=days)
 
 
-def about_trial(trial: Trial, unit: str) -> str:
+def about_trial(trial: Trial, unit: str) -> Sentence:
     """Which policy loses least."""
-    ranking = [name for name in trial.ranking if name != LOGGED]
-    first = ranking[0]
+    first, *others = [name for name in trial.ranking if name != LOGGED]
     text = (
-        f"Over {trial.regret.shape[1]} draws around the log and {trial.horizon:,} rounds, {first} "
-        f"loses least: {number(trial.mean(first))} {unit} on average, and "
-        f"{number(trial.quantile(first, 0.95))} at the 95th percentile."
+        "In {draws} simulated problems that could have given this log, {horizon} rounds each, "
+        "{first} has the least regret: {mean} {unit} on average, {high} at the 95th percentile."
     )
-    close = [name for name in ranking[1:] if not differs(trial, first, name)]
+    close = [name for name in others if not differs(trial, first, name)]
     if close:
-        text += f" The draws do not tell it from {listed(close)}."
-    as_logged = trial.mean(LOGGED)
-    if as_logged > 0.0:
-        text += f" The shares of the log would lose {number(as_logged)}."
-    return text
+        text += " The difference to {close} is within the noise."
+    logged = trial.mean(LOGGED)
+    if logged > 0.0:
+        text += " Choosing arms as often as in the log would lose {logged}."
+    return Sentence(
+        text, draws=trial.regret.shape[1], horizon=trial.horizon, first=first, unit=unit,
+        mean=trial.mean(first), high=trial.quantile(first, 0.95), close=listed(close, 4),
+        logged=logged,
+    )  # fmt: skip
 
 
 def differs(trial: Trial, one: str, other: str) -> bool:
@@ -283,79 +273,67 @@ def differs(trial: Trial, one: str, other: str) -> bool:
     return bool(abs(gap.mean()) > CLOSE * gap.std(ddof=1) / math.sqrt(gap.size))
 
 
-def about_certainty(assessment: Assessment) -> str:
+def about_certainty(found: Assessment) -> Sentence:
     """Whether the best arm is known."""
-    sure, chosen = assessment.certainty, assessment.chosen
+    sure, chosen = found.certainty, found.chosen
+    best = Arm(sure.verdict.arms.index(sure.verdict.arm))
     if sure.verdict.statistic == math.inf and not chosen.refuted:
-        return f"In {chosen.name}, {sure.verdict.arm} is the best arm whatever the rewards are."
-    text = str(sure.verdict)
+        text = "In {name}, {arm} is the best arm whatever the rewards are."
+        return Sentence(text, name=chosen.name, arm=best)
+    said = sure.verdict.sentence()
     if chosen.refuted:
-        text = f"Without {chosen.name}, which is refuted: {text}"
+        said = Sentence("{name} is refuted, so this is without it.", name=chosen.name) + said
     if math.isfinite(sure.least) and sure.least > 0.0:
-        text += (
-            f" From nothing, the best rule there could be would need about {number(sure.least)} "
-            "samples"
-        )
+        text = "Starting from nothing, the best possible rule needs about {least} samples"
         if not (chosen.refuted or chosen.assumes_nothing):
-            text += f", without the structure {number(sure.unconstrained)}"
-        text += "."
-    return text
+            text += "; without the structure, {free}"
+        said += Sentence(f"{text}.", least=sure.least, free=sure.unconstrained)
+    return said
 
 
-def recommendation(assessment: Assessment) -> str:
+def recommendation(found: Assessment) -> Sentence:
     """What to do, in a sentence or two."""
-    chosen, drift = assessment.chosen, assessment.drift
-    parts = []
-    if drift.found:
-        parts.append("Rewards changed over the log: look into that first.")
+    chosen = found.chosen
+    said: dict[str, Any] = {"name": chosen.name}
+    parts = ["Rewards changed during the log: look into that first."] if found.drift.found else []
     if chosen.refuted:
-        standing = [
-            c.name for c in assessment.candidates if not c.refuted and not c.assumes_nothing
-        ]
-        parts.append(f"Do not use {chosen.name}: the log refutes it.")
-        parts.append(
-            f"Not refuted: {listed(standing, 8)}." if standing else "Start from Unconstrained."
-        )
+        standing = [c.name for c in found.candidates if not c.refuted and not c.assumes_nothing]
+        said["standing"] = listed(standing, 8)
+        parts.append("The log refutes {name}: do not use it.")
+        parts.append("Not refuted: {standing}." if standing else "Start from Unconstrained.")
     elif chosen.assumes_nothing:
-        parts.append("Without a structure there is nothing to be wrong about.")
+        parts.append("No structure is assumed, so there is none to refute.")
     else:
-        parts.append(f"{chosen.name} is compatible with the log.")
-    trial = assessment.trials[0] if assessment.trials else None
-    if trial is not None:
-        best = next(name for name in trial.ranking if name != LOGGED)
-        parts.append(f"{_choice(assessment, best)}")
-    return " ".join([*parts, _best_arm(assessment)]).rstrip()
+        parts.append("{name} is compatible with the log.")
+    if found.trials:
+        text, values = _choice(found)
+        parts.append(text)
+        said |= values
+    best = found.certainty.verdict
+    if best.sure:
+        said |= {"arm": Arm(best.arms.index(best.arm)), "error": 100.0 * best.delta}
+        given = "" if chosen.refuted or chosen.assumes_nothing else ", if {name} is true"
+        if best.statistic == math.inf and not chosen.refuted:
+            parts.append("{name} alone makes {arm} the best: there is nothing to learn.")
+        else:
+            parts.append(f"The log shows that {{arm}} is best (error {{error:.3g}} %{given}): "
+                         "you can simply use it.")  # fmt: skip
+    return Sentence(" ".join(parts), **said)
 
 
-def _best_arm(assessment: Assessment) -> str:
-    """What to say where the best arm is known already."""
-    found, chosen = assessment.certainty.verdict, assessment.chosen
-    if not found.sure:
-        return ""
-    if found.statistic == math.inf and not chosen.refuted:
-        return f"{chosen.name} says by itself that {found.arm} is best: there is nothing to learn."
-    given = "" if chosen.refuted or chosen.assumes_nothing else f", if {chosen.name} is true"
+def _choice(found: Assessment) -> tuple[str, dict[str, Any]]:
+    """Which policy, and what a guard against a wrong structure costs and saves."""
+    first = found.trials[0]
+    best = next(name for name in first.ranking if name != LOGGED)
+    values = {"best": best, "mean": first.mean(best), "unit": found.unit, "rounds": first.horizon}
+    text = "Of the policies tried, {best} has the least regret: {mean} {unit} in {rounds} rounds"
+    guarded = next((n for n in first.names if n.startswith("Guarded") and best in n), best)
+    if guarded == best or found.chosen.refuted or len(found.trials) < 2:
+        return f"{text}.", values
+    other = found.trials[1]
+    values |= {"guarded": first.mean(guarded), "wrong": other.mean(best)}
+    values["covered"] = other.mean(guarded)
     return (
-        f"The log is enough to say that {found.arm} is best, up to an error of "
-        f"{found.delta:g}{given}: you may just use it."
-    )
-
-
-def _choice(assessment: Assessment, best: str) -> str:
-    unit = assessment.unit
-    first = assessment.trials[0]
-    horizon = f"{first.horizon:,} rounds"
-    text = (
-        f"Of the policies tried, {best} loses least: {number(first.mean(best))} {unit} in {horizon}"
-    )
-    guarded = f"Guarded(policy={best})"
-    if guarded not in first.names:
-        guarded = next((n for n in first.names if n.startswith("Guarded") and best in n), "")
-    if guarded in ("", best) or assessment.chosen.refuted or len(assessment.trials) < 2:
-        return text + "."
-    other = assessment.trials[1]
-    return (
-        f"{text}; guarded against a wrong structure, {number(first.mean(guarded))}. If only the "
-        f"log's own means are right, these are {number(other.mean(best))} and "
-        f"{number(other.mean(guarded))}."
-    )
+        f"{text}; with a guard against a wrong structure, {{guarded}}. If {{name}} is wrong and "
+        "the means are those of the log, these are {wrong} and {covered}."
+    ), values

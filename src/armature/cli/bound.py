@@ -36,8 +36,7 @@ def bound(
         from armature.experiments import load_instance
 
         if plot is not None:
-            from armature.views.experiment_charts import plot_bound
-            from armature.views.figure import checked_picture
+            from armature.views.figure import checked_picture, plot_bound
 
             checked_picture(plot)
         with working:

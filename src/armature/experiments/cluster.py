@@ -229,6 +229,8 @@ def play_places(places: Sequence[Place[Any]], root: Path, runner: Runner) -> Non
     board = Dashboard(runner.console, runner.quiet, unit, total)
     with cluster(runner.address, runner.workers) as ray, board:
         failures = RayEngine(ray, root, keep, board.finished).run(waiting)
+    for place in places:
+        place.parts.look_again()
     if not runner.quiet:
         runner.say(board.last_word)
     if failures:

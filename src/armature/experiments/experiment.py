@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, nearest, unknown
 from armature.experiments.spec import parse_instance_table, parse_table, read_spec
 from armature.policies import Policy
 from armature.storage.registry import (
@@ -41,7 +41,6 @@ from armature.storage.registry import (
     build,
     class_named,
 )
-from armature.storage.spelling import nearest, unknown
 from armature.structures.instance import Instance
 
 WHOLE = ("means", "theta", "structure", "family", "horizon", "repetitions", "seed")
@@ -148,11 +147,18 @@ def _set(table: dict[str, Any], path: str, value: Any) -> None:
     if first == "policies":
         kind, _, option = rest.partition(".")
         found = [p for p in table["policies"] if str(p.get("kind", "")).lower() == kind.lower()]
-        if not option or not found:
-            kinds = [str(p.get("kind", "")) for p in table["policies"]]
+        if not found:
+            kinds = {str(p.get("kind", "")) for p in table["policies"]}
             raise unknown(f"sweep.{path}: the policy", kind, kinds)
+        if not option:
+            raise ArmatureError(f'sweep.{path} names no option, as in "{path}.<option>" = [...].')
         for policy in found:
             policy[option] = value
+        if any(one == other for one, other in itertools.combinations(found, 2)):
+            raise ArmatureError(
+                f"sweep.{path} sets {option!r} of all policies {kind!r}, which makes two of them "
+                "the same: keep one of these."
+            )
     elif rest:
         section = table.setdefault(first, {"kind": "gaussian"} if first == "family" else {})
         if not isinstance(section, dict):

@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from armature.errors import ArmatureError
 from armature.experiments.plan import Plan
-from armature.experiments.results_file import SIMULATION, read_file
-from armature.experiments.runs import AllRuns
+from armature.experiments.runs import SIMULATION, AllRuns, read_file
 from armature.storage.files import read_text, remove_leftovers, write_text
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import numpy as np
 
 from armature.bounds import CharacteristicTime, characteristic_time
 from armature.errors import ArmatureError
-from armature.experiments.results_file import read_file
 from armature.experiments.runs import (
     AllRuns,
     Origin,
     about_runs,
     objects_of,
     origin_of,
+    read_file,
     standard_error,
 )
 from armature.kernels.arrays import Floats, Ints

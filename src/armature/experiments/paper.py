@@ -5,6 +5,7 @@ A panel is a file with a problem and the policies that are compared on it.
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import math
 import multiprocessing
@@ -12,12 +13,19 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from markupsafe import Markup
 
 from armature.bounds import bound_or_none
+from armature.errors import unknown
 from armature.experiments.experiment import Experiment, parse_experiments
+from armature.experiments.folder import claim_folder
+from armature.experiments.keys import versions_of
 from armature.experiments.plan import checked_engine
 from armature.experiments.results import Results
+from armature.experiments.run import Place, Runner
 from armature.experiments.simulation import SimulationPlan
 from armature.experiments.spec import shipped_specs
 from armature.policies import (
@@ -30,13 +38,11 @@ from armature.policies import (
     SPLambda,
     ThompsonSampling,
 )
-from armature.storage.spelling import unknown
+from armature.storage.files import write_text
 from armature.structures.oracles.model import make_model
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from armature.experiments.run import Runner
+from armature.views.experiment_charts import Panel, plot_panels, plot_regret
+from armature.views.numbers import markdown_table
+from armature.views.pages import environment, stylesheet
 
 PANELS = (
     "unconstrained",
@@ -134,10 +140,6 @@ def reproduce(
 
     Paper: Figure 1.
     """
-    from armature.experiments.folder import claim_folder
-    from armature.experiments.report import command
-    from armature.experiments.run import Place
-
     experiments = panel_experiments(panels, horizon, repetitions, extended)
     plans = {name: SimulationPlan.of(experiment) for name, experiment in experiments.items()}
     again = command(tuple(plans), horizon, repetitions, extended)
@@ -197,11 +199,6 @@ def write_all(
     again: str,
 ) -> None:
     """The figure, a picture of each panel, the table as CSV and Markdown, the report."""
-    from armature.experiments.report import overview, write_report
-    from armature.storage.files import write_text
-    from armature.views.experiment_charts import Panel, plot_panels, plot_regret
-    from armature.views.numbers import markdown_table
-
     panels = []
     for name, result in results.items():
         regret = {DRAWN_AS.get(policy, policy): result.regret(policy) for policy in result.names}
@@ -218,8 +215,6 @@ def write_all(
 
 def make_table(results: dict[str, Results]) -> pd.DataFrame:
     """One row for each panel and policy: as it is drawn, and as it is written with its options."""
-    import pandas as pd
-
     frames = []
     for name, result in results.items():
         summary = result.summary().drop(columns="us_per_round").reset_index()
@@ -230,3 +225,109 @@ def make_table(results: dict[str, Results]) -> pd.DataFrame:
         summary["unconstrained"] = math.nan if bound is None else bound.unconstrained
         frames.append(summary)
     return pd.concat(frames, ignore_index=True)
+
+
+def write_report(
+    path: Path,
+    plans: Mapping[str, SimulationPlan],
+    results: dict[str, Results],
+    table: pd.DataFrame,
+    again: str,
+) -> None:
+    """Write the page, with the pictures of its folder and the command that made it."""
+    first = next(iter(results.values()))
+    settings = (
+        f"Gaussian rewards with standard deviation 1, T = {first.horizon:,}, "
+        f"{first.repetitions} repetitions, seed {first.seed}"
+    )
+    titles, rows = overview(table)
+    page = environment("armature.experiments").get_template("report.html").render(
+        css=Markup(stylesheet()),
+        settings=settings,
+        figure=_picture(path.parent / "figure-1.svg"),
+        panels=[_panel(name, plans[name], table, path.parent) for name in results],
+        titles=titles,
+        rows=rows,
+        again=again,
+        versions=versions_of("numpy", "numba", "scipy", "pandas", "matplotlib"),
+    )  # fmt: skip
+    write_text(path, page)
+
+
+def command(panels: tuple[str, ...], horizon: int, repetitions: int, extended: bool) -> str:
+    """What to type for the same report."""
+    words = ["armature reproduce"]
+    if panels != PANELS:
+        words += panels
+    if horizon != HORIZON:
+        words.append(f"--horizon {horizon}")
+    if repetitions != REPETITIONS:
+        words.append(f"--repetitions {repetitions}")
+    if extended:
+        words.append("--extended")
+    return " ".join(words)
+
+
+def _picture(path: Path) -> str:
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f"data:image/svg+xml;base64,{data}"
+
+
+def _panel(name: str, plan: SimulationPlan, table: pd.DataFrame, folder: Path) -> dict[str, object]:
+    """What the report says of one panel."""
+    instance = plan.instance
+    bound = bound_or_none(instance)
+    about = "The lower bound could not be computed."
+    if bound is not None:
+        pulls = ", ".join(f"{n:.4g}" for n in bound.pulls)
+        about = (
+            f"Lower bound V = {bound.value:.6g}; without the structure {bound.unconstrained:.6g}. "
+            f"Optimal pulls per ln T: {pulls}."
+        )
+    rows = table[table["panel"] == name].sort_values("regret")
+    return {
+        "name": name,
+        "title": plan.title,
+        "means": ", ".join(f"{m:.4g}" for m in instance.means),
+        "about": about,
+        "picture": _picture(folder / f"{name}.svg"),
+        "titles": [
+            "policy",
+            "final regret",
+            "5 %",
+            "median",
+            "95 %",
+            "growth per ln t",
+            "explored",
+        ],
+        "rows": [_cells(row) for _, row in rows.iterrows()],
+    }
+
+
+def _cells(row: pd.Series) -> list[str]:
+    return [
+        row["policy"],
+        f"{row['regret']:.1f} ± {row['standard_error']:.1f}",
+        *(f"{row[q]:.1f}" for q in ("q5%", "q50%", "q95%")),
+        f"{row['slope']:.2f}",
+        "" if np.isnan(row["explored"]) else f"{row['explored']:.1%}",
+    ]
+
+
+def overview(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Final regret, a row for each policy and a column for each panel: titles and rows."""
+    panels = list(dict.fromkeys(table["panel"]))
+    rows = []
+    for policy, part in table.groupby("policy", sort=False):
+        found = part.set_index("panel")
+        cells = [
+            f"{found.loc[p, 'regret']:.1f} ± {found.loc[p, 'standard_error']:.1f}"
+            if p in found.index
+            else ""
+            for p in panels
+        ]
+        rows.append([str(policy), *cells])
+    bounds = table.drop_duplicates("panel").set_index("panel")
+    for label, column in (("V", "V"), ("V without the structure", "unconstrained")):
+        rows.append([label, *(f"{bounds.loc[p, column]:.4g}" for p in panels)])
+    return ["policy", *panels], rows

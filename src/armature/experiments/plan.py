@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, short
 from armature.experiments.keys import problem_key
 from armature.experiments.runs import AllRuns, Origin, Runs, about_runs, origin_of, with_settings
 from armature.kernels.numbers import is_several
@@ -249,6 +249,8 @@ def run_in_memory(
     address: str | None,
 ) -> F:
     """Run a plan of which nothing goes to files, on threads or on a Ray cluster."""
+    if progress is not None and not callable(progress):
+        raise ArmatureError(f"progress must be a function; got {short(progress)}.")
     runs = plan.room()
     if checked_engine(engine) == "ray":
         from armature.experiments.cluster import fill_on_ray

@@ -11,13 +11,14 @@ import numpy as np
 
 from armature.bounds import bound_or_none
 from armature.errors import ArmatureError
-from armature.experiments.results_file import n_traced, read_file
 from armature.experiments.runs import (
     AllRuns,
     Origin,
     about_runs,
+    n_traced,
     objects_of,
     origin_of,
+    read_file,
     standard_error,
 )
 from armature.kernels.arrays import Floats, Ints

@@ -57,7 +57,10 @@ NAME = re.compile(r"([0-9a-z]+)-([0-9]{6,9})-([0-9]{6,9})\.part", re.ASCII)
 
 
 class PartsFolder:
-    """A folder with the parts of any number of jobs: it is listed once, when it is first asked."""
+    """A folder with the parts of any number of jobs: it is listed once, when it is first asked.
+
+    After others have written to it, `look_again` has it listed anew.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -78,6 +81,10 @@ class PartsFolder:
         some = object.__new__(PartsFolder)
         some.path, some._names = self.path.resolve(), names
         return some
+
+    def look_again(self) -> None:
+        """Others have written parts."""
+        self._names = None
 
     def add(self, name: str) -> None:
         """A part was written."""
@@ -104,6 +111,10 @@ class Parts:
     def folder(self) -> Path:
         """Where the parts are."""
         return self._folder.path
+
+    def look_again(self) -> None:
+        """Others have written parts."""
+        self._folder.look_again()
 
     def only_these(self) -> PartsFolder:
         """The folder with the parts of this plan alone."""
@@ -232,7 +243,7 @@ def read_arrays(payload: bytes, like: Runs, repetitions: int) -> Arrays | None:
                 return None
             found: Arrays = {}
             for name in recorded(like):
-                with file.open(members[f"{name}.npy"]) as stream:
+                with file.open(name=members[f"{name}.npy"], mode="r") as stream:
                     found[name] = _read_array(stream, getattr(like, name), repetitions)
     except Exception:
         return None

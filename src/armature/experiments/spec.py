@@ -27,10 +27,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, unknown
 from armature.storage.files import read_text
 from armature.storage.registry import FAMILIES, STRUCTURES, Allowed, as_table, build, class_named
-from armature.storage.spelling import unknown
 from armature.structures.instance import Instance
 
 KEYS = ("title", "means", "theta", "strict", "structure", "family")

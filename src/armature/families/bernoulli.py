@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -189,6 +188,7 @@ class Bernoulli(Family):
         divergence, upper, lower, slope, curvature, variance, draw, posterior
     )
     learning_cost: ClassVar = learning_cost
+    arm_field: ClassVar[str] = "scale"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", checked_scales(self.scale, "scale"))
@@ -212,36 +212,8 @@ class Bernoulli(Family):
         return Interval(0.0, self.parameter, ends=True)
 
     @property
-    def n_arms(self) -> int | None:
-        return len(self.scale) if isinstance(self.scale, tuple) else None
-
-    def for_arm(self, arm: int) -> Bernoulli:
-        return self._each[arm] if isinstance(self.scale, tuple) else self
-
-    @functools.cached_property
-    def _each(self) -> tuple[Bernoulli, ...]:
-        return tuple(Bernoulli(one) for one in self.scale) if isinstance(self.scale, tuple) else ()
-
-    def relabelled(self, order: Sequence[int]) -> Bernoulli:
-        return Bernoulli([self.scale[i] for i in order]) if isinstance(self.scale, tuple) else self
-
-    @property
     def mirror(self) -> float | None:
         return self.parameter if self.alike else None
-
-    @property
-    def arm_facts(self) -> tuple[str, ...]:
-        return ("scale",) if isinstance(self.scale, tuple) else ()
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Bernoulli:
-        if not isinstance(self.scale, tuple):
-            return self
-        return Bernoulli([*self.scale[:at], facts["scale"], *self.scale[at:]])
-
-    def without_arm(self, arm: int) -> Bernoulli:
-        if not isinstance(self.scale, tuple):
-            return self
-        return Bernoulli([*self.scale[:arm], *self.scale[arm + 1 :]])
 
     @property
     def parameter(self) -> float:

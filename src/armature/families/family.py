@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, overload
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from armature.errors import ArmatureError, check_kind
 from armature.families.record import FamilyRecord, Formulas, Interval, addresses
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
-from armature.kernels.numbers import MOST_COUNTED, is_whole
+from armature.kernels.numbers import MOST_COUNTED, as_array, is_whole
 from armature.kernels.streams import Source
 
 
@@ -50,6 +50,7 @@ class Family:
     # of their marginal likelihood under a prior fixed in advance; None: no evidence can be had
     learning_cost: ClassVar[Kernel[[float, float, float], float] | None] = None
     gaussian: ClassVar[bool] = False  # whether compiled code has the formulas in place
+    arm_field: ClassVar[str | None] = None  # the parameter that can be a tuple: one for each arm
 
     @classmethod
     def examples(cls) -> tuple[Family, ...]:
@@ -69,16 +70,34 @@ class Family:
     @property
     def n_arms(self) -> int | None:
         """How many arms have parameters of their own; None where all arms are alike."""
-        return None
+        return len(self._entries) or None
+
+    @property
+    def _entries(self) -> tuple[Any, ...]:
+        """The parameters of the arms; none where one holds for all."""
+        value = getattr(self, self.arm_field) if self.arm_field else None
+        return value if isinstance(value, tuple) else ()
+
+    def _with_entries(self, entries: Sequence[Any]) -> Self:
+        """The same with other parameters of the arms, if they have any."""
+        if self.arm_field is None or not self._entries:
+            return self
+        return type(self)(**{self.arm_field: entries})
 
     def for_arm(self, arm: int) -> Family:
         """The family of one arm's rewards."""
-        return self
+        return self._each[arm] if self._entries else self
+
+    @functools.cached_property
+    def _each(self) -> tuple[Self, ...]:
+        return tuple(type(self)(**{self.arm_field or "": one}) for one in self._entries)
 
     def relabelled(self, order: Sequence[int]) -> Family:
         """The same family with the arms renumbered: arm i is what was arm order[i]."""
         if self.n_arms is None:
             return self
+        if self._entries:
+            return self._with_entries([self._entries[i] for i in order])
         raise ArmatureError(f"{type(self).__name__} does not say what it is with arms renumbered.")
 
     @property
@@ -150,15 +169,16 @@ class Family:
     @property
     def arm_facts(self) -> tuple[str, ...]:
         """What must be said of a new arm, by keyword: nothing, where all arms are alike."""
-        return ()
+        return (self.arm_field,) if self.arm_field and self._entries else ()
 
     def with_arm(self, at: int, facts: Mapping[str, Any]) -> Family:
         """The same family for one more arm, number `at`, of which `facts` says what is asked."""
-        return self
+        new = [facts[name] for name in self.arm_facts]
+        return self._with_entries([*self._entries[:at], *new, *self._entries[at:]])
 
     def without_arm(self, arm: int) -> Family:
         """The same family for all arms but one."""
-        return self
+        return self._with_entries([*self._entries[:arm], *self._entries[arm + 1 :]])
 
     def check_arms(self, n_arms: int) -> None:
         """Refuse to go with a structure of another number of arms."""
@@ -228,9 +248,7 @@ class Family:
     def divergence(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float | Floats: ...
     def divergence(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float | Floats:
         """The Kullback-Leibler divergence d(x, y) from the distribution of mean x to that of y."""
-        from armature.families import kernels
-
-        return self._broadcast(kernels.divergences, self.checked(x, "x"), self.checked(y, "y"))
+        return self._broadcast("divergences", self.checked(x, "x"), self.checked(y, "y"))
 
     @overload
     def upper(self, x: float, level: float) -> float: ...
@@ -238,9 +256,7 @@ class Family:
     def upper(self, x: npt.ArrayLike, level: npt.ArrayLike) -> float | Floats: ...
     def upper(self, x: npt.ArrayLike, level: npt.ArrayLike) -> float | Floats:
         """The largest mean y with d(x, y) <= level."""
-        from armature.families import kernels
-
-        return self._broadcast(kernels.uppers, self.checked(x, "x"), _checked_level(level))
+        return self._broadcast("uppers", self.checked(x, "x"), _checked_level(level))
 
     @overload
     def lower(self, x: float, level: float) -> float: ...
@@ -248,9 +264,7 @@ class Family:
     def lower(self, x: npt.ArrayLike, level: npt.ArrayLike) -> float | Floats: ...
     def lower(self, x: npt.ArrayLike, level: npt.ArrayLike) -> float | Floats:
         """The smallest mean y with d(x, y) <= level."""
-        from armature.families import kernels
-
-        return self._broadcast(kernels.lowers, self.checked(x, "x"), _checked_level(level))
+        return self._broadcast("lowers", self.checked(x, "x"), _checked_level(level))
 
     @overload
     def sample(self, mean: float, rng: np.random.Generator, size: None = None) -> float: ...
@@ -296,10 +310,7 @@ class Family:
 
     def checked(self, means: npt.ArrayLike, name: str = "means") -> Floats:
         """The means as a float array; an error that names the first one outside the domain."""
-        try:
-            array = np.asarray(means, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise ArmatureError(f"{name} must be numbers; got {means!r}.") from None
+        array = as_array(means, name)
         if self.n_arms is None and array.size and self._has_all(array):
             return array
         wide = array if self.n_arms is None else self._along_arms(array, name)
@@ -341,12 +352,10 @@ class Family:
             )
         return np.broadcast_to(array, (*array.shape[:-1], K))
 
-    def _broadcast(
-        self,
-        kernel: Callable[[FamilyRecord, Floats, Floats, Floats], None],
-        first: Floats,
-        second: Floats,
-    ) -> float | Floats:
+    def _broadcast(self, name: str, first: Floats, second: Floats) -> float | Floats:
+        """What a kernel of (record, first, second, out) says of each pair of numbers."""
+        from armature.families import kernels  # which refers to this
+
         self.check_known()
         try:
             first, second = np.broadcast_arrays(first, second)
@@ -358,6 +367,7 @@ class Family:
         if self.n_arms is not None:
             first, second = (self._along_arms(one, "the array") for one in (first, second))
         out = np.empty(first.shape)
+        kernel = getattr(kernels, name)
         flat_first, flat_second = (np.array(one, order="C").reshape(-1) for one in (first, second))
         kernel(self.record_for(self.n_arms or 1), flat_first, flat_second, out.reshape(-1))
         return float(out) if out.ndim == 0 else out
@@ -382,10 +392,7 @@ def _check_size(size: int | tuple[int, ...] | None, shape: tuple[int, ...]) -> N
 
 
 def _checked_level(level: npt.ArrayLike) -> Floats:
-    try:
-        array = np.asarray(level, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ArmatureError(f"level must be numbers; got {level!r}.") from None
+    array = as_array(level, "level")
     if not (array >= 0.0).all():
         raise ArmatureError(f"level must be non-negative (inf is allowed); got {level!r}.")
     return array

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -146,6 +145,7 @@ class Gaussian(Family):
     domain: ClassVar[Interval] = Interval(-math.inf, math.inf)
     support: ClassVar[Interval] = Interval(-math.inf, math.inf)
     gaussian: ClassVar[bool] = True
+    arm_field: ClassVar[str] = "sigma"
     formulas: ClassVar[Formulas] = Formulas(
         divergence, upper, lower, slope, curvature, variance, draw_gaussian, posterior_gaussian
     )
@@ -178,20 +178,6 @@ class Gaussian(Family):
             cls(sigma=None),
             cls(sigma=2.0, known=False),
         )
-
-    @property
-    def n_arms(self) -> int | None:
-        return len(self.sigma) if isinstance(self.sigma, tuple) else None
-
-    def for_arm(self, arm: int) -> Gaussian:
-        return self._each[arm] if isinstance(self.sigma, tuple) else self
-
-    @functools.cached_property
-    def _each(self) -> tuple[Gaussian, ...]:
-        return tuple(Gaussian(one) for one in self.sigma) if isinstance(self.sigma, tuple) else ()
-
-    def relabelled(self, order: Sequence[int]) -> Gaussian:
-        return Gaussian([self.sigma[i] for i in order]) if isinstance(self.sigma, tuple) else self
 
     @property
     def estimated(self) -> bool:
@@ -229,20 +215,6 @@ class Gaussian(Family):
     @property
     def mirror(self) -> float:
         return 0.0
-
-    @property
-    def arm_facts(self) -> tuple[str, ...]:
-        return ("sigma",) if isinstance(self.sigma, tuple) else ()
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Gaussian:
-        if not isinstance(self.sigma, tuple):
-            return self
-        return Gaussian([*self.sigma[:at], facts["sigma"], *self.sigma[at:]])
-
-    def without_arm(self, arm: int) -> Gaussian:
-        if not isinstance(self.sigma, tuple):
-            return self
-        return Gaussian([*self.sigma[:arm], *self.sigma[arm + 1 :]])
 
     def _draw(
         self, mean: Floats, rng: np.random.Generator, size: int | tuple[int, ...] | None

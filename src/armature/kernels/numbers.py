@@ -44,6 +44,14 @@ def as_real(value: Any) -> float:
         return sys.float_info.max if number > 0 else -sys.float_info.max
 
 
+def as_array(values: npt.ArrayLike, name: str) -> npt.NDArray[np.float64]:
+    """The numbers as an array, of any shape, or an error."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ArmatureError(f"{name} must be numbers; got {values!r}.") from None
+
+
 def is_whole(value: Any) -> bool:
     """Whether it is a whole number of Python or NumPy; truth values are none."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

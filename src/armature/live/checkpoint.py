@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import Any
 
@@ -28,6 +27,7 @@ from armature.storage.registry import (
     from_version_1,
     tuple_of,
 )
+from armature.storage.sealed import checksum
 from armature.storage.tagged_json import encoded
 from armature.structures import Structure
 
@@ -161,7 +161,7 @@ def content_of(text: str) -> dict[str, Any]:
 
 def _checksum(content: dict[str, Any]) -> str:
     rest = {key: value for key, value in content.items() if key != "checksum"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    return checksum(rest)
 
 
 def _migrated(content: dict[str, Any]) -> dict[str, Any]:

@@ -17,17 +17,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import uvicorn
-from fastapi import FastAPI
 
 from armature.client import Client, Decision, ServiceError
 from armature.errors import ArmatureError
 from armature.service.api.app import make_app
-from armature.service.api.server import config_of
+from armature.service.api.server import Server, config_of
 from armature.service.db.database import open_database
 from armature.service.domain.spec import parse_spec
 from armature.service.limits import Limits
-from armature.service.page.viewing import Viewer
 
 PORT = 8000
 STEP = 0.25  # seconds between two groups of visitors
@@ -36,8 +33,8 @@ LOST, TWICE = 0.03, 0.02  # shares of rewards that never come, and that come twi
 DELAY = 4  # steps until a reward comes, at the most
 
 COMPILING = (
-    "Getting {name} ready. What an experiment needs is compiled once, which may take a minute; "
-    "from then on it is there at once."
+    "Compiling what {name} needs. The first time that takes up to a minute; later it starts at "
+    "once."
 )
 
 log = logging.getLogger("armature.service")
@@ -108,7 +105,7 @@ STORIES = (prices, creatives, doses)
 
 
 class Crowd:
-    """The visitors of an experiment: their decisions, and rewards that come when they come."""
+    """The visitors of an experiment: their decisions, and rewards that arrive some steps later."""
 
     def __init__(self, story: Story, client: Client, seed: int) -> None:
         self._story, self._client = story, client
@@ -116,7 +113,7 @@ class Crowd:
         self._coming: deque[list[tuple[str, float]]] = deque([[] for _ in range(DELAY + 1)])
 
     def step(self, visitors: int) -> None:
-        """So many visitors come, and rewards of earlier ones."""
+        """Some visitors come, and rewards of earlier ones arrive."""
         for decision in self._decisions(visitors):
             self._expect(decision)
         due = self._coming.popleft()
@@ -157,7 +154,7 @@ def compile_for(number: int, bounds: bool) -> None:
 
 
 def compile_elsewhere(number: int, bounds: bool, stopping: threading.Event) -> None:
-    """The same in another process: the server goes on meanwhile, and can be stopped."""
+    """The same in another process, so that the server answers meanwhile and can be stopped."""
     command = f"from armature.service.demo import compile_for; compile_for({number}, {bounds})"
     process = subprocess.Popen([sys.executable, "-c", command], stderr=subprocess.DEVNULL)
     while process.poll() is None:
@@ -166,10 +163,10 @@ def compile_elsewhere(number: int, bounds: bool, stopping: threading.Event) -> N
 
 
 class Street:
-    """All visitors: of each experiment from when it is there, few at first, so one can follow.
+    """All visitors: few at first, so that one can follow.
 
-    What an experiment needs is compiled before it is made, if that was never done; visitors of the
-    ones before come meanwhile.
+    What an experiment needs is compiled before it is made; meanwhile visitors of the experiments
+    before it come.
     """
 
     def __init__(self, address: str, stopping: threading.Event) -> None:
@@ -208,50 +205,37 @@ def demo(port: int | None = None, look: bool = True) -> None:
     """Serve the demonstration until interrupted; `look`: in a browser."""
     found = free_port(port)
     address = f"http://127.0.0.1:{found}"
-    stopping = threading.Event()
-    with tempfile.TemporaryDirectory(prefix="armature-demo-") as folder:
-        engine = open_database(f"sqlite:///{folder}/demo.db")
-        app = make_app(engine, open_without_keys=True)
-        server = uvicorn.Server(config_of(app, "127.0.0.1", found))
-        crowd = threading.Thread(target=_attend, args=(server, app, address, stopping, look))
-        crowd.start()
-        try:
-            server.run()
-        finally:
-            stopping.set()
-            crowd.join()
-
-
-def _attend(
-    server: uvicorn.Server, app: FastAPI, address: str, stopping: threading.Event, look: bool
-) -> None:
-    """Wait for the server, open the page, send visitors."""
+    stopping, threads = threading.Event(), list[threading.Thread]()
+    street = Street(address, stopping)
 
     def say(words: str) -> None:
         app.state.notice = words
 
-    say(COMPILING.format(name="the first"))
-    while not server.started:
-        if stopping.wait(0.05):
-            return
-    if look:
-        webbrowser.open(address)
-    street = Street(address, stopping)
-    viewer: Viewer = app.state.viewer
-    viewer.with_bounds = False  # as long as they have to be compiled
-
     def make() -> None:
+        if look:
+            webbrowser.open(address)
+        app.state.viewer.with_bounds = False  # as long as they have to be compiled
         street.open(say)
-        viewer.with_bounds = True
+        app.state.viewer.with_bounds = True
 
-    making = threading.Thread(target=_guarded, args=(make, stopping), daemon=True)
-    making.start()
-    _guarded(street.visit, stopping)
-    making.join(5.0)  # it ends what it has begun to compile
+    def start() -> None:
+        for work in (make, street.visit):
+            threads.append(threading.Thread(target=_guarded, args=(work, stopping), daemon=True))
+            threads[-1].start()
+
+    with tempfile.TemporaryDirectory(prefix="armature-demo-") as folder:
+        app = make_app(open_database(f"sqlite:///{folder}/demo.db"), open_without_keys=True)
+        say(COMPILING.format(name="the first experiment"))
+        try:
+            Server(config_of(app, "127.0.0.1", found), start).run()
+        finally:
+            stopping.set()
+            for thread in threads:
+                thread.join(5.0)
 
 
 def _guarded(work: Callable[[], None], stopping: threading.Event) -> None:
-    """Do it; what goes wrong while the server stops is of no interest."""
+    """Do it, and log what goes wrong, unless that is because the server stops."""
     try:
         work()
     except Exception as error:
@@ -269,4 +253,4 @@ def free_port(port: int | None) -> int:
             except OSError:
                 continue
             return int(tried.getsockname()[1])
-    raise ArmatureError(f"port {port} is taken: give another one, or none.")
+    raise ArmatureError(f"port {port} is taken: choose another port, or give none.")

@@ -6,51 +6,33 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 REGISTRY = CollectorRegistry()
 
-REQUESTS = Counter(
-    "armature_requests",
-    "Requests answered.",
-    ["endpoint", "code"],
-    registry=REGISTRY,
+
+def _counter(name: str, meaning: str, *labels: str) -> Counter:
+    return Counter(f"armature_{name}", meaning, labels, registry=REGISTRY)
+
+
+def _histogram(name: str, meaning: str, *buckets: float) -> Histogram:
+    return Histogram(f"armature_{name}", meaning, buckets=buckets, registry=REGISTRY)
+
+
+REQUESTS = _counter("requests", "Requests answered.", "endpoint", "code")
+EVENTS = _counter("events", "Events committed by this process.", "kind")
+REWARDS = _counter("rewards", "Rewards received, by what became of them.", "status")
+FAILURES = _counter("transaction_failures", "Transactions that failed, by when.", "when")
+DIVERGENCES = _counter(
+    "replay_divergences", "Decisions on replay that differed from the recorded ones, which won."
 )
-EVENTS = Counter(
-    "armature_events", "Events committed by this process.", ["kind"], registry=REGISTRY
+SNAPSHOTS_REFUSED = _counter(
+    "snapshots_refused", "Snapshots that were damaged or of another version."
 )
-REWARDS = Counter(
-    "armature_rewards",
-    "Rewards received, by what became of them.",
-    ["status"],
-    registry=REGISTRY,
-)
-GROUP = Histogram(
-    "armature_group_size",
-    "Requests in one transaction.",
-    buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256),
-    registry=REGISTRY,
-)
-COMMIT = Histogram(
-    "armature_transaction_seconds",
+GROUP = _histogram("group_size", "Requests in one transaction.", 1, 2, 4, 8, 16, 32, 64, 128, 256)
+COMMIT = _histogram(
+    "transaction_seconds",
     "From the begin of a transaction to its commit.",
-    buckets=(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5),
-    registry=REGISTRY,
-)
-FAILURES = Counter(
-    "armature_transaction_failures",
-    "Transactions that failed, by when.",
-    ["when"],
-    registry=REGISTRY,
+    *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5),
 )
 WAITING = Gauge("armature_waiting", "Requests that wait for the writer.", registry=REGISTRY)
 LOADED = Gauge("armature_experiments_in_memory", "Experiments in memory.", registry=REGISTRY)
-DIVERGENCES = Counter(
-    "armature_replay_divergences",
-    "Decisions on replay that differed from the recorded ones, which won.",
-    registry=REGISTRY,
-)
-SNAPSHOTS_REFUSED = Counter(
-    "armature_snapshots_refused",
-    "Snapshots that were damaged or of another version.",
-    registry=REGISTRY,
-)
 
 
 def exposition() -> bytes:

@@ -63,6 +63,16 @@ def checked_path(path: Any) -> Path:
     return Path(path)
 
 
+def create_private(path: StrPath) -> None:
+    """Make an empty file that its owner alone may read, if there is none and one can be made.
+
+    A file that is there is not opened: a program that holds locks on it would lose them when the
+    file is closed.
+    """
+    with contextlib.suppress(OSError):
+        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
 def write_bytes(path: StrPath, content: bytes) -> None:
     """Write a file of bytes."""
     with replacing(path) as beside:

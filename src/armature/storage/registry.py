@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from armature.errors import ArmatureError, short
-from armature.storage.spelling import unknown
+from armature.errors import ArmatureError, short, unknown
 from armature.storage.tagged_json import decoded, encoded
 
 ENTRY_POINTS = "armature"

@@ -13,16 +13,20 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def checksum(about: Mapping[str, Any], *content: bytes) -> str:
-    """The checksum of plain data and the bytes behind it.
+def checksum(*pieces: Mapping[str, Any] | bytes) -> str:
+    """The checksum of plain data and of bytes, one behind the other: 64 hexadecimal digits.
 
     >>> checksum({"name": "a"}, b"12", b"3") == checksum({"name": "a"}, b"123")
     True
     """
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    for piece in content:
-        digest.update(piece)
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece if isinstance(piece, bytes) else _as_bytes(piece))
     return digest.hexdigest()
+
+
+def _as_bytes(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, sort_keys=True).encode()
 
 
 def sealed(about: Mapping[str, Any], content: bytes) -> bytes:

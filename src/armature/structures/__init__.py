@@ -15,8 +15,7 @@ from armature.structures.simplex import Simplex
 from armature.structures.sparse import Sparse
 from armature.structures.structure import Structure
 from armature.structures.unconstrained import Unconstrained
-from armature.structures.unimodal import Unimodal
-from armature.structures.unimodal_tree import UnimodalTree
+from armature.structures.unimodal import Unimodal, UnimodalTree
 
 __all__ = [
     "Box",

@@ -16,7 +16,7 @@ from armature.kernels.kernel import kernel
 from armature.kernels.sorting import argsort_descending
 from armature.kernels.vectors import copy
 from armature.structures.checks import checked_n_arms
-from armature.structures.fast.categorised import (
+from armature.structures.oracles.categorised import (
     MERGED,
     PINNED,
     PLAIN,
@@ -184,7 +184,7 @@ def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> fl
 
 @kernel
 def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """One sort for all: O(K log K). The costs are differences of sums: see `fast.categorised`."""
+    """One sort for all: O(K log K). The costs are differences of sums."""
     j = first
     mu = problem.mu
     K = mu.size

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.numbers import check_size, checked_scale, is_several, is_whole
+from armature.kernels.numbers import as_array, check_size, is_several, is_whole
 
 T = TypeVar("T")
 MOST_ARMS = 10_000_000
@@ -78,10 +78,7 @@ def checked_number(value: float, name: str) -> float:
 
 
 def _finite_array(values: npt.ArrayLike, name: str) -> Floats:
-    try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError):
-        raise ArmatureError(f"{name} must be numbers; got {values!r}.") from None
+    array = np.array(as_array(values, name), order="C")
     if not np.logical_and.reduce(np.isfinite(array), axis=None):
         at = np.argwhere(~np.isfinite(array))[0]
         where = "".join(f"[{i}]" for i in at)
@@ -115,11 +112,6 @@ def checked_order(order: Sequence[int], n_arms: int) -> Ints:
             f"order must name each of the arms 0 to {n_arms - 1} once; got {order}."
         )
     return permutation
-
-
-def checked_positive(value: float, name: str) -> float:
-    """A positive finite number, or an error."""
-    return checked_scale(value, name)
 
 
 def frozen(value: Any) -> object:

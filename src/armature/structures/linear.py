@@ -14,7 +14,7 @@ from armature.errors import ArmatureError
 from armature.families import Family, Gaussian, Interval
 from armature.kernels.arrays import Floats
 from armature.structures.checks import checked_array, checked_n_arms
-from armature.structures.fast import linear as fast
+from armature.structures.oracles import linear as fast
 from armature.structures.oracles.records import Oracle, Shape, largest_of, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
+from armature.kernels.numbers import checked_scale
 from armature.structures.checks import (
     checked_n_arms,
     checked_positions,
-    checked_positive,
 )
 from armature.structures.oracles.records import Oracle, Shape, Work
 from armature.structures.piece import Piece
@@ -91,7 +91,7 @@ class Lipschitz(Structure):
         self, n_arms: int, constant: float, positions: npt.ArrayLike | None = None
     ) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(n_arms))
-        object.__setattr__(self, "constant", checked_positive(constant, "constant"))
+        object.__setattr__(self, "constant", checked_scale(constant, "constant"))
         object.__setattr__(self, "positions", checked_positions(positions, self.n_arms))
 
     oracle: ClassVar[Oracle] = Oracle(highest=highest)

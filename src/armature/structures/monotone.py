@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from armature.families import Family
-from armature.structures.fast import scaled
+from armature.structures.oracles import scaled
 from armature.structures.oracles.records import Oracle, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure

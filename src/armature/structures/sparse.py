@@ -19,7 +19,8 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill
 from armature.structures.checks import checked_integer, checked_number
-from armature.structures.fast.sparse import (
+from armature.structures.oracles.records import Cell, Oracle, Problem, Shape, Work, measure
+from armature.structures.oracles.sparse import (
     best_min,
     challenger_costs,
     nearest,
@@ -29,7 +30,6 @@ from armature.structures.fast.sparse import (
     write_with,
     write_without,
 )
-from armature.structures.oracles.records import Cell, Oracle, Problem, Shape, Work, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure, overrides
 

@@ -56,6 +56,7 @@ class Structure(Declared, Shown):
     A structure of your own declares `n_arms` and `pieces()`, M as a union of polyhedra; all else
     follows, and runs compiled:
 
+    >>> from armature.authoring import Piece
     >>> class Known(Structure):
     ...     '''Nothing is known but the mean of arm 0.'''
     ...

@@ -13,7 +13,7 @@ from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy
 from armature.solver.pooling import pair_cost, pooled_mean
-from armature.structures.fast import scaled
+from armature.structures.oracles import scaled
 from armature.structures.oracles.records import Oracle, Problem, Shape, Work, every_other
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure

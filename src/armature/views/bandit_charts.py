@@ -1,4 +1,4 @@
-"""The charts of a bandit: its arms, its pulls, who got the traffic, and what that has earned."""
+"""The charts of a bandit and of a problem: arms, pulls, traffic, reward, lower bounds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armature.bounds import LowerBound, lower_bound
 from armature.kernels.arrays import Floats
+from armature.structures.instance import Instance
 from armature.views.chart import (
     Axis,
     Chart,
@@ -192,6 +194,52 @@ def pulls_chart(arms: Arms, target: Target | None) -> Chart:
     if target is not None:
         label += f" The lower bound asks for {int((asked > 0).sum())} arms to be explored."
     return Chart(_kind("pulls", arms), label, slots, y, tuple(marks))
+
+
+# The lower bound of a problem.
+
+
+def bound_charts(
+    instance: Instance, bound: LowerBound, epsilon: float | None = None, most: int = 4
+) -> tuple[Chart, Chart]:
+    """Means and confusing instances, and pulls per ln T with the structure and without it."""
+    free = lower_bound(
+        Instance(instance.structure.forgotten(), instance.means, instance.family), epsilon
+    )
+    names, best, means = tuple(map(str, range(instance.n_arms))), instance.best_arm, instance.means
+    slots = Slots(names, best, True, title="arm")
+    x = slots.places
+    marks: list[Mark] = [
+        Points("mean", x, means, "dot", 4.0, "means"),
+        Points("best", x[[best]], means[[best]], "star", 9.0, f"best arm: {best}"),
+    ]
+    for n, other in enumerate(bound.alternatives[:most]):
+        label = f"confusing instance, weight {other.weight:.3g}"
+        marks.append(Line(f"confusing {n}", x, other.means, label))
+        marks.append(Points(f"confusing {n}", x, other.means, "ring", 3.0))
+    values = np.concatenate([means, *(other.means for other in bound.alternatives[:most])])
+    pad = 0.06 * (float(np.ptp(values)) or 1.0)
+    y = Axis(float(values.min()) - pad, float(values.max()) + pad, None, "mean reward", grid=True)
+    name = type(instance.structure).__name__
+    title = f"{name}: regret at least {bound.value:.4g} ln T in the end"
+    above = Chart("means", title, Slots(names, best, True), y, tuple(marks), title=title)
+    top = 1.12 * max(float(bound.pulls.max()), float(free.pulls.max()), 1e-12)
+    bars: list[Mark] = [
+        _bars("with it", x - 0.4, bound.pulls, f"with the structure: V = {bound.value:.4g}"),
+        _bars("without it", x, free.pulls, f"without it: V = {free.value:.4g}"),
+    ]
+    for k, pulls in enumerate(bound.pulls):
+        if pulls > 1e-4 * max(bound.pulls):
+            place = (k + 0.3) / len(names), float(pulls) / top + 0.02
+            bars.append(Words(f"{pulls:.3g}", *place, "middle"))
+    y = Axis(0.0, top, None, "optimal pulls per ln T", grid=True)
+    return above, Chart("bars", f"Optimal pulls of {len(names)} arms.", slots, y, tuple(bars))
+
+
+def _bars(look: str, left: Values, heights: Values, label: str) -> Line:
+    """Bars of a width of 0.4."""
+    x = gapped(left, left, left + 0.4, left + 0.4)
+    return Line(look, x, gapped(0.0 * heights, heights, heights, 0.0 * heights), label, closed=True)
 
 
 # What happened over time.

@@ -1,4 +1,4 @@
-"""The charts of experiments: regret, stopping times, sweeps, and the lower bound of a problem."""
+"""The charts of experiments: regret, stopping times and sweeps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from armature.bounds import LowerBound, bound_or_none, lower_bound
+from armature.bounds import bound_or_none
 from armature.structures.instance import Instance
 from armature.views.chart import (
     Axis,
@@ -19,7 +19,6 @@ from armature.views.chart import (
     Line,
     Mark,
     Points,
-    Slots,
     Values,
     Words,
     coordinates,
@@ -27,17 +26,7 @@ from armature.views.chart import (
     labelled,
     logarithmic,
 )
-from armature.views.figure import (
-    LOOKS,
-    Drawing,
-    Looks,
-    StrPath,
-    checked_picture,
-    draw,
-    new_drawing,
-    save,
-    stacked,
-)
+from armature.views.figure import LOOKS, Drawing, Looks, StrPath, draw, new_drawing, save
 from armature.views.looks import in_lines, legend_beside, shortened, styles_of
 
 LOWER, WITHOUT = "lower bound", "without the structure"
@@ -102,20 +91,10 @@ def regret_curves(
     band: float = 2.0,
     title: str | None = None,
 ) -> RegretCurves:
-    """The curves of policies whose regret, (repetitions, rounds) each, is given.
+    """The curves of policies, and the lower bounds of their problem.
 
-    Parameters
-    ----------
-    instance
-        The problem, for its bounds.
-    rounds
-        (C,): at which rounds the regret was recorded.
-    regret
-        (R, C) for each policy's name.
-    band
-        Half the width of the band in standard errors of the mean; it has none where R = 1.
-    title
-        What the problem is called; its structure and number of arms unless given.
+    `rounds` (C,) are those at which it was recorded, and `regret` is (R, C) for each policy's name.
+    The band is `band` standard errors of the mean to either side; it has no width where R = 1.
     """
     curves = []
     for name, values in regret.items():
@@ -198,10 +177,8 @@ def plot_regret(
 
     The band is `band` standard errors of the mean to either side.
     """
-    targets = [checked_picture(path) for path in paths]
     drawing = draw_problem(regret_curves(instance, rounds, regret, band, title))
-    save(drawing, targets)
-    return drawing
+    return save(drawing, paths)
 
 
 def draw_problem(curves: RegretCurves) -> Drawing:
@@ -222,7 +199,6 @@ def draw_problem(curves: RegretCurves) -> Drawing:
 
 def plot_panels(panels: Sequence[Panel], paths: Sequence[StrPath], band: float) -> Drawing:
     """Draw several problems over ln t, three in a row, with one legend for all."""
-    targets = [checked_picture(path) for path in paths]
     problems = [
         regret_curves(panel.instance, panel.rounds, panel.regret, band, panel.title)
         for panel in panels
@@ -233,8 +209,7 @@ def plot_panels(panels: Sequence[Panel], paths: Sequence[StrPath], band: float) 
     _shared_legend(free[0], shown, looks)
     if any(curves.bounds for curves in problems):
         drawing.supxlabel(ASYMPTOTIC, fontsize=9, color="#444444")
-    save(drawing, targets)
-    return drawing
+    return save(drawing, paths)
 
 
 def in_a_grid(
@@ -279,62 +254,6 @@ def _shared_legend(place: Any, shown: Mapping[str, Any], looks: Looks) -> None:
     )
 
 
-# The lower bound of a problem.
-
-
-def bound_charts(
-    instance: Instance, bound: LowerBound, epsilon: float | None = None, most: int = 4
-) -> tuple[Chart, Chart]:
-    """Means and confusing instances, and pulls per ln T with the structure and without it."""
-    free = lower_bound(
-        Instance(instance.structure.forgotten(), instance.means, instance.family), epsilon
-    )
-    names, best, means = tuple(map(str, range(instance.n_arms))), instance.best_arm, instance.means
-    slots = Slots(names, best, True, title="arm")
-    x = slots.places
-    marks: list[Mark] = [
-        Points("mean", x, means, "dot", 4.0, "means"),
-        Points("best", x[[best]], means[[best]], "star", 9.0, f"best arm: {best}"),
-    ]
-    for n, other in enumerate(bound.alternatives[:most]):
-        label = f"confusing instance, weight {other.weight:.3g}"
-        marks.append(Line(f"confusing {n}", x, other.means, label))
-        marks.append(Points(f"confusing {n}", x, other.means, "ring", 3.0))
-    values = np.concatenate([means, *(other.means for other in bound.alternatives[:most])])
-    pad = 0.06 * (float(np.ptp(values)) or 1.0)
-    y = Axis(float(values.min()) - pad, float(values.max()) + pad, None, "mean reward", grid=True)
-    name = type(instance.structure).__name__
-    title = f"{name}: regret at least {bound.value:.4g} ln T in the end"
-    above = Chart("means", title, Slots(names, best, True), y, tuple(marks), title=title)
-    top = 1.12 * max(float(bound.pulls.max()), float(free.pulls.max()), 1e-12)
-    bars: list[Mark] = [
-        _bars("with it", x - 0.4, bound.pulls, f"with the structure: V = {bound.value:.4g}"),
-        _bars("without it", x, free.pulls, f"without it: V = {free.value:.4g}"),
-    ]
-    for k, pulls in enumerate(bound.pulls):
-        if pulls > 1e-4 * max(bound.pulls):
-            place = (k + 0.3) / len(names), float(pulls) / top + 0.02
-            bars.append(Words(f"{pulls:.3g}", *place, "middle"))
-    y = Axis(0.0, top, None, "optimal pulls per ln T", grid=True)
-    return above, Chart("bars", f"Optimal pulls of {len(names)} arms.", slots, y, tuple(bars))
-
-
-def _bars(look: str, left: Values, heights: Values, label: str) -> Line:
-    """Bars of a width of 0.4."""
-    x = gapped(left, left, left + 0.4, left + 0.4)
-    return Line(look, x, gapped(0.0 * heights, heights, heights, 0.0 * heights), label, closed=True)
-
-
-def plot_bound(
-    instance: Instance, bound: LowerBound, path: StrPath | None = None, epsilon: float | None = None
-) -> Drawing:
-    """Draw means and confusing instances above, the optimal pulls below, into a PNG, SVG or PDF."""
-    targets = [] if path is None else [checked_picture(path)]
-    drawing = stacked(bound_charts(instance, bound, epsilon), [3, 2])
-    save(drawing, targets)
-    return drawing
-
-
 # Identification: what share of the runs has stopped, by round.
 
 
@@ -369,12 +288,10 @@ def stopping_charts(
 
 def plot_stopping(charts: Sequence[Chart], paths: Sequence[StrPath] = ()) -> Drawing:
     """Draw what share of the runs has stopped, by round, into PNG, SVG or PDF files."""
-    targets = [checked_picture(path) for path in paths]
     looks = looks_of(*(policies_in(chart) for chart in charts))
     drawing, _, shown = in_a_grid(charts, looks, (4.2, 3.8), (3.4, 0.0), columns=len(charts))
     legend_beside(drawing, shown.values(), [line.get_label() for line in shown.values()])
-    save(drawing, targets)
-    return drawing
+    return save(drawing, paths)
 
 
 def policies_in(chart: Chart) -> list[str]:
@@ -430,7 +347,6 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 def plot_sweep(table: pd.DataFrame, keys: Sequence[str], path: Path) -> Drawing:
     """Draw regret in the end against what was swept."""
-    target = checked_picture(path)
     charts = sweep_charts(table, keys)
     left_out, charts = len(charts[MOST_PANELS:]), charts[:MOST_PANELS]
     looks = looks_of(*(policies_in(chart) for chart in charts))
@@ -439,5 +355,4 @@ def plot_sweep(table: pd.DataFrame, keys: Sequence[str], path: Path) -> Drawing:
     legend_beside(drawing, shown.values(), shown)
     more = f" ({left_out} more panels are in the table)" if left_out else ""
     drawing.suptitle(f"regret in the end against {charts[0].x.title}{more}", fontsize=11)
-    save(drawing, [target])
-    return drawing
+    return save(drawing, [path])

@@ -11,20 +11,23 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.path import Path as Outline
 
+from armature.bounds import LowerBound
 from armature.errors import ArmatureError
 from armature.storage.files import checked_path, write_bytes
-from armature.views.bandit_charts import arms_chart, pulls_chart
+from armature.structures.instance import Instance
+from armature.views.bandit_charts import arms_chart, bound_charts, pulls_chart
 from armature.views.chart import Axis, Chart, Line, Points, Slots, Words
 from armature.views.looks import BLACK, BLUE, GREEN, ORANGE, PINK, in_lines, literal, shortened
 from armature.views.picture import Picture
 
 StrPath = str | os.PathLike[str]
+F = TypeVar("F", bound=Figure)
 Looks = Mapping[str, Mapping[str, Any]]
 INK, SOFT, OTHER, PALE, WORDS = "#1c1b19", "#8a857b", "#b5480f", "#d8d3c8", "#4a463f"
 ARROW = Outline(  # up, as on the page
@@ -171,10 +174,16 @@ def stacked(charts: Sequence[Chart], heights: Sequence[float], inches: float = 6
 
 def plot_belief(shown: Picture, path: StrPath | None = None) -> Drawing:
     """Means, fit and nearest alternative above, pulls below; into a PNG, SVG or PDF if wanted."""
-    targets = [] if path is None else [checked_picture(path)]
     drawing = stacked([arms_chart(shown), pulls_chart(shown.arms, shown.target)], [3, 2])
-    save(drawing, targets)
-    return drawing
+    return save(drawing, [] if path is None else [path])
+
+
+def plot_bound(
+    instance: Instance, bound: LowerBound, path: StrPath | None = None, epsilon: float | None = None
+) -> Drawing:
+    """Draw means and confusing instances above, the optimal pulls below, into a PNG, SVG or PDF."""
+    drawing = stacked(bound_charts(instance, bound, epsilon), [3, 2])
+    return save(drawing, [] if path is None else [path])
 
 
 # Files.
@@ -190,10 +199,11 @@ def checked_picture(path: StrPath) -> Path:
     return target
 
 
-def save(drawing: Figure, paths: Sequence[Path]) -> None:
-    """Write a drawing to files, each whole or not at all."""
-    for path in paths:
+def save(drawing: F, paths: Sequence[StrPath]) -> F:
+    """Write a drawing to files, each whole or not at all; PNG, SVG or PDF by their names."""
+    for path in [checked_picture(path) for path in paths]:
         write_bytes(path, content_of(drawing, path.suffix.lower().removeprefix(".")))
+    return drawing
 
 
 def content_of(drawing: Figure, suffix: str) -> bytes:

@@ -9,12 +9,13 @@ Nothing here raises because of the disk: a folder that can't be read or written 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import os
 import time
 import uuid
 from pathlib import Path
+
+from armature.storage.sealed import checksum
 
 FOLDER = "kernels-1"  # the number is that of the format
 HEADER = b"armature kernel\n"
@@ -96,7 +97,7 @@ def unwrapped(content: bytes, name: str) -> bytes | None:
 
 
 def _checksum(body: bytes, name: str) -> bytes:
-    return hashlib.sha256(name.encode() + b"\0" + body).digest()
+    return bytes.fromhex(checksum(name.encode(), b"\0", body))
 
 
 def _touch(path: Path) -> None:

@@ -71,7 +71,7 @@ def _speak_if_it_is_time() -> None:
 def subject(kernel: Any) -> str:
     """What a kernel belongs to, in words.
 
-    >>> from armature.structures.fast import one_peak
+    >>> from armature.structures.oracles import one_peak
     >>> subject(one_peak.project)
     'the one peak oracles'
     """

@@ -19,7 +19,8 @@ from sqlalchemy.engine import Connection, Engine
 from armature.errors import ArmatureError
 from armature.service.db.database import file_of, writing
 from armature.service.db.schema import REVISION
-from armature.service.db.sqlite import BESIDE, create
+from armature.service.db.sqlite import BESIDE
+from armature.storage.files import create_private
 
 LOCK = 0x61726D61  # any number that means nothing to other programs of the same server
 
@@ -125,7 +126,7 @@ def _alone(file: Path) -> Iterator[sqlite3.Connection]:
     if not file.exists():
         for suffix in BESIDE:
             Path(f"{file}{suffix}").unlink(missing_ok=True)
-        create(file)
+        create_private(file)
     with closing(sqlite3.connect(file, timeout=1.0, isolation_level=None)) as connection:
         try:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")

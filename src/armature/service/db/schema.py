@@ -13,20 +13,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    text,
-)
+import sqlalchemy as sa
 
 REVISION = "0001"  # the newest of `migrations/versions`
 
@@ -66,92 +53,92 @@ class State(StrEnum):
     expired = "expired"  # its window closed without a reward
 
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
-experiment = Table(
+experiment = sa.Table(
     "experiment",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
-    Column("name", String(100), nullable=False, unique=True),
-    Column("spec", Text, nullable=False),
-    Column("seed", BigInteger, nullable=False),
-    Column("status", String(10), nullable=False),
-    Column("last_seq", BigInteger, nullable=False),
-    Column("decisions", BigInteger, nullable=False),  # how many were made, all arms together
-    Column("rewards", BigInteger, nullable=False),  # how many the bandit has learned from
-    Column("created_at", Double, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", sa.String(100), nullable=False, unique=True),
+    sa.Column("spec", sa.Text, nullable=False),
+    sa.Column("seed", sa.BigInteger, nullable=False),
+    sa.Column("status", sa.String(10), nullable=False),
+    sa.Column("last_seq", sa.BigInteger, nullable=False),
+    sa.Column("decisions", sa.BigInteger, nullable=False),  # how many were made, all arms together
+    sa.Column("rewards", sa.BigInteger, nullable=False),  # how many the bandit has learned from
+    sa.Column("created_at", sa.Double, nullable=False),
 )
 
-event = Table(
+event = sa.Table(
     "event",
     metadata,
-    Column("experiment_id", Integer, ForeignKey("experiment.id"), primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("kind", String(12), nullable=False),
-    Column("decision_id", String(48)),
-    Column("arm", Integer),  # the number of an arm, in the order in which arms came
-    Column("value", Double),
-    Column("at", Double, nullable=False),
-    Column("detail", Text),
+    sa.Column("experiment_id", sa.Integer, sa.ForeignKey("experiment.id"), primary_key=True),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(12), nullable=False),
+    sa.Column("decision_id", sa.String(48)),
+    sa.Column("arm", sa.Integer),  # the number of an arm, in the order in which arms came
+    sa.Column("value", sa.Double),
+    sa.Column("at", sa.Double, nullable=False),
+    sa.Column("detail", sa.Text),
     sqlite_with_rowid=False,
 )
 
-decision = Table(
+decision = sa.Table(
     "decision",
     metadata,
-    Column("id", String(48), primary_key=True),
-    Column("experiment_id", Integer, ForeignKey("experiment.id"), nullable=False),
-    Column("request_id", String(200)),
-    Column("place", Integer, nullable=False),  # among the decisions of one request
-    Column("unit", String(200)),
-    Column("arm", Integer, nullable=False),
-    Column("probability", Double),
-    Column("asked_seq", BigInteger, nullable=False),
-    Column("expires_at", Double),
-    Column("status", String(10), nullable=False),
-    UniqueConstraint("experiment_id", "request_id", "place"),
+    sa.Column("id", sa.String(48), primary_key=True),
+    sa.Column("experiment_id", sa.Integer, sa.ForeignKey("experiment.id"), nullable=False),
+    sa.Column("request_id", sa.String(200)),
+    sa.Column("place", sa.Integer, nullable=False),  # among the decisions of one request
+    sa.Column("unit", sa.String(200)),
+    sa.Column("arm", sa.Integer, nullable=False),
+    sa.Column("probability", sa.Double),
+    sa.Column("asked_seq", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", sa.Double),
+    sa.Column("status", sa.String(10), nullable=False),
+    sa.UniqueConstraint("experiment_id", "request_id", "place"),
     sqlite_with_rowid=False,
 )
 
 # What may expire, soonest first: small, because it holds open decisions only.
-WAITING = text("status = 'open' AND expires_at IS NOT NULL")
-Index("decision_waiting", decision.c.expires_at, sqlite_where=WAITING, postgresql_where=WAITING)
+WAITING = sa.text("status = 'open' AND expires_at IS NOT NULL")
+sa.Index("decision_waiting", decision.c.expires_at, sqlite_where=WAITING, postgresql_where=WAITING)
 
-reward = Table(
+reward = sa.Table(
     "reward",
     metadata,
-    Column("decision_id", String(48), ForeignKey("decision.id"), primary_key=True),
-    Column("value", Double, nullable=False),
-    Column("status", String(10), nullable=False),  # applied or late
+    sa.Column("decision_id", sa.String(48), sa.ForeignKey("decision.id"), primary_key=True),
+    sa.Column("value", sa.Double, nullable=False),
+    sa.Column("status", sa.String(10), nullable=False),  # applied or late
     sqlite_with_rowid=False,
 )
 
-assignment = Table(
+assignment = sa.Table(
     "assignment",
     metadata,
-    Column("experiment_id", Integer, ForeignKey("experiment.id"), primary_key=True),
-    Column("unit", String(200), primary_key=True),
-    Column("arm", Integer, nullable=False),
-    Column("until", Double),
+    sa.Column("experiment_id", sa.Integer, sa.ForeignKey("experiment.id"), primary_key=True),
+    sa.Column("unit", sa.String(200), primary_key=True),
+    sa.Column("arm", sa.Integer, nullable=False),
+    sa.Column("until", sa.Double),
     sqlite_with_rowid=False,
 )
 
-snapshot = Table(
+snapshot = sa.Table(
     "snapshot",
     metadata,
-    Column("experiment_id", Integer, ForeignKey("experiment.id"), primary_key=True),
-    Column("seq", BigInteger, primary_key=True, autoincrement=False),
-    Column("state", Text, nullable=False),
-    Column("checksum", String(64), nullable=False),
-    Column("version", Integer, nullable=False),
+    sa.Column("experiment_id", sa.Integer, sa.ForeignKey("experiment.id"), primary_key=True),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("checksum", sa.String(64), nullable=False),
+    sa.Column("version", sa.Integer, nullable=False),
 )
 
-api_key = Table(
+api_key = sa.Table(
     "api_key",
     metadata,
-    Column("hash", String(64), primary_key=True),
-    Column("name", String(100), nullable=False, unique=True),
-    Column("scopes", String(100), nullable=False),
-    Column("created_at", Double, nullable=False),
-    Column("expires_at", Double),
+    sa.Column("hash", sa.String(64), primary_key=True),
+    sa.Column("name", sa.String(100), nullable=False, unique=True),
+    sa.Column("scopes", sa.String(100), nullable=False),
+    sa.Column("created_at", sa.Double, nullable=False),
+    sa.Column("expires_at", sa.Double),
 )

@@ -16,11 +16,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
+
+from armature.storage.files import create_private
 
 PATIENCE = 30.0  # seconds to wait for another process's transaction
 BESIDE = ("-wal", "-shm")  # files that belong to a database, and to no other
@@ -52,7 +53,8 @@ class Opened:
         """One more connection, with durable commits."""
         with self._lock:
             if self._first is None:
-                create(self._path)
+                # SQLite gives the files beside it the same mode, and says why it can't be made.
+                create_private(self._path)
                 first = self._connect()
                 self._files, self._first = self._look(), first
         self.check()
@@ -116,16 +118,6 @@ def _identity(path: Any) -> Identity:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def create(path: Path) -> None:
-    """Make an empty file that its owner alone may read, unless there is one.
-
-    SQLite gives the files beside it the same mode. A file that is there is not opened: closing it
-    would release the locks that SQLite has on it.
-    """
-    with suppress(OSError):  # SQLite says why it can't be made
-        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

@@ -9,7 +9,6 @@ service's tables have numbers, and people see labels.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 from collections.abc import Hashable
@@ -26,6 +25,7 @@ from armature.service.db.database import fetch
 from armature.service.db.schema import Kind, experiment, snapshot
 from armature.service.domain.spec import Spec, read_spec
 from armature.storage.registry import Allowed
+from armature.storage.sealed import checksum
 
 VERSION = 2  # of what `as_text` writes
 EVERY = 5_000  # events from one snapshot to the next
@@ -149,11 +149,6 @@ def replica_of(text: str, allow: Allowed) -> Replica:
         raise ArmatureError(f"the text describes no bandit of an experiment: {error}.") from None
 
 
-def checksum_of(text: str) -> str:
-    """A checksum of a text."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 @dataclass
 class Loaded:
     """An experiment in memory: what it is, and how far its bandit has got."""
@@ -259,7 +254,7 @@ def _from_snapshot(connection: Connection, experiment_id: int, allow: Allowed) -
 
 def _replica_in(row: Any, allow: Allowed) -> Replica | None:
     """What a snapshot holds, if it can be trusted to be what was written."""
-    if row.version != VERSION or row.checksum != checksum_of(row.state):
+    if row.version != VERSION or row.checksum != checksum(row.state.encode()):
         return None
     try:
         replica = replica_of(row.state, allow)
@@ -276,7 +271,7 @@ def save(connection: Connection, experiment_id: int, replica: Replica) -> None:
             experiment_id=experiment_id,
             seq=replica.seq,
             state=state,
-            checksum=checksum_of(state),
+            checksum=checksum(state.encode()),
             version=VERSION,
         )
     )

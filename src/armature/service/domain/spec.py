@@ -18,7 +18,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, unknown
 from armature.experiments.spec import with_arms
 from armature.families import Family
 from armature.kernels.numbers import LARGEST
@@ -37,7 +37,6 @@ from armature.storage.registry import (
     is_allowed,
     spelled_out,
 )
-from armature.storage.spelling import unknown
 from armature.structures import Structure
 
 KEYS = (
@@ -168,6 +167,7 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
     )
 
 
+CURRENCIES = "$€£¥ "
 HINT = (
     "the arms are numbers and a reward is 0 or 1, so the experiment finds the arm with the most "
     "sales, which for prices is rarely the one with the most money. For money, give each arm its "
@@ -178,17 +178,17 @@ HINT = (
 def hint_about(table: Any) -> str | None:
     """What may have been forgotten in a spec that is valid; None if nothing."""
     labels, family = table.get("labels"), table.get("family")
-    if isinstance(family, dict):
-        forgotten = family.get("kind") == "bernoulli" and "scale" not in family
-    else:
-        forgotten = family == "bernoulli"
-    return HINT if forgotten and labels and all(map(_is_number, labels)) else None
+    described = family if isinstance(family, dict) else {"kind": family}
+    forgotten = str(described.get("kind")).lower() == "bernoulli" and "scale" not in described
+    amounts = isinstance(labels, list) and labels and all(map(_is_amount, labels))
+    return HINT if forgotten and amounts else None
 
 
-def _is_number(label: Any) -> bool:
+def _is_amount(label: Any) -> bool:
+    """Whether it is a number, or a text that is one, perhaps with the sign of a currency."""
     try:
-        return math.isfinite(float(label))
-    except ValueError:
+        return math.isfinite(float(label.strip(CURRENCIES) if isinstance(label, str) else label))
+    except (TypeError, ValueError, OverflowError):
         return False
 
 

@@ -40,14 +40,10 @@ GLANCE, FEW = 0.7, 12  # seconds for which a list waits for its pictures, and ho
 class View:
     """An experiment as the page shows it."""
 
-    name: str
-    status: str
-    created_at: float
-    decisions: int
+    row: Any  # of the database
     spec: str  # as JSON
     picture: Picture
     pending: list[int]  # in the order of the picture's arms
-    floor: float
     ledger: dict[str, int] | None  # what became of the rewards; None while the log is counted
     last_at: float  # when the last event was
     no_bound: str | None  # why there is no bound, if that is known
@@ -199,14 +195,10 @@ def view_of(
     shown = picture_of(belief, bandit.structure, goal=bandit.goal, bound=value, past=past)
     pending = bandit.pending
     return View(
-        name=row.name,
-        status=row.status,
-        created_at=row.created_at,
-        decisions=row.decisions,
+        row=row,
         spec=json.dumps(json.loads(row.spec), indent=2, ensure_ascii=False),
         picture=shown,
         pending=[int(pending[k]) for k in shown.arms.places],
-        floor=bandit.floor,
         ledger=None if duplicates is None else _ledger(kept, replica, duplicates),
         last_at=kept.timeline.last_at,
         no_bound=bound.refusal,

@@ -46,10 +46,10 @@ def own_evidence(family: FamilyRecord, k: int, n: float, mean: float, v: float) 
     """The slope of an arm's log-likelihood at v."""
     if n == 0.0 or mean == v:
         return 0.0
-    spread = variance(of_arm(family, k), v)
-    if spread == 0.0:  # v is an end of the domain
+    noise = variance(of_arm(family, k), v)
+    if noise == 0.0:  # v is an end of the domain
         return math.inf if mean > v else -math.inf
-    return n * (mean - v) / spread
+    return n * (mean - v) / noise
 
 
 @kernel

@@ -1,1 +1,0 @@
-"""Fast kernels of single structures, each checked against the answer derived from the pieces."""
