@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from processes import run
 
-from armature.kernels.sorting import argsort_descending, select_largest
+from armature.kernels.vectors import argsort_descending, select_largest
 
 TWIN = """
 import sys

@@ -20,7 +20,7 @@ from armature.experiments.blocks import part_name, recorded
 from armature.experiments.keys import code_of, package_code, package_version, run_key
 from armature.experiments.plan import Job
 from armature.experiments.run_store import pack, read_part
-from armature.kernels.compiling.once import once_on_this_machine
+from armature.kernels.compiling.files import once_on_this_machine
 from armature.storage.files import write_bytes
 
 _READY: set[str] = set()  # what this process has compiled or loaded

@@ -39,7 +39,7 @@ def philox(
     """Four random words of 32 bits, from a counter of four words and a key of two."""
     x0, x1, x2, x3 = np.uint64(c0), np.uint64(c1), np.uint64(c2), np.uint64(c3)
     key0, key1 = np.uint64(k0), np.uint64(k1)
-    for _ in range(10):
+    for _ in range(10):  # invariant: all words are below 2^32
         left = MULTIPLIER_0 * x0
         right = MULTIPLIER_1 * x2
         x0 = (right >> HALF) ^ x1 ^ key0
@@ -189,7 +189,7 @@ def next_gamma(stream: Stream, shape: float) -> float:
         shape += 1.0
     d = shape - 1.0 / 3.0
     c = 1.0 / math.sqrt(9.0 * d)
-    while True:
+    while True:  # invariant: nothing of the attempts before is kept
         u, v = next_units(stream)
         x = normal_quantile(u)
         cube = 1.0 + c * x

@@ -219,7 +219,9 @@ def checked_labels(labels: Sequence[Hashable], n_arms: int) -> list[Hashable]:
                 f"labels[{i}] = {name!r} can't be a label: use strings, numbers or tuples."
             ) from None
         if name != name:
-            raise ArmatureError(f"labels[{i}] = {name!r} can't be a label: it is not itself.")
+            raise ArmatureError(
+                f"labels[{i}] = {name!r} can't be a label: NaN differs from itself."
+            )
     if len(set(names)) != n_arms:
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ArmatureError(f"the label {twice!r} is there twice: labels must differ.")

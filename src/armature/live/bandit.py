@@ -64,11 +64,11 @@ class Bandit(ReadableBandit):
     horizon : int, optional
         The number of rounds, for policies that need it.
     goal : {"max", "min"}
-        "min": what is told are costs, and the cheapest arm is best. A structure then says of costs
-        what it says of rewards with good and bad exchanged: `Unimodal` is one valley, `Categorised`
-        a category that is cheaper than all others, `Sparse` a few arms below the level. Numbers
-        such as bounds and levels are costs, and so is all that is given back. For Gaussian rewards,
-        and those that lie between bounds, one pair of bounds for all arms.
+        "min": the numbers that are told are costs, and the cheapest arm is best. A structure then
+        says of costs what it says of rewards with good and bad exchanged: `Unimodal` is one valley,
+        `Categorised` a category that is cheaper than all others, `Sparse` a few arms below the
+        level. Numbers such as bounds and levels are costs, and so is all that is given back. For
+        Gaussian rewards, and those that lie between bounds, one pair of bounds for all arms.
     floor : float
         The least share of decisions for each of the n arms, from 0 to 1 / n: an arm that the policy
         chooses with probability w is chosen with f + (1 - n f) w. It costs f times the sum of all
@@ -208,7 +208,7 @@ class Bandit(ReadableBandit):
         return self._setting.arms.names[arm], probability
 
     def expect(self, arm: Arm) -> None:
-        """Count a pull that somebody else has decided on as pending; the policy is not asked."""
+        """Count a pull as pending that was decided elsewhere; the policy is not asked."""
         self._outstanding.expect(self._setting.arms.live_place(arm))
 
     # Telling.

@@ -1,4 +1,4 @@
-"""Other arms than before: what was learned of those that stay, stays."""
+"""Arms come and go: what was learned about the others is kept."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from armature.structures import Structure
 class Setting(NamedTuple):
     """What a bandit decides about: all that changes when an arm comes or goes."""
 
-    structure: Structure  # of what is told
+    structure: Structure  # of the rewards, or costs, as they are reported
     family: Family
     arms: Arms
     decisions: PolicyRunner
@@ -110,7 +110,7 @@ def _check_told(old: Setting) -> None:
 
 
 def _check_facts(old: Setting, facts: Mapping[str, Any]) -> None:
-    """Refuse what nobody asks for, and ask for what is missing."""
+    """Refuse facts that are not needed, and ask for those that are missing."""
     if old.structure.arm_facts is None:
         old.structure.with_arm(0, facts)  # which says why not
     wanted = {**dict.fromkeys(old.structure.arm_facts or ()), **dict.fromkeys(old.family.arm_facts)}

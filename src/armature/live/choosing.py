@@ -1,4 +1,4 @@
-"""Who decides: a policy, as far as a floor and what is excluded leave it to it."""
+"""Apply the floor and the exclusions, then ask the policy."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def play_once(decisions: PolicyRunner, floor: float) -> None:
 
 
 def checked_floor(floor: Any, n_arms: int) -> float:
-    """A share for each of so many arms; 1 / n in a short precision is 1 / n."""
+    """A floor for n arms, checked; 1 / n in a short precision is 1 / n."""
     most = 1.0 / n_arms
     share = (
         most if isinstance(floor, np.floating) and floor == type(floor)(most) else as_real(floor)
@@ -179,7 +179,7 @@ def probabilities(chooser: Chooser, history: History, allowed: Open, draws: int)
     try:
         for number in range(draws):
             decisions.return_to(moment)
-            decisions.take_chance(number)
+            decisions.use_numbers_of(number)
             counts[chooser.choose(untouched(history), allowed, floor=0.0)] += 1.0
     finally:
         decisions.return_to(moment)

@@ -124,7 +124,7 @@ class Explanation(Shown):
 
 
 def explain(decisions: PolicyRunner, arms: Arms, goal: Goal, floor: float) -> Explanation:
-    """The explanation of a policy at work, in the units of what is told."""
+    """The explanation of a policy at work, in the units in which rewards are reported."""
     names, estimated = tuple(arms.names), decisions.family.as_told.estimated
     seen = _seen_by(decisions)
     belief = _belief(decisions, seen)

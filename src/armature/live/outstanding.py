@@ -1,4 +1,4 @@
-"""Pulls whose rewards have not come: how many, which have ids, what a policy makes of them."""
+"""Pending pulls: how many, which have ids, and how a policy counts them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from armature.storage import fields
 
 
 class Outstanding:
-    """How many rewards of each arm are to come; some of them have ids, the others are anyone's."""
+    """How many rewards of each arm are still to come, with an id or without."""
 
     def __init__(self, arms: Arms) -> None:
         self.arms = arms

@@ -75,7 +75,7 @@ class ReadableBandit(Shown):
 
     @property
     def goal(self) -> str:
-        """Whether what is told is to be large, "max", or small, "min"."""
+        """What is best: "max", the largest rewards, or "min", the smallest costs."""
         return self._goal.word
 
     @property
@@ -112,9 +112,9 @@ class ReadableBandit(Shown):
     def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
         """With which probability `ask(exclude=exclude)` would choose each arm now.
 
-        Exact where the policy leaves nothing to chance, as UCB; else from so many imagined
-        decisions, with standard errors. The floor is counted in. The bandit stays as it is: its
-        next decision is the same.
+        Exact where the policy draws no random numbers, as UCB; else estimated from `draws`
+        imagined decisions, with standard errors. The floor is counted in. The bandit stays as it
+        is: its next decision is the same.
 
         >>> from armature.live import Bandit
         >>> from armature.policies import UCB

@@ -21,7 +21,7 @@ Numbers = TypeVar("Numbers", float, Floats)
 
 @dataclass(frozen=True)
 class Goal:
-    """How what is told becomes what a policy maximises: itself, or `about` minus it.
+    """Map reported numbers to what a policy maximises: the identity, or `about - x`.
 
     Policies maximise. Where costs are to be minimised, they are given a - cost, with the a for
     which that has a distribution of the same family: 0 for Gaussian rewards, 1 for Bernoulli ones.
@@ -46,11 +46,11 @@ class Goal:
         return cls(word, family.mirror)
 
     def value(self, told: Numbers) -> Numbers:
-        """What the policy is given for what was told; and back, for that is the same."""
+        """What the policy is given for a reported number; and back, which is the same map."""
         return told if self.about is None else self.about - told
 
     def sums(self, pulls: Floats, sums: Floats) -> Floats:
-        """The same for sums of so many rewards."""
+        """The same for sums, given the numbers of rewards."""
         return sums if self.about is None else self.about * pulls - sums
 
     def interval(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -58,7 +58,7 @@ class Goal:
         return (low, high) if self.about is None else (self.about - high, self.about - low)
 
     def structure(self, told: Structure) -> Structure:
-        """What is known about the values, where the structure is about what is told."""
+        """What is known about the values, where `told` is about the reported numbers."""
         return told if self.about is None else told.mirrored(self.about)
 
 

@@ -11,7 +11,7 @@ from armature.kernels.numbers import LARGEST, is_whole
 from armature.storage import fields
 from armature.storage.tagged_json import encoded
 
-REMEMBERED = 10_000  # settled decisions of which it is known how they ended
+REMEMBERED = 10_000  # settled decisions whose rewards are remembered
 
 
 class Decision(NamedTuple):
@@ -69,7 +69,7 @@ class Tickets:
         return self._ended[number]
 
     def withdraw(self, first: int) -> None:
-        """Take back the decisions from this id on, of which nobody has heard."""
+        """Take back the decisions from this id on, which were not handed out."""
         for number in range(first, self.next):
             self._close(number)
         self.next = first

@@ -33,7 +33,7 @@ from armature.views.chart import Chart
 from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.05
-MOST = 1e15  # samples beyond which nobody waits
+MOST = 1e15  # samples: beyond it the answer is "never"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -240,7 +240,7 @@ class Coming:
     challengers: float  # how many there are now, for the allowance "practical"
 
     def threshold(self, delta: float, weights: Floats) -> float:
-        """What the statistic has to exceed after so many samples of each arm."""
+        """What the statistic has to exceed if the arms have these numbers of samples."""
         level = math.log(1.0 / delta)
         if self.allowance == PRACTICAL:
             return level + float(practical_allowance(self.challengers, float(weights.sum())))
@@ -251,7 +251,7 @@ class Coming:
         return level + max(learning - float(seen.fit.cost), 0.0)
 
     def told(self, weights: Floats) -> float:
-        """How well so many samples of each arm tell the fitted means from all alternatives."""
+        """How well these numbers of samples separate the fitted means from all alternatives."""
         seen = self.seen
         ask = seen.structure.nearest_alternative
         return float(ask(self.fitted, weights, seen.leader, seen.family).cost)
@@ -261,7 +261,7 @@ class Coming:
         return self.told(self.seen.pulls)
 
     def is_enough(self, samples: float, delta: float, shares: Floats) -> bool:
-        """Whether so many more samples, in these shares, would be enough.
+        """Whether this number of further samples, in these shares, would be enough.
 
         The statistic grows by what they add to how well the fitted means are told apart.
         """

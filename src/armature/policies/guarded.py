@@ -82,10 +82,10 @@ def to_be_audited(state: GuardedState, model: Model, history: History, j: int, b
     One reward more, as high as the bar, is counted with its own.
     """
     least = max(state.options.audit, GROWTH * math.log(history.clock[0] + 1.0))
-    chosen = -1
+    chosen = -1  # invariant: the arm before k of which the least speaks against it
     for k in range(history.pulls.size):
         if k == j or inside(model.family, k, bar) < bar:
-            continue  # the latter can't be as good
+            continue  # of such an arm no mean is as high as the bar
         against = 0.0
         mean = history.means[k]
         if mean < bar:
@@ -222,7 +222,7 @@ class Guarded(CompiledPolicy):
     delta : float
         The probability of ever dropping a structure that is true, between 0 and 1.
     audit : float
-        How sure one wants to be of every arm alone, at least 0: the dial between premium and cover.
+        How much evidence each arm must give against itself, >= 0. More costs more and covers more.
     doubt : float
         The level of the test that sets the structure aside for a round, from 0 (never) to 1.
 

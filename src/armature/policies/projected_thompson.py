@@ -36,6 +36,7 @@ def random_argmax(values: Floats, stream: Stream) -> int:
     for k in range(values.size):
         if values[k] >= bar:
             tied += 1
+    # Invariant: of the arms from k on, the one to take comes after `skip` others that are tied.
     skip = int(next_unit(stream) * tied) if tied > 1 else 0
     for k in range(values.size):
         if values[k] >= bar:

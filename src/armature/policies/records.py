@@ -9,6 +9,7 @@ import numpy as np
 from armature.families import FamilyRecord
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
+from armature.kernels.streams import Stream, next_unit
 from armature.structures import Structure
 
 ROUNDING = 1e-9  # rows that differ by less are of the same size
@@ -60,7 +61,7 @@ def spanning_arms(structure: Structure) -> Ints:
 @kernel
 def argmax(values: Floats) -> int:
     """The first of the largest."""
-    best = 0
+    best = 0  # invariant: the first of the largest before k
     for k in range(1, values.size):
         if values[k] > values[best]:
             best = k
@@ -70,11 +71,25 @@ def argmax(values: Floats) -> int:
 @kernel
 def least_pulled(history: History) -> int:
     """The first of the arms with the fewest pulls."""
-    least = 0
+    least = 0  # invariant: the first of the arms before k with the fewest pulls
     for k in range(1, history.pulls.size):
         if history.pulls[k] < history.pulls[least]:
             least = k
     return least
+
+
+@kernel
+def draw_index(weights: Floats, total: float, stream: Stream) -> int:
+    """An index, drawn by weights that add up to `total`; -1 where rounding leaves none.
+
+    Invariant: `target` is the number that was drawn, less the weights before i; it is not negative.
+    """
+    target = next_unit(stream) * total
+    for i in range(weights.size):
+        target -= weights[i]
+        if target < 0.0:
+            return i
+    return -1
 
 
 @kernel

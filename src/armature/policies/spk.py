@@ -76,7 +76,7 @@ def track_all(pulls: Floats, ahead: Floats, w: Floats) -> int:
 
     Paper: Algorithm 1, lines 10 to 16.
     """
-    pulled = 0
+    pulled = 0  # invariant: of the arms before k, the first that is furthest behind
     for k in range(w.size):
         ahead[k] -= w[k]
         if pulls[k] + ahead[k] < pulls[pulled] + ahead[pulled]:

@@ -47,7 +47,7 @@ class SPLambdaState(NamedTuple):
 def wake_leaders(state: SPLambdaState, model: Model, history: History, j: int) -> int:
     """The leaders in all cells that have any; how many there are."""
     cells = list_cells(model, history.means, history.pulls, j, state.awake)
-    n = 0
+    n = 0  # invariant: of the cells before `place`, so many have a leader, the first n of `awake`
     for place in range(cells):
         cell = state.awake[place]
         leader = state.leaders[n]
@@ -76,7 +76,7 @@ def best_response(
 
     Paper: Eq. (17).
     """
-    best = 0
+    best = 0  # invariant: of the arms before k, the first with the most gain, `most`
     most = -math.inf
     top = room.high[j]
     kink = top - epsilon

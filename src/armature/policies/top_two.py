@@ -50,7 +50,7 @@ def overdue(
     N = history.pulls
     least = math.log(N[j]) - PATIENCE if N[j] > 0.0 else -math.inf
     asked = False
-    chosen = j
+    chosen = j  # invariant: of the arms before i, the first with the least wait, `least`
     for i in range(N.size):
         since = math.log(max(N[i], 1.0))
         if i == j or G + since >= least:
@@ -85,7 +85,7 @@ def share_of(state: TopTwoState, model: Model, N: Floats, j: int) -> float:
 @kernel
 def most_telling(state: TopTwoState, model: Model, j: int) -> int:
     """Of the arms other than j, the one whose pull tells most against lam."""
-    chosen = -1
+    chosen = -1  # invariant: of the arms before k, the first that tells most, `most`
     most = -1.0
     for k in range(state.lam.size):
         if k != j:
@@ -98,7 +98,7 @@ def most_telling(state: TopTwoState, model: Model, j: int) -> int:
 
 @kernel
 def choose(state: TopTwoState, model: Model, history: History, stream: Stream) -> int:
-    """Who is overdue; else the leader if it is owed a pull, and if not what tells most."""
+    """The arm that is overdue; else the leader if it is owed a pull; else what tells most."""
     N = history.pulls
     misfit = projection(model, history.means, N, state.projected)
     if misfit == math.inf:
@@ -160,9 +160,9 @@ class TopTwo(CompiledPolicy):
 
     References
     ----------
-    You, Qin, Wang and Yang (2023), "Information-Directed Selection for Top-Two Algorithms"; who is
-    overdue as in Honda and Takemura (2015), "Non-asymptotic Analysis of a New Bandit Algorithm for
-    Semi-bounded Rewards".
+    You, Qin, Wang and Yang (2023), "Information-Directed Selection for Top-Two Algorithms".
+    Honda and Takemura (2015), "Non-asymptotic Analysis of a New Bandit Algorithm for Semi-bounded
+    Rewards", for when an arm is overdue.
     """
 
     identifies: ClassVar[bool] = True

@@ -101,7 +101,7 @@ class TrackAndStop(CompiledPolicy):
 
     Parameters
     ----------
-    forced
+    forced : float
         The factor of sqrt(t) - K/2; 1 is the authors', with 0 nothing is forced.
 
     Guarantee

@@ -2,8 +2,8 @@
 
 Simulating, identifying the best arm and replaying a log are this one loop, which is compiled once:
 where rewards come from and when it stops are values that it is given. A policy in plain Python is
-played by the same loop, run as plain Python. Live, somebody else gives the rewards, and the two
-halves of a round are `ask` and `tell` (`armature.rounds.runner`).
+played by the same loop, run as plain Python. Live, rewards come from outside, and the two halves
+of a round are `ask` and `tell` (`armature.rounds.runner`).
 """
 
 from __future__ import annotations

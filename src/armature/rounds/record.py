@@ -39,7 +39,7 @@ def checkpoints_of_pulls(checkpoints: int, n_arms: int) -> int:
 
 
 def make_record(checkpoints: Ints, n_arms: int, rounds: int = 0) -> Record:
-    """An empty record, with room for so many single rounds."""
+    """An empty record, with room for a number of single rounds."""
     C = checkpoints.size
     return Record(
         checkpoints,

@@ -40,7 +40,7 @@ def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
 
 LAST_BLOCK = 2**62  # of random numbers
 NONE = np.empty(0, dtype=np.intp)
-PYTHON_CHANCE = 2**62  # beyond every number of a repetition
+IMAGINED = 2**62  # beyond every number of a repetition
 
 
 class Packed(NamedTuple):
@@ -68,7 +68,7 @@ class PolicyRunner(abc.ABC):
         self._record: FamilyRecord | None = None
 
     def unseen(self, history: History) -> npt.NDArray[np.intp]:
-        """The arms that come before the policy is asked: those without a reward, if it so wants."""
+        """The arms to pull before the policy is asked: those without a reward, if it starts so."""
         if not self._starting:
             return NONE
         if (self.history.pulls > 0.0).all():  # of the rewards themselves, which stay
@@ -145,8 +145,8 @@ class PolicyRunner(abc.ABC):
         """Go back to such a moment: as if nothing had been decided since."""
 
     @abc.abstractmethod
-    def take_chance(self, number: int) -> None:
-        """Take the random numbers of an imagined decision, the same ones for the same number."""
+    def use_numbers_of(self, number: int) -> None:
+        """Use the random numbers of an imagined decision: always the same for the same number."""
 
     @abc.abstractmethod
     def saved_state(self) -> dict[str, Any]:
@@ -220,7 +220,7 @@ class CompiledRunner(PolicyRunner):
         self.random.integer[:] = random
         self.history.clock[:] = clock
 
-    def take_chance(self, number: int) -> None:
+    def use_numbers_of(self, number: int) -> None:
         self.random.integer[2:] = number, PROBABILITIES, 0
 
     def saved_state(self) -> dict[str, Any]:
@@ -296,8 +296,8 @@ class PythonRunner(PolicyRunner):
         self._generator.state = random
         self.history.clock[:] = clock
 
-    def take_chance(self, number: int) -> None:
-        self._generator.state = np.random.Philox(key=[self._seed, PYTHON_CHANCE + number]).state
+    def use_numbers_of(self, number: int) -> None:
+        self._generator.state = np.random.Philox(key=[self._seed, IMAGINED + number]).state
 
     def saved_state(self) -> dict[str, Any]:
         return encoded(self.state)  # type: ignore[no-any-return]

@@ -88,7 +88,7 @@ class Finding(NamedTuple):
 
 
 def make_vectors(family: Family, n_arms: int) -> Vectors:
-    """Room for so many arms."""
+    """Room for this number of arms."""
     some = family.clipped(np.full(n_arms, family.some_mean))
     return Vectors(np.array(some), *(np.zeros(n_arms) for _ in range(4)))
 
@@ -127,7 +127,7 @@ def number_of_challengers(costs: Floats, best: int) -> float:
             least = min(least, costs[k])
     if not least < math.inf:
         return 1.0
-    m = 0.0
+    m = 0.0  # invariant: the sum over the challengers before k
     for k in range(costs.size):
         if k != best and costs[k] < math.inf:
             m += math.exp(least - costs[k])

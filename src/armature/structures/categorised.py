@@ -13,8 +13,7 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
-from armature.kernels.sorting import argsort_descending
-from armature.kernels.vectors import copy
+from armature.kernels.vectors import argsort_descending, copy
 from armature.structures.checks import checked_n_arms
 from armature.structures.oracles.categorised import (
     MERGED,

@@ -7,7 +7,7 @@ raises an `AssertionError` that says which promise was broken, on which problem.
 nothing but the public interface; the library's own classes are found by themselves (`discover`).
 """
 
-from armature.testing.declared import Declared
+from armature.testing.comparisons import Declared
 from armature.testing.discovery import discover
 from armature.testing.families import check_family
 from armature.testing.fuzz import Finding, fuzz_bandits

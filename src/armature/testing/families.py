@@ -13,7 +13,7 @@ from armature.families import Family, kernels
 from armature.kernels.streams import DECISIONS, Source, make_stream
 
 GRID = 12
-MEANS, SAMPLES = 6, 4000  # so many rewards of each of so many means
+MEANS, SAMPLES = 6, 4000  # how many means, and how many rewards of each
 # 5 standard errors are exceeded once in two million times. Of a variance, whose distribution is not
 # normal yet, 7.
 FAR, FAR_VARIANCE = 5.0, 7.0

@@ -1,4 +1,4 @@
-"""Live bandits on rewards that nobody planned for: every policy, structure and family.
+"""Live bandits on unusual rewards: every policy, structure and family.
 
 A case is a function of a seed and a number. It takes a policy with options at random, a structure
 and a family that go with it, and rewards from all over the supported range: constant, zero, huge,
@@ -163,7 +163,7 @@ def play_case(
         rng.shuffle(waiting)
         for _ in range(int(rng.integers(len(waiting) + 1))):
             _settle(bandit, waiting.pop(), rewards, rng)
-        if rng.random() < 0.1:  # of an arm that nobody asked for
+        if rng.random() < 0.1:  # of an arm that was not asked for
             arm = int(rng.integers(structure.n_arms))
             bandit.tell(arm, rewards[arm, 0])
             if arm in waiting:  # or so it seemed: it is taken for the one that was asked for

@@ -13,8 +13,7 @@ import numpy.typing as npt
 from armature.errors import ArmatureError
 from armature.families import Bernoulli, Bounded, Exponential, Family, Gaussian, Poisson
 from armature.structures import Fit, Structure
-from armature.testing.declared import declaration_of
-from armature.testing.isolated_ties import has_another_best
+from armature.testing.comparisons import declaration_of, has_another_best
 
 Floats = npt.NDArray[np.float64]
 

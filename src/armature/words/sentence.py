@@ -1,7 +1,7 @@
 """Sentences as data: which arms and which numbers. Labels and digits go in when they are shown.
 
 A policy explains itself in a `Sentence`. It names arms by their index, wrapped in `Arm`, and gives
-numbers as numbers. Whoever shows the sentence knows what the arms are called.
+numbers as numbers. What shows the sentence knows what the arms are called.
 
 >>> why = Sentence("{arm} has {pulls:pull}, {rival} has {few}.",
 ...                arm=Arm(2), pulls=71441.0, rival=Arm(0), few=1.5)

@@ -3,8 +3,8 @@
 Numba keeps an index for each function: a file with all the types for which it was compiled. To read
 it, all of them must be importable, those of a user's policy included. Here each signature has a
 file of its own, found by a hash of what it depends on: the kernel's fingerprint, the types, the
-compiler and the processor. Record classes are not written down but pointed to: whoever asks for a
-signature has them at hand.
+compiler and the processor. Record classes are not written down but pointed to: they
+are at hand where a signature is asked for.
 
 Imported when the first kernel is needed, as it needs Numba.
 """
@@ -24,7 +24,7 @@ import numba
 from numba.core import caching, compiler, serialize, sigutils
 from numba.core.environment import lookup_environment
 
-from armature.kernels.compiling import files, libraries, names, pipeline, shortcuts
+from armature.kernels.compiling import files, libraries, pipeline
 from armature.kernels.compiling.fingerprint import Fingerprint, Indescribable
 from armature.kernels.compiling.libraries import EntryLibrary, EntryPoint, KernelLibrary
 
@@ -222,4 +222,4 @@ def _compiler_text(codegen: Any) -> list[str]:
 @functools.cache
 def _own_source() -> str:
     """How kernels are compiled is part of what they depend on."""
-    return "".join(inspect.getsource(module) for module in (libraries, names, pipeline, shortcuts))
+    return "".join(inspect.getsource(module) for module in (libraries, pipeline))

@@ -124,7 +124,7 @@ class Entry(_Dispatcher):
 
 
 class Addresses:
-    """A kernel for whoever has its address: machine code without a face for Python."""
+    """A kernel that is called by its address: machine code that Python can't call."""
 
     def __init__(self, kernel: Any) -> None:
         self.kernel = kernel

@@ -2,7 +2,8 @@
 
 A file begins with a checksum of all that follows, and is not looked at any further if that is
 wrong: a file that was cut off, damaged or put there by something else counts as missing. Files are
-written beside their place and renamed, so that any number of processes may fill the same folder.
+written beside their place and renamed, so that any number of processes may fill the same folder;
+those that start together on a machine can let one of them compile (`once_on_this_machine`).
 Nothing here raises because of the disk: a folder that can't be read or written is as good as none.
 """
 
@@ -13,6 +14,7 @@ import logging
 import os
 import time
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from armature.storage.sealed import checksum
@@ -131,3 +133,37 @@ def prune(folder: Path, kept_bytes: int = KEPT_BYTES) -> None:
         if abandoned or now - used > KEPT_DAYS * DAY or total > kept_bytes:
             with contextlib.suppress(OSError):
                 os.unlink(path)
+
+
+LOCKS = "nodes"  # a folder beside the kernels
+
+
+def once_on_this_machine(kind: str, compile_it: Callable[[], None]) -> None:
+    """Call `compile_it`; the first time for this kind, one process after the other.
+
+    The first process holds a lock; the others wait for it and then load what it has kept. Where
+    nothing can be kept, every process compiles.
+    """
+    folder = directory()
+    if folder is not None and is_writable():
+        mark = folder.parent / LOCKS / f"{kind}.ready"
+        if not mark.is_file():
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            with locked(mark.with_suffix(".lock")):
+                if not mark.is_file():
+                    compile_it()
+                    mark.touch()
+    compile_it()
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock on a file; it ends with the process, however that ends."""
+    try:
+        import fcntl
+    except ImportError:  # there is none on this system: everyone compiles
+        yield
+        return
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

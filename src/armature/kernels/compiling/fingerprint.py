@@ -29,7 +29,7 @@ _MISSING = object()
 
 
 class Indescribable(Exception):  # noqa: N818 (not an error: it is compiled without a cache)
-    """A value of which nobody can say whether it is the same in another process."""
+    """A value that may be another one in another process."""
 
 
 class Fingerprint:
@@ -202,7 +202,7 @@ def _lessons_about(function: Any) -> Iterator[Callable[..., Any]]:
 
 @functools.lru_cache(maxsize=1)
 def _taught(count: int) -> dict[int, list[tuple[Any, Any]]]:
-    """All that Numba knows by name (so many things), by what is named."""
+    """All that Numba knows by name, by what is named; `count` of them, to notice new ones."""
     from numba.core.typing.templates import builtin_registry
 
     known: dict[int, list[tuple[Any, Any]]] = {}

@@ -21,7 +21,7 @@ KINDS = {"structures": "oracles", "policies": "policy", "families": "formulas"}
 
 
 def tell_terminal(sentence: str) -> None:
-    """One line on the standard error, if somebody looks at it."""
+    """One line on the standard error, if that is a terminal."""
     stream = sys.stderr
     if stream is not None and stream.isatty() and not os.environ.get("ARMATURE_QUIET"):
         stream.write(sentence + "\n")

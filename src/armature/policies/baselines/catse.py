@@ -40,7 +40,7 @@ def clipped_level(values: Floats, radius: float) -> float:
     nu = -math.inf
     for i in range(values.size):
         nu = max(nu, values[i] - radius)
-    while True:
+    while True:  # invariant: nu is at most the solution, as the function is convex, and grows
         square = 0.0
         total = 0.0
         for i in range(values.size):
@@ -79,8 +79,8 @@ def eliminate(state: CATSEState) -> None:
     Rewards that the confidence bounds do not account for can make a category's own bounds cross,
     and every category one that is beaten: the one with the highest upper bound always stays.
     """
-    best = -math.inf
-    highest = -1
+    best = -math.inf  # invariant: of the active categories before c, the highest lower bound,
+    highest = -1  # and the category with the highest upper bound
     for c in range(state.active.size):
         if state.active[c] == 1:
             best = max(best, state.low[c])
@@ -96,8 +96,8 @@ def choose(state: CATSEState, model: Model, history: History, stream: Stream) ->
     """Active categories in turns, each arm once a turn; UCB inside of the last one."""
     N = history.pulls
     variance = model.family.proxy  # the largest
-    least = -1
-    most = 0.0
+    least = -1  # invariant: of the arms before k that are in, the first with the fewest pulls,
+    most = 0.0  # and the most pulls of any
     for k in range(N.size):
         if state.active[state.category[k]] == 1:
             most = max(most, N[k])
@@ -112,7 +112,7 @@ def choose(state: CATSEState, model: Model, history: History, stream: Stream) ->
         left = 0
         for c in range(state.active.size):
             left += state.active[c]
-    chosen = -1
+    chosen = -1  # invariant: of the arms before k that are in, the one with the highest bound
     highest = -math.inf
     for k in range(N.size):
         if state.active[state.category[k]] == 0:
@@ -142,14 +142,14 @@ class CATSE(CompiledPolicy):
 
     Parameters
     ----------
-    delta
+    delta : float, optional
         How likely the bounds of a turn may fail; 1 / sqrt(horizon) unless given. A wrong
         elimination takes two categories whose bounds fail at once: the difference of two means has
         twice the variance, not four times, so that this makes it as unlikely as 1 / horizon. The
         authors have 1 / horizon itself, as in `CATSE(delta=1e-4)` for 10,000 rounds, which loses
         more than one and a half times as much on the paper's panels. With 0.1, single runs drop the
         best category.
-    horizon
+    horizon : int, optional
         The number of rounds, for delta; a simulation tells it.
 
     Guarantee

@@ -115,14 +115,14 @@ class EndOfOptimism(CompiledPolicy):
 
     Parameters
     ----------
-    c
+    c : float
         The weight of the lower-order term of f. The authors' proof has one that it does not name.
         The default, 0, makes the allocation that of ln n + 1, next to what OSSB asks for.
-    warm_up
+    warm_up : float
         The length of the warm-up in multiples of the authors' sqrt(ln n); the proof holds for every
         constant. With theirs, `EndOfOptimism(c=1.0, warm_up=1.0)`, the plan rests on four pulls of
         each arm at n = 10,000, and the regret is more than twice that of the default, 8.
-    horizon
+    horizon : int, optional
         The number of rounds; a simulation tells it.
 
     Guarantee

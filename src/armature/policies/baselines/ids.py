@@ -9,15 +9,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature.families import Family, FamilyRecord
-from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream, next_unit
-from armature.kernels.vectors import copy
+from armature.policies.baselines.lin_ucb import write_weights
+from armature.policies.baselines.solid import cost_of, distance, write_halves
 from armature.policies.options import check_number
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
-from armature.solver.least_squares import Ridge, fit_ridge, make_ridge, solve_lower
+from armature.solver.least_squares import Ridge, fit_ridge, make_ridge
 from armature.structures import Linear, Structure
 from armature.structures.oracles.model import Model
 
@@ -51,27 +51,13 @@ def inner(a: Floats, b: Floats) -> float:
 
 
 @kernel
-def distance(state: IDSState, j: int, k: int) -> float:
-    """The square of |x_j - x_k| in the norm of G^-1."""
-    total = 0.0
-    for a in range(state.halves.shape[1]):
-        step = state.halves[j, a] - state.halves[k, a]
-        total += step * step
-    return total
-
-
-@kernel
 def fit(state: IDSState, family: FamilyRecord, history: History) -> None:
     """Least squares, and the mean and the norm of every arm under it."""
-    for k in range(history.pulls.size):
-        state.weights[k] = history.pulls[k]
-        if not family.alike:
-            state.weights[k] *= family.proxy / of_arm(family, k).proxy
+    write_weights(history, family, state.weights)
     fit_ridge(state.ridge, history.means, state.weights, state.penalty)
+    write_halves(state.ridge, state.halves)
     for k in range(state.means.size):
         half = state.halves[k]
-        copy(state.ridge.features[k], half)
-        solve_lower(state.ridge.gram, half)
         state.means[k] = inner(half, state.ridge.theta)
         state.norms[k] = math.sqrt(inner(half, half))
 
@@ -81,9 +67,7 @@ def write_evidence(state: IDSState, variance: float, j: int) -> float:
     """What it costs that each arm is as good as j, infinite where it always is; the least."""
     least = math.inf
     for z in range(state.means.size):
-        square = distance(state, j, z)
-        gap = state.means[j] - state.means[z]
-        state.evidence[z] = gap * gap / (2.0 * variance * square) if square > 0.0 else math.inf
+        state.evidence[z] = cost_of(state.means, state.halves, variance, j, z)
         least = min(least, state.evidence[z])
     return least
 
@@ -108,12 +92,10 @@ def write_information(state: IDSState, j: int, width: float) -> None:
         state.information[k] = 0.0
         for z in range(K):
             if state.shares[z] > 0.0:
-                square = 0.0
                 along = 0.0
                 for a in range(d):
-                    step = state.halves[j, a] - state.halves[z, a]
-                    square += step * step
-                    along += step * state.halves[k, a]
+                    along += (state.halves[j, a] - state.halves[z, a]) * state.halves[k, a]
+                square = distance(state.halves, j, z)
                 moved = abs(along * (state.means[j] - state.means[z]) / square)
                 told = moved + width * state.norms[k]
                 state.information[k] += state.shares[z] * told * told
@@ -125,7 +107,7 @@ def write_regrets(state: IDSState, j: int, width: float) -> None:
     own = 0.0
     for z in range(state.regrets.size):
         gap = state.means[j] - state.means[z]
-        own = max(own, width * math.sqrt(distance(state, j, z)) - gap)
+        own = max(own, width * math.sqrt(distance(state.halves, j, z)) - gap)
     for k in range(state.regrets.size):
         state.regrets[k] = state.means[j] - state.means[k] + own
 
@@ -144,7 +126,7 @@ def mix(state: IDSState, j: int, stream: Stream) -> int:
     """
     regrets = state.regrets
     information = state.information
-    first = j
+    first = j  # invariant: of the pairs before (a, b), this one has the least ratio, `least`
     second = j
     share = 0.0
     least = math.inf
@@ -205,11 +187,11 @@ class IDS(CompiledPolicy):
 
     Parameters
     ----------
-    width
+    width : float
         The scale of the confidence bounds. The authors' proof has wider ones, which cover all
         directions at once, and leaves out the rewards of the rounds in which j is pulled for sure;
         here all rewards are used.
-    ridge
+    ridge : float
         The weight of the prior at 0; 1 unless given.
 
     Guarantee

@@ -27,11 +27,11 @@ def choose(state: IMEDUBState, model: Model, history: History, stream: Stream) -
     """argmin of N d(mean, best mean) + ln N over the leader and its neighbours."""
     N = history.pulls
     mu = history.means
-    best = 0
+    best = 0  # invariant: of the arms before k, the best, and of several the least pulled
     for k in range(1, N.size):
         if mu[k] > mu[best] or (mu[k] == mu[best] and N[k] < N[best]):
             best = k
-    chosen = best
+    chosen = best  # invariant: of the arms so far, the first with the least index, `least`
     least = math.log(N[best])
     for k in (best - 1, best + 1):
         if 0 <= k < N.size:

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from armature.families import Family
+from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
@@ -32,14 +32,20 @@ class LinUCBState(NamedTuple):
 
 
 @kernel
+def write_weights(history: History, family: FamilyRecord, weights: Floats) -> None:
+    """weights = the pulls; a pull of a noisier arm counts for less."""
+    for k in range(history.pulls.size):
+        weights[k] = history.pulls[k]
+        if not family.alike:
+            weights[k] *= family.proxy / of_arm(family, k).proxy
+
+
+@kernel
 def choose(state: LinUCBState, model: Model, history: History, stream: Stream) -> int:
     """The highest bound at alpha = sigma sqrt(2 ln t)."""
     family = model.family
     alpha = math.sqrt(2.0 * family.proxy * math.log(history.clock[0] + 1.0))
-    for k in range(history.pulls.size):
-        state.weights[k] = history.pulls[k]
-        if not family.alike:
-            state.weights[k] *= family.proxy / of_arm(family, k).proxy
+    write_weights(history, family, state.weights)
     write_ridge_bounds(
         state.ridge, history.means, state.weights, state.penalty, state.width * alpha, state.bounds
     )
@@ -57,12 +63,13 @@ class LinUCB(CompiledPolicy):
 
     Parameters
     ----------
-    width
-        The scale of the bounds. The default, 1, is UCB where the features are orthogonal. The
-        radius of Abbasi-Yadkori et al., which covers all directions at once, is about `width=2.0`
-        for d = 2 and T = 10,000, and loses nearly twice as much on the paper's panel; 0.5 loses
-        half as much there, and several times as much in the worst runs of other problems.
-    ridge
+    width : float
+        Scale of the bounds, >= 0; with 0 the policy is greedy. The default, 1, is UCB where the
+        features are orthogonal. The radius of Abbasi-Yadkori et al., which covers all directions at
+        once, is about `width=2.0` for d = 2 and T = 10,000, and loses nearly twice as much on the
+        paper's panel; 0.5 loses half as much there, and several times as much in the worst runs of
+        other problems.
+    ridge : float
         The weight of the prior at 0; 1 unless given, as is usual. From 0.01 to 1 it makes no
         difference that can be told from noise there.
 

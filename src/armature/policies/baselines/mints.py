@@ -11,9 +11,9 @@ import numpy as np
 from armature.families import Family
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
-from armature.kernels.streams import Stream, next_unit
+from armature.kernels.streams import Stream
 from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History
+from armature.policies.records import History, draw_index
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_with_best, projection
@@ -35,19 +35,15 @@ def choose(state: MINTSState, model: Model, history: History, stream: Stream) ->
     K = w.size
     base = projection(model, mu, w, state.lam)
     leader = leader_of(model.family, state.lam, mu, w)
-    total = 0.0
+    total = 0.0  # invariant: of the weights before j
     for j in range(K):
         cost = base
         if not (state.convex and j == leader):
             cost = nearest_with_best(model, mu, w, j, state.lam)
         state.weights[j] = math.exp(-max(0.0, cost - base))
         total += state.weights[j]
-    target = next_unit(stream) * total
-    for j in range(K):
-        target -= state.weights[j]
-        if target < 0.0:
-            return j
-    return leader
+    drawn = draw_index(state.weights, total, stream)
+    return drawn if drawn >= 0 else leader
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from armature.kernels.streams import Stream
 from armature.kernels.vectors import largest
 from armature.policies.options import check_horizon, check_number
 from armature.policies.policy import Belief, CompiledPolicy, Policy
-from armature.policies.records import History, mark_exploration
+from armature.policies.records import History, least_pulled, mark_exploration
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_alternative, projection
@@ -91,10 +91,7 @@ def choose(state: OSSBState, model: Model, history: History, stream: Stream) -> 
         return best
     mark_exploration(history)
     state.explored[0] += 1.0
-    least = 0
-    for k in range(K):
-        if N[k] < N[least]:
-            least = k
+    least = least_pulled(history)
     if N[least] <= state.epsilon * state.explored[0]:
         return least
     tied = False
@@ -109,7 +106,7 @@ def choose(state: OSSBState, model: Model, history: History, stream: Stream) -> 
     outcome = allocate_again(model, task, solution)
     if outcome == UNCERTIFIED and state.bounds[1] == math.inf:
         return least
-    chosen = -1
+    chosen = -1  # invariant: of the arms before k with a share, the first with the least N / c
     for k in range(K):
         c = state.allocation[k]
         if c > 0.0 and (chosen < 0 or N[k] * state.allocation[chosen] < N[chosen] * c):
@@ -128,14 +125,14 @@ class OSSB(CompiledPolicy):
 
     Parameters
     ----------
-    epsilon
+    epsilon : float, optional
         How much exploration is forced; 0.02 / sqrt(ln horizon) unless given, as in the paper. The
         authors ask for less than 1 / K. Five times as much mends many of the runs that are misled
         by their first estimates, and costs more than it mends on other problems of ten arms.
-    gamma
+    gamma : float
         How much more than the bound asks for is enough; 0, the least, does best. The authors'
         theorem has gamma > 0, their experiments and the paper 0.
-    horizon
+    horizon : int, optional
         The number of rounds, for epsilon; a simulation tells it.
 
     Guarantee

@@ -37,7 +37,7 @@ def choose(state: OSUBState, model: Model, history: History, stream: Stream) -> 
     if rounds % state.period == 0.0:
         return leader
     level = kl_level(rounds + 1.0, state.c)
-    chosen = leader
+    chosen = leader  # invariant: of the arms so far, the first with the highest bound
     own = of_arm(model.family, leader)
     highest = upper(own, history.means[leader], level / history.pulls[leader])
     for k in (leader - 1, leader + 1):
@@ -60,10 +60,10 @@ class OSUB(CompiledPolicy):
 
     Parameters
     ----------
-    gamma
+    gamma : int
         How many rounds are between those that are the leader's own; 2 on a line, the number of
         neighbours, as the authors have it. From 1 to 10 it makes little difference.
-    c
+    c : float
         The weight of the lower-order term. The default, 0, is what everything else here has; the
         authors' proof has 3, `OSUB(c=3.0)`, which loses half as much again.
 

@@ -9,11 +9,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from armature.families import Family, FamilyRecord
-from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream, next_unit
 from armature.kernels.vectors import copy
+from armature.policies.baselines.lin_ucb import write_weights
 from armature.policies.options import check_number
 from armature.policies.policy import CompiledPolicy, Policy
 from armature.policies.records import History, argmax, mark_exploration
@@ -47,39 +47,48 @@ class SOLIDState(NamedTuple):
 @kernel
 def fit(state: SOLIDState, family: FamilyRecord, history: History) -> None:
     """Least squares: mean and norm of every arm."""
-    for k in range(history.pulls.size):
-        state.weights[k] = history.pulls[k]
-        if not family.alike:
-            state.weights[k] *= family.proxy / of_arm(family, k).proxy
+    write_weights(history, family, state.weights)
     fit_ridge(state.ridge, history.means, state.weights, RIDGE)
     for k in range(state.means.size):
         state.means[k], state.norms[k] = estimate(state.ridge, k)
 
 
 @kernel
-def write_halves(state: SOLIDState, gram: Floats, features: Floats) -> None:
-    """L^-1 x of every arm."""
-    for k in range(features.shape[0]):
-        copy(features[k], state.halves[k])
-        solve_lower(gram, state.halves[k])
+def write_halves(ridge: Ridge, halves: Floats) -> None:
+    """halves = L^-1 x of every arm."""
+    for k in range(halves.shape[0]):
+        copy(ridge.features[k], halves[k])
+        solve_lower(ridge.gram, halves[k])
+
+
+@kernel
+def distance(halves: Floats, j: int, k: int) -> float:
+    """The square of |x_j - x_k| in the norm of G^-1."""
+    total = 0.0
+    for a in range(halves.shape[1]):
+        step = halves[j, a] - halves[k, a]
+        total += step * step
+    return total
+
+
+@kernel
+def cost_of(means: Floats, halves: Floats, variance: float, j: int, z: int) -> float:
+    """What it costs that z is as good as j; infinite where it always is."""
+    square = distance(halves, j, z)
+    gap = means[j] - means[z]
+    return gap * gap / (2.0 * variance * square) if square > 0.0 else math.inf
 
 
 @kernel
 def nearest(state: SOLIDState, variance: float, j: int) -> tuple[int, float]:
     """The arm that beats j at the least cost, and that cost; -1 where none ever does."""
-    chosen = -1
+    chosen = -1  # invariant: of the arms before z, the first with the least cost, `least`
     least = math.inf
     for z in range(state.means.size):
-        square = 0.0
-        for a in range(state.halves.shape[1]):
-            step = state.halves[j, a] - state.halves[z, a]
-            square += step * step
-        if square > 0.0:
-            gap = state.means[j] - state.means[z]
-            cost = gap * gap / (2.0 * variance * square)
-            if cost < least:
-                least = cost
-                chosen = z
+        cost = cost_of(state.means, state.halves, variance, j, z)
+        if cost < least:
+            least = cost
+            chosen = z
     return chosen, least
 
 
@@ -87,14 +96,11 @@ def nearest(state: SOLIDState, variance: float, j: int) -> tuple[int, float]:
 def write_tells(state: SOLIDState, variance: float, j: int, z: int) -> None:
     """(x'(theta - theta'))^2 / (2 variance), theta' being where z beats j."""
     halves = state.halves
-    d = halves.shape[1]
-    square = 0.0
-    for a in range(d):
-        square += (halves[j, a] - halves[z, a]) ** 2
+    square = distance(halves, j, z)
     gap = state.means[j] - state.means[z]
     for k in range(halves.shape[0]):
         along = 0.0
-        for a in range(d):
+        for a in range(halves.shape[1]):
             along += halves[k, a] * (halves[j, a] - halves[z, a])
         moved = along * gap / square
         state.tells[k] = moved * moved / (2.0 * variance)
@@ -107,7 +113,7 @@ def learn(state: SOLIDState, model: Model, history: History, j: int) -> None:
     game = state.game
     variance = model.family.proxy
     fit_ridge(state.shared, state.means, omega, SHARED)
-    write_halves(state, state.shared.gram, state.shared.features)
+    write_halves(state.shared, state.halves)
     z, _ = nearest(state, variance, j)
     write_tells(state, variance, j, z)
     width = state.width * math.sqrt(2.0 * math.log(1.0 + history.clock[1]))
@@ -145,7 +151,7 @@ def end_round(state: SOLIDState) -> None:
 def draw(omega: Floats, stream: Stream) -> int:
     """An arm by its share."""
     target = next_unit(stream)
-    last = 0
+    last = 0  # invariant: the last arm before k with a share; `target` is not negative
     for k in range(omega.size):
         if omega[k] > 0.0:
             last = k
@@ -160,7 +166,7 @@ def choose(state: SOLIDState, model: Model, history: History, stream: Stream) ->
     """The leader where the evidence for it suffices, else a draw, and a step of both players."""
     fit(state, model.family, history)
     j = argmax(state.means)
-    write_halves(state, state.ridge.gram, state.ridge.features)
+    write_halves(state.ridge, state.halves)
     z, least = nearest(state, model.family.proxy, j)
     if z < 0 or least > math.log(1.0 + history.clock[0]):
         return j
@@ -194,14 +200,14 @@ class SOLID(CompiledPolicy):
 
     Parameters
     ----------
-    length
+    length : float
         The rounds of the first phase, and how little information it asks for.
-    width
+    width : float
         The scale of the confidence bounds.
-    step
+    step : float
         Of both players. (The authors' proof has steps that fall from phase to phase, and players
         that begin anew in each; on the problems of `studies/challenger` that lost twice as much.)
-    most
+    most : float
         The largest multiplier: regret per information.
 
     Guarantee

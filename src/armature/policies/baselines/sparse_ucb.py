@@ -56,7 +56,7 @@ def choose(state: SparseUCBState, model: Model, history: History, stream: Stream
     if good < support:
         state.turn[0] = (state.turn[0] + 1) % K
         return int(state.turn[0])
-    chosen = -1
+    chosen = -1  # invariant: of the sure arms so far, the first with the highest bound
     highest = -math.inf
     for step in range(1, K + 1):
         k = (state.turn[1] + step) % K
@@ -87,7 +87,7 @@ class SparseUCB(CompiledPolicy):
 
     Parameters
     ----------
-    a
+    a : float
         The scale of its confidence terms: sqrt(a ln(.) / N) for rewards of variance 1/4, which is
         rescaled for others. The default, 1/2, makes the last stage the UCB that everything is
         compared with, and every test one that errs with probability 1 / t. The authors' analysis

@@ -37,7 +37,7 @@ def choose(state: UnimodalThompsonState, model: Model, history: History, stream:
     if rounds % (last - first + 1.0) == 0.0:
         return leader
     draw_means(model.family, history.pulls, history.sums, history.means, stream, state.sample)
-    chosen = first
+    chosen = first  # invariant: of the arms before k, the first with the highest draw
     for k in range(first + 1, last + 1):
         if state.sample[k] > state.sample[chosen]:
             chosen = k

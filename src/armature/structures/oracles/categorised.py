@@ -23,7 +23,7 @@ from armature.families import FamilyRecord
 from armature.families.kernels import divergence, total_divergence, weighted_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
-from armature.kernels.sorting import argsort_descending
+from armature.kernels.vectors import argsort_descending
 from armature.solver.pooling import pooled_mean
 from armature.structures.oracles.records import Problem, Work
 

@@ -76,3 +76,12 @@ def is_shared(projected: Floats, leader: int, bar: float) -> bool:
         if k != leader and projected[k] >= bar:
             return True
     return False
+
+
+@inlined
+def is_ahead(
+    family: FamilyRecord, projected: Floats, means: Floats, pulls: Floats, one: int, other: int
+) -> bool:
+    """Of two arms that nothing else tells apart, whether the first has the better own evidence."""
+    first = own_evidence(family, one, pulls[one], means[one], projected[one])
+    return first > own_evidence(family, other, pulls[other], means[other], projected[other])

@@ -13,7 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armature.families import Family, FamilyRecord
-from armature.families.kernels import divide_by_variances, unit_gaussian, with_variance
+from armature.families.kernels import (
+    divide_by_variances,
+    of_arm,
+    unit_gaussian,
+    variance,
+    with_variance,
+)
 from armature.kernels.addresses import address_of, function_at, is_compiling, teach_address
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, before_compiling, inlined, kernel
@@ -209,6 +215,22 @@ def challenger_costs(
             if i != best:
                 costs[i] = nearest_challenger(model, mu, w, best, i, lam)
     costs[best] = base
+
+
+@inlined
+def challenger_bound(model: Model, w: Floats, projected: Floats, best: int, arm: int) -> float:
+    """At most what it costs more than the projection that an arm beats `best`.
+
+    For Gaussian rewards and convex M: from a projection pr onto a convex set, every lam of the set
+    is at least sum_k w_k (lam_k - pr_k)^2 / (2 variance) further than pr is, and where the arm
+    beats `best`, these two alone make up for this much of it.
+    """
+    if w[arm] == 0.0 or w[best] == 0.0:
+        return 0.0
+    gap = max(0.0, projected[best] - projected[arm])
+    noise = variance(of_arm(model.family, arm), projected[arm]) / w[arm]
+    noise += variance(of_arm(model.family, best), projected[best]) / w[best]
+    return float(gap * gap / (2.0 * noise))
 
 
 @kernel

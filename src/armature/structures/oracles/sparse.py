@@ -13,8 +13,7 @@ from typing import NamedTuple
 from armature.families.kernels import total_divergence, weighted_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
-from armature.kernels.sorting import select_largest
-from armature.kernels.vectors import fill
+from armature.kernels.vectors import fill, select_largest
 from armature.solver.pooling import pooled_mean
 from armature.structures.oracles.records import Problem, Work
 

@@ -1,12 +1,41 @@
-"""Ties of arms that no mean vector of a structure breaks: they are no alternatives."""
+"""What a structure's answers are compared with: its declaration, and ties that nothing breaks.
+
+A tie of arms that no mean vector of a structure breaks is no alternative.
+"""
 
 from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
 
+from armature.errors import ArmatureError
 from armature.families import Family
-from armature.structures import Structure
+from armature.structures import Piece, Structure
+
+
+class Declared(Structure):
+    """A structure that has nothing of another but its declaration: everything is derived."""
+
+    def __init__(self, structure: Structure) -> None:
+        self.structure, self.n_arms = structure, structure.n_arms
+        self.challenge = "top" if structure.reads_by_top else "order"
+
+    def pieces(self) -> Iterable[Piece]:
+        return self.structure.pieces()
+
+
+@functools.lru_cache(maxsize=8)
+def declaration_of(structure: Structure) -> Declared | None:
+    """What is derived from a structure's pieces, or None where it declares none."""
+    try:
+        structure.pieces()
+    except ArmatureError:
+        return None
+    return Declared(structure)
+
 
 Floats = npt.NDArray[np.float64]
 NEAR = 1e-3  # how far from a tie others are looked for, in units of the largest mean (1 at least)
