@@ -212,15 +212,24 @@ class Challenger(CompiledPolicy):
     more than pr that i beats j, at the mean vector lam^i, and let n_i count the pulls of i and the
     rounds in which i was looked into by pulling another arm (1 where there is none).
 
-    * If G_i + ln n_i + `patience` >= ln N_j for all i, pull j. (Without a structure and with
-      patience 0, this is IMED.)
-    * Else look into the i with the least G_i + ln n_i. Of the arms other than j, let k be the one
+    * If E_i + ln n_i + `patience` >= ln N_j for all i, pull j, E_i being the evidence against i:
+      see below. (Without a structure and with patience 0, this is IMED.)
+    * Else look into the i with the least E_i + ln n_i. Of the arms other than j, let k be the one
       with the most information per regret, d(pr_k, lam^i_k) / g_k, where g_k is the larger of
       pr_j - pr_k and sd / sqrt(N_j + 1), sd being the standard deviation of rewards of mean pr_j.
       Pull i or k, with probabilities in proportion to d(pr, lam^i) / g^2. Where lam^i leaves i
       where it was, pull i.
     * Of challengers that wait equally long, and of arms k that tell as much, the one whose own
       rewards speak most for it goes first, as with the leader; i goes before other k.
+
+    **The evidence.** Where "i beats j" ties at most two arms, E_i = G_i. Where it ties many, each of
+    them costs something by chance alone, so that the cost is turned into its chance. Take the arms
+    with rewards that lam^i moves from pr: let them cost C at lam^i, and let there be m more of them
+    than values that they have there. Half a chi-squared variable of m degrees of freedom exceeds C
+    with some probability; let e be the evidence of a single arm that is as unlikely,
+    P(chi2_1 / 2 > e) = P(chi2_m / 2 > C). With own = N_i d(mean_i, pr_j) where mean_i < pr_j, what
+    counts is E_i = min(G_i, e + 4 own); and where the own mean of i is no less than pr_j, E_i = 0:
+    nobody is dismissed on the word of others alone. With m <= 1, E_i = G_i whatever follows.
 
     "i beats j" reads lam_i >= lam_j, but in a union of pieces (one peak, categories) it asks
     besides that i can be the best arm there: that the peak is at i, that its category is on top.
@@ -237,11 +246,15 @@ class Challenger(CompiledPolicy):
     draw : {"none", "sample", "tail"}
         Which arm may be checked before it is due: none; the best arm of a posterior sample that
         is projected onto M (as in `ProjectedThompson`); or an arm drawn by the weights
-        erfc(sqrt(G_i)) / 2, the leader having 1. With a large patience, only what is drawn.
+        erfc(sqrt(E_i)) / 2, the leader having 1. With a large patience, only what is drawn.
     price : float
         The power of the regret by which k is found, at least 0.
     share : float, optional
         How often i is pulled where k is another arm; None: in proportion, as above.
+    randomised : bool
+        Who is looked into is drawn in every round by these weights, and there is no date. So every
+        arm that is still possible is pulled with a positive probability, which is known: for logs
+        from which other policies are to be judged.
 
     Guarantee
     ---------
@@ -317,7 +330,7 @@ class Challenger(CompiledPolicy):
             "evidence": due.evidence,
             "due": math.exp(min(due.wait + self.patience, 700.0)),
         }
-        if due.wait < waited.py_func(0.0, history.pulls[j]) - self.patience:
+        if not self.randomised and due.wait < waited.py_func(0.0, history.pulls[j]) - self.patience:
             return Sentence(
                 "{leader} leads, with {led:pull}. Right now {arm}{drawn} is being checked: "
                 "{pulls:pull} and evidence of {evidence:.2f} against it are too little to rule it "

@@ -85,6 +85,13 @@ class PolicyRunner(abc.ABC):
             self.history.clock[1] = history.clock[1]
         return arm
 
+    def probabilities(self, history: History) -> Floats | None:
+        """With which probability `next` would give each arm, where it draws and that is known.
+
+        What the next decision depends on may change: come back to a `moment`.
+        """
+        return None
+
     def checked(self, arm: Any) -> int:
         """What the policy chose, if it is an arm."""
         n_arms = self.history.pulls.size
@@ -199,6 +206,13 @@ class CompiledRunner(PolicyRunner):
             words,
             reals if self.model.family.estimated else reals[:0],
         )
+
+    def probabilities(self, history: History) -> Floats | None:
+        kernel = self._compiled.probabilities
+        if kernel is None:
+            return None
+        out = np.zeros(history.pulls.size)
+        return out if kernel(self.state, self.known(), history, out) else None
 
     def known(self) -> Model:
         if not self.model.family.estimated:

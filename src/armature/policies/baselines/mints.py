@@ -27,9 +27,16 @@ class MINTSState(NamedTuple):
     convex: bool  # whether M is: then the projection's best arm is best at no further cost
 
 
+class Weighed(NamedTuple):
+    """What `weigh` found besides the weights."""
+
+    total: float
+    leader: int
+
+
 @kernel
-def choose(state: MINTSState, model: Model, history: History, stream: Stream) -> int:
-    """Draw an arm with probability proportional to exp(-cost)."""
+def weigh(state: MINTSState, model: Model, history: History) -> Weighed:
+    """state.weights = exp(-cost) of each arm."""
     mu = history.means
     w = history.pulls
     K = w.size
@@ -42,8 +49,24 @@ def choose(state: MINTSState, model: Model, history: History, stream: Stream) ->
             cost = nearest_with_best(model, mu, w, j, state.lam)
         state.weights[j] = math.exp(-max(0.0, cost - base))
         total += state.weights[j]
-    drawn = draw_index(state.weights, total, stream)
-    return drawn if drawn >= 0 else leader
+    return Weighed(total, leader)
+
+
+@kernel
+def choose(state: MINTSState, model: Model, history: History, stream: Stream) -> int:
+    """Draw an arm with probability proportional to exp(-cost)."""
+    found = weigh(state, model, history)
+    drawn = draw_index(state.weights, found.total, stream)
+    return drawn if drawn >= 0 else found.leader
+
+
+@kernel
+def probabilities(state: MINTSState, model: Model, history: History, out: Floats) -> bool:
+    """out = with which probability `choose` would pull each arm."""
+    found = weigh(state, model, history)
+    for k in range(out.size):
+        out[k] = state.weights[k] / found.total
+    return True
 
 
 @dataclass(frozen=True)
@@ -83,6 +106,7 @@ class MINTS(CompiledPolicy):
 
     oracles: ClassVar = ("project", "best_min")
     choose: ClassVar = choose
+    probabilities: ClassVar = probabilities
 
     def init(self, structure: Structure, family: Family) -> MINTSState:
         K = structure.n_arms
