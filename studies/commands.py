@@ -8,10 +8,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from armature.cli.terminal import complaints, failing, output
 from armature.errors import ArmatureError
 from armature.experiments.cluster import connected
 from armature.experiments.plan import checked_engine
-from armature.views.terminal import complaints, failing, output, visible
+from armature.words import visible
 
 
 class Sizes(NamedTuple):

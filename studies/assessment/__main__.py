@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import armature as am
-from armature.views.terminal import output, print_table, speak_utf8
+from armature.cli.terminal import output, print_table, speak_utf8
 from studies.assessment.intervals import FAMILIES, adaptive_coverage, changes, coverage
 from studies.assessment.replays import POLICIES, queue_intervals, queued, rejected, weighted
 from studies.assessment.structures import STRUCTURES, false_alarms, power

@@ -1,6 +1,6 @@
 """`python -m studies.challenger`: run the study, or go on where it was."""
 
-from armature.views.terminal import speak_utf8
+from armature.cli.terminal import speak_utf8
 from studies.challenger.run import PARTS, run_study
 from studies.challenger.size import FULL, QUICK, SHORT
 from studies.commands import Sizes, study_app

@@ -1,6 +1,6 @@
 """`python -m studies.guard`: run the study, or go on where it was."""
 
-from armature.views.terminal import speak_utf8
+from armature.cli.terminal import speak_utf8
 from studies.commands import Sizes, study_app
 from studies.guard.run import PARTS, run_study
 from studies.guard.size import FULL, QUICK, SHORT

@@ -1,6 +1,6 @@
 """`python -m studies.identification`: run the study, or go on where it was."""
 
-from armature.views.terminal import speak_utf8
+from armature.cli.terminal import speak_utf8
 from studies.commands import Sizes, study_app
 from studies.identification.run import run_study
 from studies.identification.size import FULL, QUICK, SHORT

@@ -23,25 +23,48 @@ from armature.structures.oracles.model import (
 COUNT = """
 import numpy as np
 import armature as am
+from armature.authoring import kernel
 from armature.structures.oracles import linear
 
-calls, factorise = [], linear.factorise
+calls, most, factorise = [], [0], linear.factorise
 linear.factorise = lambda *given: calls.append(1) or factorise(*given)
 angles = np.linspace(0.0, 5.0, 6)
 features = np.column_stack([np.cos(angles), np.sin(angles)])
-for policy in (am.Challenger(), am.Guarded(am.Challenger()), am.TopTwo()):
-    bandit, rng, most = am.Bandit(policy, am.Linear(features), seed=1), np.random.default_rng(0), 0
-    for _ in range(25):
+instance = am.Instance(am.Linear(features), features @ [0.3, 1.0])
+
+
+def counted(policy):
+    def choose(state, model, history, stream):
         calls.clear()
-        arm = bandit.ask()
-        most = max(most, len(calls))
-        bandit.tell(arm, float(features[arm] @ [0.3, 1.0] + rng.normal()))
-    print(most)
+        arm = policy.choose(state, model, history, stream)
+        most[0] = max(most[0], len(calls))
+        return arm
+
+    counting = type("Counted", (type(policy),), {"choose": kernel(choose)})
+    return counting(policy.policy) if isinstance(policy, am.Guarded) else counting()
+
+
+for policy in (am.Challenger(), am.Guarded(am.Challenger()), am.TopTwo()):
+    bandit, rng, live = am.Bandit(policy, instance.structure, seed=1), np.random.default_rng(0), 0
+    bandit.set_floor(0.05)
+    for t in range(40):
+        calls.clear()
+        asked = bandit.ask(ids=True) if t % 3 else bandit.ask(exclude=[5], ids=True)
+        live = max(live, len(calls))
+        if t % 2:
+            reward = instance.means[asked.arm] + rng.normal()
+            bandit.tell_by_id(asked.id, float(reward))
+    most[0] = 0
+    am.simulate(instance, [counted(policy)], 100, repetitions=1, workers=1)
+    print(live, most[0])
 """
 
 
 def test_a_decision_factorises_once() -> None:
-    """Kernels interpreted, so that calls can be counted."""
+    """Live, with all that belongs to `ask`, and in a simulation.
+
+    Kernels are interpreted, so that calls can be counted.
+    """
     done = subprocess.run(
         [sys.executable, "-c", COUNT],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
@@ -49,7 +72,7 @@ def test_a_decision_factorises_once() -> None:
         text=True,
         check=True,
     )
-    assert done.stdout.split() == ["1", "1", "1"]
+    assert done.stdout.split("\n")[:3] == ["1 1"] * 3
 
 
 @pytest.mark.parametrize("seed", range(3))

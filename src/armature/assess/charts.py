@@ -37,7 +37,7 @@ def regret_chart(trial: Trial, most: float | None = None, unit: str = "") -> Cha
     marks: list[Mark] = []
     for row, name in enumerate(names):
         y = TOP + ROW * (row + 0.5)
-        marks.append(Words(name, 0.0, 1.0 - (y - 9.0) / height, look="axis policy"))
+        marks.append(Words(name, 0.006, 1.0 - (y - 9.0) / height, look="axis policy"))
         q5, q25, q50, q75, q95 = (trial.quantile(name, q) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
         if q5 > end:  # all of it is beyond the chart
             beyond = f"{number(q50, 3)} \N{RIGHTWARDS ARROW}"

@@ -89,7 +89,7 @@ def spend(N: Floats, gaps: Floats, share: float, w: Floats) -> None:
     """w = N, plus a small share of its regret spread evenly over the arms."""
     K = N.size
     regret = 0.0
-    for k in range(K):
+    for k in range(K):  # regret: of the arms before k
         regret += max(0.0, N[k]) * gaps[k]
     for k in range(K):
         w[k] = max(0.0, N[k])
@@ -114,7 +114,7 @@ def nearest_open(model: Model, mu: Floats, best: int, tableau: Tableau) -> float
     trial = tableau.vectors[5]
     least = math.inf
     fill(lam, math.nan)
-    for k in range(mu.size):
+    for k in range(mu.size):  # lam: the nearest with a challenger before k
         if k != best and tableau.closed[k] == 0:
             cost = nearest_with(model, mu, w, best, k, trial)
             if cost < least:
@@ -136,6 +136,7 @@ def find_alternative(model: Model, task: Task, freedom: float, tableau: Tableau)
         w[best] = freedom * heaviest
     value = nearest_open(model, mu, best, tableau)
     moved = w[best] * divergence(of_arm(model.family, best), mu[best], lam[best]) if free else 0.0
+    # value, moved: at this freedom
     while moved > STILL * task.tolerance * value and freedom < MOST_WEIGHT and value < math.inf:
         freedom *= 10.0
         w[best] = freedom * heaviest
@@ -149,7 +150,7 @@ def write_column(model: Model, task: Task, tableau: Tableau) -> None:
     """What each arm tells about the alternative; a free best arm is put back and tells nothing."""
     lam = tableau.vectors[2]
     column = tableau.vectors[3]
-    for k in range(task.mu.size):
+    for k in range(task.mu.size):  # column: set for the arms before k
         told = divergence(of_arm(model.family, k), task.mu[k], lam[k]) / tableau.unit[0]
         column[k] = min(told, INFINITE)
     if task.gaps[task.best] == 0.0:
@@ -161,7 +162,7 @@ def write_column(model: Model, task: Task, tableau: Tableau) -> None:
 def told_apart(N: Floats, column: Floats) -> float:
     """How well pulls N tell an alternative from the truth."""
     total = 0.0
-    for k in range(N.size):
+    for k in range(N.size):  # total: over the arms before k
         total += N[k] * column[k]
     return total
 
@@ -211,7 +212,7 @@ def raise_bounds(task: Task, value: float, solution: Solution) -> bool:
     bounds = solution.bounds
     w = solution.tableau.vectors[1]
     paid = 0.0
-    for k in range(gaps.size):
+    for k in range(gaps.size):  # paid: for the arms before k
         paid += w[k] * gaps[k]
     if value > 0.0 and paid / value < bounds[1]:
         bounds[1] = paid / value

@@ -95,7 +95,7 @@ def note_bounds(model: Model, board: Board, record: Record, at: int) -> None:
     """
     told_apart = nearest_alternative(model, board.mu, record.N, board.best, record.vectors[4])
     most = 0.0
-    for k in range(board.mu.size):
+    for k in range(board.mu.size):  # most: of the arms before k
         most = max(most, record.E[k] / board.gaps[k])
     lower = record.regret[1] / most if most > 0.0 else 0.0
     upper = record.regret[0] / told_apart if told_apart > 0.0 else math.inf
@@ -158,7 +158,7 @@ def expect(model: Model, mu: Floats, q: Floats, leaders: Floats, told: Floats) -
     """told = what the leaders, weighed by q, tell about each arm."""
     for k in range(mu.size):
         told[k] = 0.0
-        for c in range(q.size):
+        for c in range(q.size):  # told[k]: by the leaders before c
             if q[c] > 0.0:
                 told[k] += q[c] * divergence(of_arm(model.family, k), mu[k], leaders[c, k])
 
@@ -181,7 +181,7 @@ def play_lambda(model: Model, board: Board, leaders: Leaders, record: Record) ->
     loss = experts[3]
     told = record.vectors[0]
     at = 0
-    for t in range(1, record.checkpoints[-1] + 1):
+    for t in range(1, record.checkpoints[-1] + 1):  # N, E and regret: of the rounds before t
         adahedge_weights(learner, q)
         follow_the_leaders(model, mu, record.N, best, cells, means)
         expect(model, mu, q, means, told)

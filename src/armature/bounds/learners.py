@@ -44,10 +44,10 @@ def adahedge_weights(state: AdaHedgeState, w: Floats) -> None:
     """
     n = w.size
     least = math.inf
-    for i in range(n):
+    for i in range(n):  # least: of the losses before i
         least = min(least, state.losses[i])
     total = 0.0
-    for i in range(n):
+    for i in range(n):  # total: of the weights before i
         behind = state.losses[i] - least
         if state.gap[0] > 0.0:
             w[i] = math.exp(-math.log(n) * behind / state.gap[0])
@@ -197,7 +197,7 @@ def track(ahead: Floats, w: Floats) -> int:
     Paper: Section 2.3.2, tracking.
     """
     pulled = 0
-    for k in range(w.size):
+    for k in range(w.size):  # `pulled` is furthest behind of those before k
         ahead[k] -= w[k]
         if ahead[k] < ahead[pulled]:
             pulled = k

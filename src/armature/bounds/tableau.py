@@ -58,7 +58,7 @@ def make_tableau(K: int, unit: float = 1.0) -> Tableau:
 def reset_tableau(tableau: Tableau, gaps: Floats) -> None:
     """Only slacks: q = 0."""
     K = gaps.size
-    for r in range(K):
+    for r in range(K):  # the places before r hold their slacks
         tableau.amounts[r] = gaps[r]
         tableau.is_slack[r] = 1
         for k in range(K):
@@ -74,7 +74,7 @@ def write_prices(tableau: Tableau, N: Floats) -> None:
     K = N.size
     for k in range(K):
         N[k] = 0.0
-    for r in range(K):
+    for r in range(K):  # N: the sum of the rows before r
         if tableau.is_slack[r] == 0:
             for k in range(K):
                 N[k] += tableau.inverse[r, k]
@@ -132,7 +132,7 @@ def refactor(tableau: Tableau, gaps: Floats) -> None:
         for r in range(K):
             basis[k, r] = tableau.columns[r, k]
             inverse[k, r] = 1.0 if k == r else 0.0
-    for c in range(K):
+    for c in range(K):  # the columns before c of `basis` are unit vectors
         row = c
         for k in range(c + 1, K):
             if abs(basis[k, c]) > abs(basis[row, c]):
@@ -165,7 +165,7 @@ def lower_value(tableau: Tableau, gaps: Floats, best: int) -> float:
     K = gaps.size
     excess = 1.0
     total = 0.0
-    for k in range(K):
+    for k in range(K):  # excess: of the arms before k
         if k == best and gaps[k] == 0.0:
             continue
         used = 0.0
@@ -188,7 +188,7 @@ def enter_slack(tableau: Tableau, N: Floats) -> int:
     column = tableau.vectors[3]
     heaviest = 0.0
     cheapest = 0
-    for k in range(N.size):
+    for k in range(N.size):  # heaviest, cheapest: of the arms before k
         heaviest = max(heaviest, N[k])
         if N[k] < N[cheapest]:
             cheapest = k

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from armature.cli import options
-from armature.views.terminal import complaints, failing, output, visible
+from armature.cli.terminal import complaints, failing, output
+from armature.words import visible
 
 
 def assess(

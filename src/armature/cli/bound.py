@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from armature.cli import options
-from armature.views.terminal import complaints, failing
+from armature.cli.terminal import complaints, failing
 
 if TYPE_CHECKING:
     from armature.bounds import LowerBound

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from armature.cli import options
-from armature.views.terminal import complaints, failing, visible
+from armature.cli.terminal import complaints, failing
+from armature.words import visible
 
 if TYPE_CHECKING:
     from armature.experiments.identification import IdentificationPlan

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from armature.views.terminal import complaints, output, visible
+from armature.cli.terminal import complaints, output
+from armature.words import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from armature.cli.service import extra
-from armature.views.terminal import complaints, failing, output
+from armature.cli.terminal import complaints, failing, output
 
 
 class Listing(StrEnum):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from armature.views.terminal import output, print_table, visible
+from armature.cli.terminal import output, print_table
+from armature.words import visible
 
 if TYPE_CHECKING:
     from armature.bounds import LowerBound

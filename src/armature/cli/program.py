@@ -12,7 +12,7 @@ from armature.cli.bound import bound
 from armature.cli.identify import identify
 from armature.cli.prepare import compile_kernels, demo, list_names
 from armature.cli.run import merge, reproduce, run
-from armature.views.terminal import speak_utf8
+from armature.cli.terminal import speak_utf8
 
 app = typer.Typer(
     help="Structured stochastic bandits: explore only as much as your knowledge leaves open.",

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from armature.cli import options
-from armature.views.terminal import failing, output, visible
+from armature.cli.terminal import failing, output
+from armature.words import visible
 
 if TYPE_CHECKING:
     from armature.experiments.runs import Summary

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from armature.cli.terminal import complaints, failing, output, print_table
 from armature.errors import ArmatureError
-from armature.views.terminal import complaints, failing, output, print_table, visible
+from armature.words import visible
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Engine

@@ -32,7 +32,7 @@ from armature.experiments.run import Place, Plans, Runner, Work, claim_all, fini
 from armature.experiments.run_store import PartsFolder, content_of, read_title, unpack
 from armature.experiments.runs import Summary
 from armature.storage.files import write_bytes
-from armature.views.terminal import visible
+from armature.words import visible
 
 LEAST_POINTS = 4  # with fewer, one program is as quick as any
 

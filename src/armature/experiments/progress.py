@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from armature.experiments.blocks import Block
-from armature.views.terminal import visible
+from armature.words import visible
 
 
 class Shown:

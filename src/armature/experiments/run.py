@@ -30,7 +30,7 @@ from armature.experiments.run_store import Parts, PartsFolder
 from armature.experiments.runs import AllRuns, Runs, Summary
 from armature.policies import Policy
 from armature.storage.files import passing_folder
-from armature.views.terminal import visible
+from armature.words import visible
 
 PARTS = "parts"
 RUNS_IN_BLOCK = 16  # where nobody knows how long a run will be

@@ -61,7 +61,7 @@ def shrink(a: float, b: float, level: float) -> float:
     low = -(level + 0.4) / a
     high = 0.0
     z = max(low, -math.sqrt(2.0 * level * b / a))
-    for _ in range(100):
+    for _ in range(100):  # the cost is above the level at low, not at high
         growth = -a * math.expm1(z)
         surplus = a * excess_of_log(z) + excess(b, b + growth, growth) - level
         if surplus > 0.0:

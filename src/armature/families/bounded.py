@@ -34,7 +34,7 @@ def beta_number(a: float, b: float, source: Source, i: int) -> float:
     attempt on average.
     """
     attempt = 0
-    while True:
+    while True:  # all attempts before were refused
         u, v = more_units(source, i, attempt)
         attempt += 1
         x = (1.0 - u) ** (1.0 / a)

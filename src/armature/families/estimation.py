@@ -17,14 +17,14 @@ def spread_of_means(pulls: Floats, means: Floats) -> float:
     """The variance of the means of the arms that have been pulled; of one alone, its square."""
     n = 0
     center = 0.0
-    for k in range(pulls.size):
+    for k in range(pulls.size):  # center: of the n means before k
         if pulls[k] > 0.0:
             n += 1
             center += (means[k] - center) / n
     if n == 1:
         return center * center
     total = 0.0
-    for k in range(pulls.size):
+    for k in range(pulls.size):  # total: over the arms before k
         if pulls[k] > 0.0:
             total += (means[k] - center) * (means[k] - center)
     return total / max(n - 1, 1)
@@ -58,7 +58,7 @@ def estimate_variance(pulls: Floats, means: Floats, squares: Floats) -> float:
     rounds = 0.0
     total = spread_of_means(pulls, means)
     size = 0.0
-    for k in range(pulls.size):
+    for k in range(pulls.size):  # all sums: over the arms before k
         if pulls[k] > 0.0:
             freedom += pulls[k] - 1.0
             rounds += pulls[k]

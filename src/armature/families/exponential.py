@@ -84,7 +84,7 @@ def learning_cost(p: float, n: float, total: float) -> float:
     if total <= 0.0:
         return math.inf
     found = -math.inf
-    for i in range(1 - SCALES, SCALES):
+    for i in range(1 - SCALES, SCALES):  # found: ln of the sum over scales before i
         rate = 4.0**i
         spread = 0.5 * math.log1p(total / rate) + n * math.log1p(rate / total)
         found = log_sum(found, log_weight(abs(i)) - math.log(1.5) - spread)

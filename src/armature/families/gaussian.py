@@ -92,7 +92,7 @@ def learning_cost(p: float, n: float, total: float) -> float:
     z = total / n / math.sqrt(p)
     found = -math.inf
     square = 1.0
-    for i in range(SCALES):
+    for i in range(SCALES):  # found: ln of the sum before i; square = 16^i
         cost = 0.5 * math.log1p(n * square) + 0.5 * z * (z / (square + 1.0 / n))
         found = log_sum(found, log_weight(i) - cost)
         square *= 16.0

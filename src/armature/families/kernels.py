@@ -94,7 +94,7 @@ def divide_by_variances(family: FamilyRecord, w: Floats, out: Floats) -> None:
 @kernel
 def write_ends(family: FamilyRecord, low: Floats, high: Floats) -> None:
     """low, high = the ends of each arm's domain."""
-    for k in range(low.size):
+    for k in range(low.size):  # set for the arms before k
         own = of_arm(family, k)
         low[k] = own.low
         high[k] = own.high
@@ -120,7 +120,7 @@ def weighted_divergence(family: FamilyRecord, w: float, x: float, y: float) -> f
 def total_divergence(family: FamilyRecord, w: Floats, mu: Floats, lam: Floats) -> float:
     """sum_i w_i d(mu_i, lam_i): the objective of every oracle."""
     total = 0.0
-    for i in range(mu.size):
+    for i in range(mu.size):  # total: over the arms before i
         total += weighted_divergence(of_arm(family, i), w[i], mu[i], lam[i])
     return total
 
@@ -210,7 +210,7 @@ def draw_means(
     """One posterior sample of each arm's mean; every arm has been pulled."""
     if family.gaussian:
         fill_normals(stream, out)
-        for k in range(out.size):
+        for k in range(out.size):  # out: means before k, normals from k on
             sigma = math.sqrt(of_arm(family, k).parameter)
             out[k] = means[k] + sigma * out[k] / math.sqrt(pulls[k])
         return
@@ -270,7 +270,7 @@ def no_evidence(family: Family) -> str:
 def total_learning_cost(address: int, family: FamilyRecord, pulls: Floats, sums: Floats) -> float:
     """What it costs not to know the arms' means: the sum of the arms' learning costs."""
     total = 0.0
-    for k in range(pulls.size):
+    for k in range(pulls.size):  # total: over the arms before k
         own = of_arm(family, k)
         n = pulls[k]
         total += of_two_means(address, own.parameter, n, sums[k] - n * own.shift)

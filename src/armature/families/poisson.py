@@ -82,7 +82,7 @@ def by_inversion(mean: float, u: float) -> float:
     k = 0.0
     probability = math.exp(-mean)
     total = probability
-    while u >= total and probability > 0.0:
+    while u >= total and probability > 0.0:  # total = P(X <= k)
         k += 1.0
         probability *= mean / k
         total += probability
@@ -138,7 +138,7 @@ def learning_cost(p: float, n: float, total: float) -> float:
         return 0.0
     found = -math.inf
     rate = 1.0
-    for i in range(SCALES):
+    for i in range(SCALES):  # found: ln of the sum before i; rate = 4^-i
         spread = 0.5 * math.log1p(n / rate) + total * math.log1p(rate / n)
         found = log_sum(found, log_weight(i) - spread)
         rate *= 0.25

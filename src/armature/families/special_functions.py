@@ -67,7 +67,7 @@ def excess_inverse_above(level: float) -> float:
     if level == math.inf:
         return math.inf
     u = level + math.sqrt(2.0 * level)
-    for _ in range(60):
+    for _ in range(60):  # u is at or above the root, and falls
         if u == 0.0:
             break
         value = u - math.log1p(u) if u > 0.25 else _excess_near_zero(u)
@@ -87,7 +87,7 @@ def excess_inverse_below(level: float) -> float:
     if level == math.inf:
         return -math.inf
     z = -level - math.sqrt(2.0 * level)
-    for _ in range(60):
+    for _ in range(60):  # z is at or below the root, and rises
         if z == 0.0:
             break
         following = z - (excess_of_log(z) - level) / math.expm1(z)

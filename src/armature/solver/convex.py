@@ -58,7 +58,7 @@ def is_settled(cost: Cost, lam: Floats, value: float) -> bool:
     family, mu, w = cost
     heaviest = largest(w)
     light = 0.0
-    for i in range(w.size):
+    for i in range(w.size):  # light: of the weightless arms before i
         if w[i] < FEATHER * heaviest:
             light += (lam[i] - mu[i]) * (lam[i] - mu[i])
     size = largest(mu)
@@ -86,7 +86,7 @@ def confirm_quadratic(
     mu = cost.mu
     floored(cost.w, s.h)
     value = 0.0
-    for i in range(mu.size):
+    for i in range(mu.size):  # value: over the arms before i
         s.g[i] = s.h[i] * (state.lam[i] - mu[i])
         value += 0.5 * s.g[i] * (state.lam[i] - mu[i])
     if outcome == SOLVED:

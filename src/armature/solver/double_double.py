@@ -204,7 +204,7 @@ def precise_cholesky(basis: Floats, h: Floats, state: State, tail: State) -> Non
     """B' diag(h) B = L L'; L goes where the triangle will be."""
     low = state.triangle
     low_tail = tail.triangle
-    for a in range(basis.shape[1]):
+    for a in range(basis.shape[1]):  # the rows of L before a are done
         for b in range(a + 1):
             total, total_tail = dot(low[a], low_tail[a], low[b], low_tail[b], 0, b)
             total = -total
@@ -240,7 +240,7 @@ def precise_add(
     if norm > 0.0:
         fill(direction, 0.0)
         fill(direction_tail, 0.0)
-        for c in range(q, n):
+        for c in range(q, n):  # direction: over the columns before c
             x = state.columns[c]
             x_tail = tail.columns[c]
             add_multiple(image[c], image_tail[c], x, x_tail, direction, direction_tail, n)
@@ -275,7 +275,7 @@ def precise_drop(state: State, tail: State, position: int) -> None:
             state.triangle[c, r] = state.triangle[c + 1, r]
             tail.triangle[c, r] = tail.triangle[c + 1, r]
     state.length[0] = q - 1
-    for r in range(position, q - 1):
+    for r in range(position, q - 1):  # columns of R before r are triangular
         length, length_tail = dot(
             state.triangle[r], tail.triangle[r], state.triangle[r], tail.triangle[r], r, r + 2
         )
@@ -303,7 +303,7 @@ def write_changes(state: State, tail: State) -> None:
     change_tail = tail.vectors[3]
     copy(state.vectors[1], change)
     copy(tail.vectors[1], change_tail)
-    for c in range(state.length[0] - 1, -1, -1):
+    for c in range(state.length[0] - 1, -1, -1):  # the changes after c are solved for
         x = state.triangle[c]
         x_tail = tail.triangle[c]
         change[c], change_tail[c] = divide(change[c], change_tail[c], x[c], x_tail[c])

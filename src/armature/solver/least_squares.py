@@ -69,7 +69,7 @@ def factorise(
 def reflect(vector: Floats, target: Floats, start: int, half: float) -> None:
     """target -= vector (vector . target) / half, from entry `start` on."""
     total = 0.0
-    for i in range(start, target.size):
+    for i in range(start, target.size):  # total: over the entries before i
         total += vector[i] * target[i]
     total /= half
     for i in range(start, target.size):
@@ -79,7 +79,7 @@ def reflect(vector: Floats, target: Floats, start: int, half: float) -> None:
 @kernel
 def back_substitute(columns: Floats, rank: int, x: Floats) -> None:
     """x[:rank] = R^-1 x[:rank]."""
-    for a in range(rank - 1, -1, -1):
+    for a in range(rank - 1, -1, -1):  # x: solved for the entries after a
         total = x[a]
         for c in range(a + 1, rank):
             total -= columns[c, a] * x[c]
@@ -96,7 +96,7 @@ def difference(
     """
     unseen = 0.0
     length = 0.0
-    for a in range(basis.shape[1]):
+    for a in range(basis.shape[1]):  # z: solved for the entries before a
         total = basis[k, order[a]] - basis[j, order[a]]
         length += total * total
         for c in range(min(a, rank)):
@@ -149,7 +149,7 @@ def write_tie(
 @kernel
 def write_means(basis: Floats, order: Ints, theta: Floats, lam: Floats) -> None:
     """lam = basis @ theta, with theta in the order of the factorisation."""
-    for i in range(lam.size):
+    for i in range(lam.size):  # lam: set for the arms before i
         total = 0.0
         for c in range(theta.size):
             total += basis[i, order[c]] * theta[c]
@@ -186,7 +186,7 @@ def make_ridge(features: Floats) -> Ridge:
 def factor(gram: Floats) -> None:
     """The Cholesky factor, in place, in the lower triangle."""
     d = gram.shape[0]
-    for a in range(d):
+    for a in range(d):  # the rows of the factor before a are done
         for b in range(a + 1):
             total = gram[a, b]
             for c in range(b):
@@ -197,7 +197,7 @@ def factor(gram: Floats) -> None:
 @kernel
 def solve_lower(gram: Floats, x: Floats) -> None:
     """x = L^-1 x."""
-    for a in range(x.size):
+    for a in range(x.size):  # x: solved for the entries before a
         total = x[a]
         for b in range(a):
             total -= gram[a, b] * x[b]
@@ -213,7 +213,7 @@ def fit_ridge(room: Ridge, means: Floats, pulls: Floats, ridge: float) -> None:
         room.theta[a] = 0.0
         for b in range(d):
             room.gram[a, b] = ridge if a == b else 0.0
-    for k in range(K):
+    for k in range(K):  # gram, theta: ridge and the arms before k
         for a in range(d):
             room.theta[a] += pulls[k] * means[k] * X[k, a]
             for b in range(a + 1):
@@ -230,7 +230,7 @@ def estimate(room: Ridge, k: int) -> tuple[float, float]:
     solve_lower(room.gram, room.half)
     mean = 0.0
     square = 0.0
-    for a in range(room.half.size):
+    for a in range(room.half.size):  # mean, square: over the entries before a
         mean += room.half[a] * room.theta[a]
         square += room.half[a] * room.half[a]
     return mean, math.sqrt(square)

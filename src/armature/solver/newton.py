@@ -30,7 +30,7 @@ def longest_step(cost: Cost, lam: Floats, target: Floats) -> float:
     """The part of the way to the target on which no arm comes ten times nearer to where F = inf."""
     family, mu, w = cost
     step = 1.0
-    for i in range(mu.size):
+    for i in range(mu.size):  # step: safe for the arms before i
         arm = of_arm(family, i)
         low = arm.low
         high = arm.high
@@ -62,7 +62,7 @@ def write_model(
     """
     family, mu, w = cost
     reach = largest(mu) + largest(lam)
-    for i in range(mu.size):
+    for i in range(mu.size):  # g, h: set for the arms before i
         s.g[i] = 0.0
         s.h[i] = 0.0
         if w[i] > 0.0:
@@ -107,7 +107,7 @@ def search_line(
 def promise(g: Floats, target: Floats, lam: Floats) -> float:
     """How much F would descend from lam to the target if it were straight: no less than it does."""
     descent = 0.0
-    for i in range(g.size):
+    for i in range(g.size):  # descent: over the arms before i
         descent -= g[i] * (target[i] - lam[i])
     return descent
 
@@ -118,7 +118,7 @@ def is_bent(w: Floats, s: ConvexScratch, straightest: float) -> bool:
     could hardly see that it does.
     """
     steepest = 0.0
-    for i in range(w.size):
+    for i in range(w.size):  # steepest: of the arms before i
         steepest = max(steepest, max(s.h[i], straightest * abs(s.g[i])))
     for i in range(w.size):
         if w[i] > 0.0 and max(straightest * abs(s.g[i]), UNEVEN * steepest) > 2.0 * s.h[i]:
@@ -146,7 +146,7 @@ def is_confirmed(
     last = s.low
     for i in range(mu.size):
         last[i] = min(max(state.lam[i], region.limits.low[i]), region.limits.high[i])
-    for i in range(mu.size):
+    for i in range(mu.size):  # g, h at `last`: set for the arms before i
         arm = of_arm(family, i)
         s.g[i] = w[i] * slope(arm, mu[i], last[i]) if w[i] > 0.0 else 0.0
         s.h[i] = w[i] * curvature(arm, mu[i], last[i]) if w[i] > 0.0 else 0.0

@@ -165,7 +165,7 @@ def keep_within(region: Region, tied_to: Floats, exact: Floats) -> None:
     """Move the means of tied arms, in the place of the first, to where limits and numbers allow."""
     rows = region.rows
     limits = region.limits
-    for i in range(exact.size):
+    for i in range(exact.size):  # clipped to the limits of the arms before i
         first = int(tied_to[i])
         exact[first] = min(max(exact[first], limits.low[i]), limits.high[i])
     for row in range(rows.right.size):
@@ -191,7 +191,7 @@ def are_in_order(region: Region, lam: Floats) -> bool:
     """Whether every order of two arms, limit and number holds, exactly."""
     rows = region.rows
     limits = region.limits
-    for row in range(rows.right.size):
+    for row in range(rows.right.size):  # all rows before this hold
         a = rows.start[row]
         if compares(rows, row):
             first = rows.values[a] * lam[rows.indices[a]]

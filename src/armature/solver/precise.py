@@ -85,6 +85,7 @@ def add_normal(
     """normal += factor * (the gradient of a constraint in y); the largest entry that was added."""
     basis = region.basis
     size = 0.0
+    # normal has the entries before this
     for number in range(n_entries(region.rows, K, constraint)):
         arm, value = entry(region, K, constraint, number)
         f, f_tail = multiply(factor, factor_tail, value, 0.0)
@@ -106,7 +107,7 @@ def precise_means(basis: Floats, state: State, tail: State) -> None:
         copy(state.y, state.lam)
         copy(tail.y, tail.lam)
         return
-    for i in range(state.lam.size):
+    for i in range(state.lam.size):  # lam: set for the arms before i
         total = 0.0
         total_tail = 0.0
         for a in range(state.y.size):
@@ -128,7 +129,7 @@ def remainder(region: Region, state: State, tail: State, constraint: int, sign: 
     fill(z, 0.0)
     fill(z_tail, 0.0)
     size = add_normal(region, K, constraint, float(sign), 0.0, z, z_tail)
-    for c in range(state.length[0]):
+    for c in range(state.length[0]):  # z: less the active normals before c
         other = state.active[c]
         f = -state.status[other] * state.vectors[3, c]
         f_tail = -state.status[other] * tail.vectors[3, c]
@@ -151,7 +152,7 @@ def is_proved(region: Region, state: State, tail: State, size: float, ease: floa
     total *= sign
     total_tail *= sign
     whole = 1.0
-    for c in range(q):
+    for c in range(q):  # total: u times slack before c; whole: |u|
         other = state.active[c]
         room, room_tail = precise_slack(region, state, tail, other, ease)
         f = -state.status[other] * state.vectors[3, c]
@@ -275,7 +276,7 @@ def precise_solve(region: Region, state: State, size: float, ease: float, is_bol
     precise_means(region.basis, state, tail_of(state))
     start = max(size, largest(state.lam))
     constraint = 0
-    for _ in range(20 * (state.status.size + 5)):
+    for _ in range(20 * (state.status.size + 5)):  # y is the minimum under the active ones
         scale = max(max(size, NOTHING_LEFT * start), largest(state.lam))
         if not scale <= FARTHEST * start and start > 0.0:
             return STUCK
@@ -304,7 +305,7 @@ def precise_program(
     size = max(size, largest(region.rows.right))
     ease = 0.0
     outcome = STUCK
-    for attempt in range(7):
+    for attempt in range(7):  # all attempts so far were STUCK
         is_bold = attempt == 5
         precise_model(region.basis, y, lam, g, h, state, tail_of(state))
         outcome = precise_solve(region, state, size, ease, is_bold)

@@ -109,7 +109,7 @@ def write_means(basis: Floats, y: Floats, lam: Floats) -> None:
     if basis.shape[0] == 0:
         copy(y, lam)
         return
-    for i in range(lam.size):
+    for i in range(lam.size):  # lam: set for the arms before i
         total = 0.0
         for a in range(y.size):
             total += basis[i, a] * y[a]
@@ -125,6 +125,7 @@ def slack(region: Region, lam: Floats, constraint: int) -> float:
     K = lam.size
     if constraint < m:
         total = -float(rows.right[constraint])
+        # total: the entries before a
         for a in range(rows.start[constraint], rows.start[constraint + 1]):
             total += rows.values[a] * lam[rows.indices[a]]
         return total
@@ -180,6 +181,7 @@ def add_row(region: Region, constraint: int, factor: float, gradient: Floats) ->
     m = rows.right.size
     K = gradient.size
     if constraint < m:
+        # the entries before a are in
         for a in range(rows.start[constraint], rows.start[constraint + 1]):
             gradient[rows.indices[a]] += factor * rows.values[a]
     elif constraint < m + K:
@@ -198,7 +200,7 @@ def add_arm(basis: Floats, arm: int, factor: float, normal: Floats) -> None:
     if basis.shape[0] == 0:
         normal[arm] += factor
     else:
-        for a in range(normal.size):
+        for a in range(normal.size):  # the entries before a are in
             normal[a] += factor * basis[arm, a]
 
 

@@ -33,7 +33,7 @@ def is_infeasible(region: Region, state: State, size: float) -> bool:
     fill(z, 0.0)
     total = 0.0
     whole = 0.0
-    for c in range(q + 1):
+    for c in range(q + 1):  # total, whole, z: over the constraints before c
         constraint = state.active[c]
         u = 1.0 if c == q else -float(change[c])
         if c < q and constraint >= rows.equalities:
@@ -72,7 +72,7 @@ def excess(
     basis = region.basis
     copy(g, r)
     total = 0.0
-    for c in range(state.length[0]):
+    for c in range(state.length[0]):  # r = g - N u for those before c
         u = float(state.multipliers[c])
         constraint = state.active[c]
         if u > 0.0 or constraint < region.rows.equalities:

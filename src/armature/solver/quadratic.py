@@ -88,7 +88,7 @@ def make_state(real: Floats, integer: Ints, n: int, K: int, m: int) -> State:
 def copy_state(source: State, target: State) -> None:
     """Go on from another state."""
     q = source.length[0]
-    for c in range(source.y.size):
+    for c in range(source.y.size):  # the columns before c are copied
         copy(source.columns[c], target.columns[c])
     copy(source.y, target.y)
     copy(source.lam, target.lam)
@@ -120,7 +120,7 @@ def most_violated(region: Region, state: State, tolerance: float) -> int:
     K = lam.size
     worst = -tolerance
     found = -1
-    for constraint in range(rows.equalities, m):
+    for constraint in range(rows.equalities, m):  # `found` is the worst so far, by -worst
         if state.status[constraint] == 0:
             room = slack(region, lam, constraint)
             if room < worst:
@@ -200,7 +200,7 @@ def drop_constraint(state: State, position: int) -> None:
         for r in range(c + 2):
             state.triangle[c, r] = state.triangle[c + 1, r]
     state.length[0] = q - 1
-    for r in range(position, q - 1):
+    for r in range(position, q - 1):  # columns of R before r are triangular
         a = state.triangle[r, r]
         b = state.triangle[r, r + 1]
         length = math.hypot(a, b)
@@ -295,7 +295,7 @@ def polish(region: Region, state: State) -> float:
     if q == 0:
         return 0.0
     change = state.vectors[3]
-    for r in range(q):
+    for r in range(q):  # change: solved for the entries before r
         constraint = state.active[r]
         total = -state.status[constraint] * slack(region, state.lam, constraint)
         for c in range(r):
@@ -329,7 +329,7 @@ def solve(region: Region, state: State, size: float) -> int:
             outcome = take_up(region, state, constraint, tolerance)
             if outcome != SOLVED:
                 return outcome
-    for _ in range(20 * (state.status.size + 5)):
+    for _ in range(20 * (state.status.size + 5)):  # y is the minimum under the active ones
         tolerance = FEASIBLE * max(size, largest(state.lam))
         constraint = most_violated(region, state, tolerance)
         if constraint < 0:

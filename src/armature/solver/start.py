@@ -73,7 +73,7 @@ def first_margin(family: FamilyRecord, mu: Floats, limits: Limits) -> float:
     if family.low == -math.inf:
         return 0.0
     widest = 0.0
-    for i in range(mu.size):
+    for i in range(mu.size):  # widest: of the arms before i
         widest = max(widest, limits.high[i] - limits.low[i])
     if widest < math.inf:
         return 0.0625 * widest
@@ -83,7 +83,7 @@ def first_margin(family: FamilyRecord, mu: Floats, limits: Limits) -> float:
 @kernel
 def narrow(family: FamilyRecord, limits: Limits, margin: float, s: ConvexScratch) -> Limits:
     """The limits, and a margin from the ends of the domain (a quarter of the room at most)."""
-    for i in range(s.low.size):
+    for i in range(s.low.size):  # low, high: set for the arms before i
         own = min(margin, 0.25 * (limits.high[i] - limits.low[i]))
         s.low[i] = limits.low[i]
         s.high[i] = limits.high[i]
@@ -104,7 +104,7 @@ def aim(mu: Floats, region: Region, state: State) -> None:
     reset(state)
     diagonal(state.columns, 1.0)
     fill(state.y, 0.0)
-    for i in range(mu.size):
+    for i in range(mu.size):  # y: B' x over the arms before i
         x = min(max(mu[i], limits.low[i]), limits.high[i])
         if basis.shape[0] == 0:
             state.y[i] = x
@@ -119,7 +119,7 @@ def aim_far(lam: Floats, arm: int, way: float, basis: Floats, state: State) -> N
     reset(state)
     diagonal(state.columns, 1.0)
     fill(state.y, 0.0)
-    for i in range(lam.size):
+    for i in range(lam.size):  # y: B' x over the arms before i
         x = lam[i] + (way if i == arm else 0.0)
         if basis.shape[0] == 0:
             state.y[i] = x
@@ -142,7 +142,7 @@ def repeat_precisely(region: Region, state: State, s: ConvexScratch, size: float
 @kernel
 def snap(limits: Limits, size: float, means: Floats, lam: Floats) -> None:
     """lam = means, with those at the end of the domain that are there up to rounding."""
-    for i in range(lam.size):
+    for i in range(lam.size):  # lam: set for the arms before i
         x = float(means[i])
         if x <= limits.low[i] + SNAP * size:
             x = float(limits.low[i])
@@ -167,7 +167,7 @@ def find_start(cost: Cost, region: Region, state: State, s: ConvexScratch, size:
     family = cost.family
     mu = cost.mu
     margin = first_margin(family, mu, region.limits)
-    for attempt in range(8):
+    for attempt in range(8):  # none was found at a larger margin
         narrowed = Region(region.rows, narrow(family, region.limits, margin, s), region.basis)
         aim(mu, narrowed, state)
         outcome = solve(narrowed, state, size)

@@ -37,7 +37,7 @@ def is_extreme(region: Region, state: State, arm: int) -> bool:
     image = state.vectors[1]
     beyond = 0.0
     whole = 0.0
-    for c in range(state.y.size):
+    for c in range(state.y.size):  # whole, beyond: of the image before c
         if basis.shape[0] == 0:
             image[c] = state.columns[c, arm]
         else:
@@ -49,7 +49,7 @@ def is_extreme(region: Region, state: State, arm: int) -> bool:
             beyond += image[c] * image[c]
     if beyond > EXTREME * EXTREME * whole:
         return False
-    for r in range(q - 1, -1, -1):
+    for r in range(q - 1, -1, -1):  # u after r is solved for, of no wrong sign
         total = -image[r]
         for c in range(r + 1, q):
             total -= state.triangle[c, r] * u[c]
@@ -95,7 +95,7 @@ def farthest(region: Region, arm: int, lam: Floats, state: State, scratch: Float
         width += limits.high[i] - limits.low[i]
     way = FAR * width
     before = -math.inf
-    for _ in range(STEPS):
+    for _ in range(STEPS):  # lam is in the polyhedron from the second step on
         if go_far(region, lam, arm, way, state, s, size) == INFEASIBLE:
             mark_infeasible(lam)
             return -math.inf

@@ -84,7 +84,7 @@ class Box(Structure):
     def _piece(self) -> Piece:
         return Piece.of_box(self.low, self.high)
 
-    def checked_fact(self, name: str, value: Any) -> Any:
+    def _checked_fact(self, name: str, value: Any) -> Any:
         return _checked_bound([value], name, -np.inf if name == "low" else np.inf, 1)[0]
 
     def mirrored(self, about: float) -> Box:

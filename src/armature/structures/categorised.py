@@ -121,7 +121,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
             alone = False
     best_cost = math.inf
     trial = room.trial
-    for c in range(problem.shape.integer[0]):
+    for c in range(problem.shape.integer[0]):  # lam: the best with a category before c on top
         if c == category[j] and alone:
             continue
         tie = PLAIN
@@ -142,7 +142,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
     C = problem.shape.integer[0]
     category = problem.shape.integer[1:]
     n = 0
-    for c in range(C):
+    for c in range(C):  # out[:n]: the categories before c but j's
         if c != category[first]:
             out[n] = c
             n += 1
@@ -208,7 +208,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     """The upper ends of the arms in categories that can be on top."""
     category = shape.integer[1:]
     possible = 0.0
-    for c in range(shape.integer[0]):
+    for c in range(shape.integer[0]):  # out: set for the arms of categories before c
         ceiling = math.inf
         floor = -math.inf
         for k in range(low.size):
@@ -347,7 +347,7 @@ class Categorised(Structure):
             f"{means[high]:g}: no category dominates the others"
         )
 
-    def checked_fact(self, name: str, value: Any) -> Any:
+    def _checked_fact(self, name: str, value: Any) -> Any:
         return value
 
     def without_arm(self, arm: int) -> Self:

@@ -338,7 +338,7 @@ class Declared:
         `facts` says of it what `arm_facts` asks for.
         """
         if self.arm_fields is not None:
-            new = {name: self.checked_fact(name, facts[name]) for name in self.arm_facts or ()}
+            new = {name: self._checked_fact(name, facts[name]) for name in self.arm_facts or ()}
             return self._rebuilt(lambda old, name: [*old[:at], new[name], *old[at:]], 1)
         raise ArmatureError(
             f"{type(self).__name__} does not say what a new arm would mean: make a new bandit with "
@@ -373,7 +373,7 @@ class Declared:
             "tell minus the costs, and say what is known about these."
         )
 
-    def checked_fact(self, name: str, value: Any) -> Any:
+    def _checked_fact(self, name: str, value: Any) -> Any:
         """What is said of a new arm, or an error; by default any number."""
         return checked_number(value, name)
 

@@ -162,7 +162,7 @@ class Linear(Structure):
             f"{nearest_means[worst]:g} for means[{worst}] = {means[worst]:g}"
         )
 
-    def checked_fact(self, name: str, value: Any) -> Any:
+    def _checked_fact(self, name: str, value: Any) -> Any:
         row, d = checked_array(value, name), self.features.shape[1]
         if row.shape != (d,):
             raise ArmatureError(

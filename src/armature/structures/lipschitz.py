@@ -30,7 +30,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     possible = 1.0
     for k in range(high.size):
         out[k] = high[k]
-        for i in range(high.size):
+        for i in range(high.size):  # out[k]: the lowest of the cones before i
             out[k] = min(out[k], high[i] + constant * abs(positions[i] - positions[k]))
         if low[k] > out[k]:
             possible = 0.0

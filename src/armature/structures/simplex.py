@@ -73,7 +73,7 @@ def share_slope(family: FamilyRecord, w: float, x: float, y: float) -> float:
 def highest_price(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int) -> float:
     """The price at which some arm takes any amount; no price can be higher."""
     price = math.inf
-    for i in range(mu.size):
+    for i in range(mu.size):  # price: of those before i, pair aside
         linear = w[i] == 0.0 or (counts(family) and mu[i] == 0.0)
         if linear and (k < 0 or (i != j and i != k)):
             price = min(price, w[i])
@@ -92,7 +92,7 @@ def total_share(
     """The sum of all shares at a price (j and k with a common one unless k < 0), its derivative."""
     total = 0.0
     slope = 0.0
-    for i in range(mu.size):
+    for i in range(mu.size):  # total, slope: of those before i, pair aside
         if k < 0 or (i != j and i != k):
             y = share(family, w[i], mu[i], nu)
             total += y
@@ -174,7 +174,7 @@ def write_shares(
     left = 1.0
     taker = -1
     highest = highest_price(family, mu, w, j, k)
-    for i in range(mu.size):
+    for i in range(mu.size):  # left: of 1, after those before i, pair aside
         lam[i] = share(family, w[i], mu[i], nu)
         if k < 0 or (i != j and i != k):
             left -= lam[i]
@@ -245,7 +245,7 @@ def raise_bounds(
     """
     total = nu
     size = abs(nu)
-    for i in range(mu.size):
+    for i in range(mu.size):  # total: nu, and what the arms before i pay
         own = payment(family, w[i], mu[i], bounded_share(family, w[i], mu[i], nu, 1.0), nu)
         total += own
         size += abs(own)
@@ -302,7 +302,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     total = 0.0
     most = 0.0
     positive = True
-    for k in range(low.size):
+    for k in range(low.size):  # total, most: over the arms before k
         positive = positive and high[k] >= 0.0
         total += max(0.0, low[k])
         most += high[k]

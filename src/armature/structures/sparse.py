@@ -68,7 +68,7 @@ def mark_support(problem: Problem, j: int, gain: Floats) -> None:
     gain[j] = math.inf
     for k in range(gain.size):
         marks[k] = 0
-    for _ in range(problem.shape.integer[0]):
+    for _ in range(problem.shape.integer[0]):  # the marked arms have the largest gains
         best = -1
         for k in range(gain.size):
             if marks[k] == 0 and (best < 0 or gain[k] > gain[best]):
@@ -86,7 +86,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
     mark_support(problem, first, scratch_of(problem.work, K).gain)
     marks = problem.marks
     n = 0
-    for leaver in range(K):
+    for leaver in range(K):  # out[:n]: the cells of leavers before this
         for k in range(K):
             is_cell = leaver != first if leaver == k else marks[k] == 0
             if marks[leaver] == 1 and is_cell:
@@ -120,7 +120,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     level = shape.real[0]
     above = 0
     possible = True
-    for k in range(low.size):
+    for k in range(low.size):  # above: how many before k must be in the support
         possible = possible and high[k] >= level
         if low[k] > level:
             above += 1

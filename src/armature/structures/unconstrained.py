@@ -55,7 +55,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     best_k = -1
     top = mu[j]
     weight = w[j]
-    for k in range(mu.size):
+    for k in range(mu.size):  # best_k: the cheapest challenger before k
         if k != j:
             cost = pair_cost(family, weight, top, w[k], mu[k])
             if cost < best_cost or best_k < 0:
@@ -85,7 +85,7 @@ def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     copy(mu, lam)
     value = mu[first]
     weight = w[first]
-    while True:
+    while True:  # arms at -inf are absorbed: `value` is their mean with j's
         highest = -1
         for k in range(mu.size):
             if k != first and lam[k] > value and (highest < 0 or lam[k] > lam[highest]):

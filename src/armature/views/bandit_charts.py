@@ -152,6 +152,28 @@ def _range_of(arms: Arms) -> tuple[float, float]:
     return (0.0 if at_zero else low - pad), high + pad
 
 
+def values_chart(values: Floats, what: str) -> Chart:
+    """A number for each arm, from 0 upwards or downwards; the largest is marked."""
+    best = int(np.argmax(values))
+    low, high = min(0.0, float(values.min())), max(0.0, float(values[best]))
+    slots = Slots(tuple(map(str, range(len(values)))), best, True)
+    x, many, kind = (
+        slots.places,
+        len(values) > MANY,
+        "values many" if len(values) > MANY else "values",
+    )
+    notes = tuple(f"{k}: {number(value)}" for k, value in enumerate(values))
+    dots = Points("pulled", x, values, "dot", 2.2 if many else 4.5, notes=() if many else notes)
+    marks = (
+        Line("stem", gapped(x, x), gapped(np.zeros_like(values), values)),
+        dots,
+        Points("pulled leader", x[[best]], values[[best]], "dot", dots.size),
+    )
+    label = f"{what} of {len(values)} arms: the most is {number(values[best])}, at {best}."
+    pad = 0.05 * (high - low)
+    return Chart(kind, label, slots, numbered(low - pad * (low < 0.0), high + pad), marks)
+
+
 # Pulls.
 
 

@@ -42,19 +42,16 @@ LOOKS: Looks = {
     "fit": {"color": BLUE, "linewidth": 2.0},
     "alternative": {"color": OTHER, "linestyle": "--"},
     "mean": {"color": INK},
-    "mean leader": {"color": BLUE},
     "best": {"color": INK},
     "rival": {"color": OTHER, "markerfacecolor": "white"},
     "stem": {"color": PALE, "linewidth": 4.0},
     "pulled": {"color": INK},
-    "pulled leader": {"color": BLUE},
+    "leader": {"color": BLUE},
     "asked": {"color": BLUE, "fillstyle": "none"},
     "whisker": {"color": SOFT, "linewidth": 1.5},
     "middle": {"color": BLUE, "linewidth": 9.0, "alpha": 0.4},
     "median": {"color": BLUE, "markeredgewidth": 2.5},
-    "whisker logged": {"color": SOFT, "linewidth": 1.5},
-    "middle logged": {"color": SOFT, "linewidth": 9.0, "alpha": 0.4},
-    "median logged": {"color": SOFT, "markeredgewidth": 2.5},
+    "logged": {"color": SOFT},
     "lower bound": {"color": BLACK, "linestyle": ":", "linewidth": 1.6},
     "without the structure": {"color": BLACK, "linestyle": "-.", "linewidth": 1.0},
     **{
@@ -100,13 +97,19 @@ def draw(axes: Any, chart: Chart, looks: Looks = LOOKS) -> dict[str, Any]:
                 bbox={"facecolor": "white", "alpha": 0.85, "edgecolor": "none", "pad": 1.0},
             )  # fmt: skip
             continue
-        handle = _drawn(axes, mark, looks.get(mark.look, {}))
+        handle = _drawn(axes, mark, _look(looks, mark.look))
         if mark.label:
             shown[mark.look] = handle
     _finish_x(axes, chart.x)
     _finish_y(axes, chart.y)
     axes.spines[["top", "right"]].set_visible(False)
     return shown
+
+
+def _look(looks: Looks, name: str) -> dict[str, Any]:
+    """A style by its name; of several words, as in CSS, the later ones count."""
+    parts = [name] if name in looks else name.split()
+    return {key: value for part in parts for key, value in looks.get(part, {}).items()}
 
 
 def _drawn(axes: Any, mark: Line | Points, look: Mapping[str, Any]) -> Any:

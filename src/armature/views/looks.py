@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from armature.views.terminal import visible
+from armature.words import visible
 
 # Okabe and Ito's colours, which stay apart for colour-blind readers and in print.
 BLACK, ORANGE, BLUE, GREEN, PINK = "#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7"

@@ -6,16 +6,15 @@ import base64
 import functools
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from markupsafe import Markup
 
 from armature.bounds import CharacteristicTime, LowerBound
 from armature.bounds.evidence import Evidence
 from armature.structures.instance import Instance
-from armature.views.bandit_charts import arms_chart, gauge_chart, pulls_chart
+from armature.views.bandit_charts import arms_chart, gauge_chart, values_chart
 from armature.views.chart import Chart
 from armature.views.pages import chart_style
-from armature.views.picture import Arms, Picture, gauge_of
+from armature.views.picture import Picture, gauge_of
 from armature.views.svg import drawn, joined, tag
 
 if TYPE_CHECKING:
@@ -64,45 +63,21 @@ def _table(card: Card) -> Markup:
 
 def picture_in(value: Any) -> Markup:
     """The picture of an object; empty where it has none."""
-    if isinstance(value, Instance):
-        return drawn(arms_chart(_picture_of_means(value.means)))
-    if isinstance(value, LowerBound):
-        return drawn(pulls_chart(_arms_of(value.pulls, value.pulls), None))
-    if isinstance(value, CharacteristicTime):
-        samples = value.value * value.shares
-        return drawn(pulls_chart(_arms_of(samples, samples), None))
-    if isinstance(value, Evidence):
-        return drawn(gauge_chart(gauge_of(value)))
     chart = getattr(value, "picture", None)
     shown = chart() if callable(chart) else chart
-    if isinstance(shown, Picture):
-        return drawn(arms_chart(shown))
+    if isinstance(value, Instance):
+        shown = values_chart(value.means, "Mean rewards")
+    elif isinstance(value, LowerBound):
+        shown = values_chart(value.pulls, "Optimal pulls per ln T")
+    elif isinstance(value, CharacteristicTime):
+        shown = values_chart(value.value * value.shares, "Samples per ln(1 / delta)")
+    elif isinstance(value, Evidence):
+        shown = gauge_chart(gauge_of(value))
+    elif isinstance(shown, Picture):
+        shown = arms_chart(shown)
     if isinstance(shown, Chart):
         return drawn(shown)
     if hasattr(value, "regret") and hasattr(value, "plot"):  # results of simulations
         png = base64.b64encode(value.plot()._repr_png_()).decode()
         return tag("img", src=f"data:image/png;base64,{png}", alt="Mean regret of each policy")
     return Markup()
-
-
-def _arms_of(means: Any, pulls: Any) -> Arms:
-    K = len(means)
-    return Arms(
-        names=tuple(map(str, range(K))),
-        places=np.arange(K),
-        connected=False,
-        groups=(),
-        pulls=pulls,
-        means=means,
-        low=means,
-        high=means,
-        fit=means,
-        alternative=None,
-        leader=int(np.argmax(means)),
-        rival=None,
-    )
-
-
-def _picture_of_means(means: Any) -> Picture:
-    arms = _arms_of(means, np.ones(len(means)))
-    return Picture("", 0, "max", arms, None, None, None, None)

@@ -188,18 +188,8 @@ def picture_of(
 ) -> Picture:
     """What there is to draw of what a bandit believes.
 
-    Parameters
-    ----------
-    belief
-        What `bandit.explain()` says.
-    structure
-        What is known about the means.
-    goal
-        "max" or "min".
-    bound
-        The lower bound at the fitted means, if it is known.
-    past
-        What happened over time, if it is known.
+    `belief` is what `bandit.explain()` says; `bound`, the lower bound at the fitted means, and
+    `past`, what happened over time, are drawn where they are known.
     """
     arms = arms_of(belief, structure, goal)
     return Picture(

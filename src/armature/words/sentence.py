@@ -119,6 +119,17 @@ def number(value: float, spec: str = "") -> str:
     return text
 
 
+def visible(text: str, keep: str = "") -> str:
+    r"""A text in which whatever a terminal would obey rather than show is spelled out.
+
+    >>> print(visible("a\x1b[31m b\n"))
+    a\x1b[31m b\n
+    """
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text
+    )
+
+
 def listed(names: Sequence[str], most: int = MOST) -> str:
     """Names as a list in words.
 

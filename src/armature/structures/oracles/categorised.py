@@ -38,7 +38,7 @@ def pull(
 ) -> float:
     """The derivative of the cost in v, up to the variance: it increases in v."""
     total = 0.0
-    for i in range(mu.size):
+    for i in range(mu.size):  # total: over the arms before i
         if tie != PLAIN and (i == j or i == k):
             continue
         if (category[i] == c and mu[i] < v) or (category[i] != c and mu[i] > v):
@@ -199,7 +199,7 @@ def better_than(room: Sorted, c: int, p: int) -> int:
     start = room.start[c]
     low = start
     high = room.start[c + 1]
-    while low < high:
+    while low < high:  # positions before low are < p, from high on >= p
         middle = (low + high) // 2
         if room.positions[middle] < p:
             low = middle + 1

@@ -163,14 +163,14 @@ def leave_open_end(problem: Problem, lam: Floats) -> None:
     """
     end = problem.family.low
     highest = end
-    for i in range(lam.size):
+    for i in range(lam.size):  # highest: of the end and the means before i
         highest = max(highest, problem.mu[i])
     if not -math.inf < end < highest:
         return
     if divergence(problem.family, end, 0.5 * (end + highest)) < math.inf:
         return
     least = highest
-    for i in range(lam.size):
+    for i in range(lam.size):  # least: of the means before i
         least = min(least, problem.mu[i])
         if lam[i] > end:
             least = min(least, lam[i])
@@ -198,7 +198,7 @@ def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
     search = search_of(problem)
     limits = limits_of(search, NONE, NONE, NONE, NONE)
     best = mark_infeasible(lam)
-    for p in range(search.table.equalities.size):
+    for p in range(search.table.equalities.size):  # lam is the best of the pieces before p
         best = keep_better(search, p, limits, best, lam)
     return best
 
@@ -221,7 +221,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
         anywhere = anywhere or table.beats[(p * K + j) * K + k] == 1
     if not anywhere:
         return best
-    for p in range(table.equalities.size):
+    for p in range(table.equalities.size):  # lam is the best of the pieces before p
         beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
         if beats[k] == 1:
             best = keep_better(search, p, limits_of(search, j, k, NONE, NONE), best, lam)
@@ -248,7 +248,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
         piece = region_of(search, 0, plain)
         return nearest_of(cost, piece, j, beats, lam, room.state, room.spare, room.solver)
     best = mark_infeasible(lam)
-    for p in range(table.equalities.size):
+    for p in range(table.equalities.size):  # lam is the best of the pieces before p
         beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
         if largest_of(beats) == 0:
             continue
@@ -279,7 +279,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
     K = problem.mu.size
     table = table_of(problem.shape, K)
     n = 0
-    for p in range(table.equalities.size):
+    for p in range(table.equalities.size):  # out[:n]: those of the pieces before p
         for k in range(K):
             if table.beats[(p * K + first) * K + k] == 1:
                 out[n] = p * K + k
@@ -318,7 +318,7 @@ def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 def best_where_leading(search: Search, arm: int, limits: Limits, lam: Floats) -> float:
     """The nearest of the pieces in which an arm can be the best."""
     best = mark_infeasible(lam)
-    for p in range(search.table.equalities.size):
+    for p in range(search.table.equalities.size):  # lam is the best of the pieces before p
         if search.table.leads[p * lam.size + arm] == 1:
             best = keep_better(search, p, limits, best, lam)
     return best

@@ -33,7 +33,7 @@ def top_value(projected: Floats) -> tuple[int, float]:
     """The first of the arms with the highest value, and down to where others are level with it."""
     best = 0
     low = projected[0]
-    for k in range(1, projected.size):
+    for k in range(1, projected.size):  # best and low: of the arms before k
         if projected[k] > projected[best]:
             best = k
         low = min(low, projected[k])

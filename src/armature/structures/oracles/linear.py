@@ -149,7 +149,7 @@ def tie_cost(fit: Solved, j: int, k: int, gap: float) -> float:
     if gap <= 0.0 or difference(fit.basis, fit.columns, fit.order, fit.rank, j, k, fit.z) > 0.0:
         return 0.0
     seen = 0.0
-    for a in range(fit.rank):
+    for a in range(fit.rank):  # seen: z' z over the entries before a
         seen += fit.z[a] * fit.z[a]
     return gap * gap / (2.0 * seen)
 
@@ -186,7 +186,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     fit = least_squares(problem, lam)
     nearest_k = -1
     least = math.inf
-    for k in range(K):
+    for k in range(K):  # nearest_k: the cheapest before k
         if k != j and not twins(shape, K, k, j):
             cost = tie_cost(fit, j, k, lam[j] - lam[k])
             if cost < least:
@@ -205,7 +205,7 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
     means = solved_of(problem.work, frame_of(shape, K).basis, K, shape.integer[0]).means
     fit = least_squares(problem, means)
     base = total_divergence(problem.family, problem.w, problem.mu, means)
-    for k in range(K):
+    for k in range(K):  # costs: set for the arms before k
         costs[k] = base
         if k != j and twins(shape, K, k, j):
             costs[k] = math.inf
@@ -218,7 +218,7 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
 def cells(problem: Problem, first: int, out: Ints) -> int:
     """One for each other arm that is no twin."""
     n = 0
-    for k in range(problem.mu.size):
+    for k in range(problem.mu.size):  # out[:n]: the cells of arms before k
         if not twins(problem.shape, problem.mu.size, first, k):
             out[n] = k
             n += 1

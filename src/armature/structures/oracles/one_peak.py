@@ -211,7 +211,7 @@ def write_plateau(
 def excess_pull(w: Floats, mu: Floats, lam: Floats, j: int, k: int, v: float) -> float:
     """The derivative, up to the variance, of the cost of lam_j = lam_k = v; it increases in v."""
     pull = w[j] * (v - mu[j]) + w[k] * (v - mu[k])
-    for i in range(mu.size):
+    for i in range(mu.size):  # pull: of j, k and the arms before i
         inside = j < i < k
         outside = i < j or i > k
         if (inside and lam[i] < v) or (outside and lam[i] > v):
@@ -298,7 +298,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
         return alt_min_in_order(problem.family, problem.mu, problem.w, j, k, lam, room)
     mu = room.mirrored_mu
     w = room.mirrored_w
-    for i in range(K):
+    for i in range(K):  # the arms before i are mirrored
         mu[i] = problem.mu[K - 1 - i]
         w[i] = problem.w[K - 1 - i]
     cost = alt_min_in_order(problem.family, mu, w, K - 1 - j, K - 1 - k, lam, room)
@@ -322,7 +322,7 @@ def peak_cost(
     if right.mean[b] <= left.mean[a + 1]:
         return float(left.cost[a + 1] + right.cost[b])
     cost = left.cost[a] + right.cost[b]
-    while True:
+    while True:  # the peak's block has mean mu, weight w; cost: of all
         m = max(left.mean[a], right.mean[b])
         if m <= mu:
             return float(cost)
@@ -349,7 +349,7 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
     room = scratch_of(problem.work, K)
     fit_both(family, mu, w, room)
     base = math.inf
-    for i in range(K):
+    for i in range(K):  # base: the least cost before i
         costs[i] = peak_cost(family, mu[i], w[i], room.left, i, room.right, K - 1 - i)
         base = min(base, costs[i])
     costs[first] = base

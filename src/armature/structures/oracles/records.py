@@ -111,7 +111,7 @@ class Cell(NamedTuple):
 def every_other(problem: Problem, first: int, out: Ints) -> int:
     """The simplest cells: one for each challenger, all arms but `first`, numbered by it."""
     n = 0
-    for k in range(problem.mu.size):
+    for k in range(problem.mu.size):  # out[:n]: the arms before k but `first`
         if k != first:
             out[n] = k
             n += 1

@@ -40,7 +40,7 @@ def is_scaled(family: Family) -> bool:
 def total_weight(w: Floats, arms: Ints) -> float:
     """The weight of some arms."""
     total = 0.0
-    for i in range(arms.size):
+    for i in range(arms.size):  # total: of the arms before place i
         total += w[arms[i]]
     return total
 
@@ -56,7 +56,7 @@ def highest_meeting_point(
     """
     bound = math.inf
     top = -math.inf
-    for i in range(arms.size):
+    for i in range(arms.size):  # bound, top: of the arms before place i
         k = arms[i]
         s = of_arm(family, k).parameter
         v = w[k] if weight > 0.0 else 1.0
@@ -86,7 +86,7 @@ def meeting_point(family: FamilyRecord, mu: Floats, w: Floats, arms: Ints) -> fl
     for i in range(arms.size):
         if w[arms[i]] > 0.0 or weight == 0.0:
             low = min(low, mu[arms[i]])
-    for _ in range(NEWTON_STEPS):
+    for _ in range(NEWTON_STEPS):  # y is at or above the root of g, and falls
         g = 0.0
         slope = 0.0
         for i in range(arms.size):
@@ -111,7 +111,7 @@ def meeting_point(family: FamilyRecord, mu: Floats, w: Floats, arms: Ints) -> fl
 def pooled_cost(family: FamilyRecord, mu: Floats, w: Floats, arms: Ints, y: float) -> float:
     """What it costs that some arms have the mean y."""
     cost = 0.0
-    for i in range(arms.size):
+    for i in range(arms.size):  # cost: of the arms before place i
         k = arms[i]
         cost += weighted_divergence(of_arm(family, k), w[k], mu[k], y)
     return cost
@@ -151,7 +151,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     """Pool j with the cheapest challenger."""
     best = -1
     least = math.inf
-    for k in range(lam.size):
+    for k in range(lam.size):  # best: the cheapest challenger before k
         if k != first:
             cost = pair_cost(problem, first, k)
             if best < 0 or cost < least:
@@ -177,7 +177,7 @@ def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     arms[0] = first
     n = 1
     value = mu[first]
-    while True:
+    while True:  # arms[:n] are absorbed and meet at `value`
         highest = -1
         for k in range(mu.size):
             if k != first and lam[k] > value and (highest < 0 or lam[k] > lam[highest]):
@@ -294,7 +294,7 @@ def write_best_peak(problem: Problem, other_than: int, lam: Floats) -> float:
     runs = fit_runs(problem)
     best = -1
     least = math.inf
-    for p in range(lam.size):
+    for p in range(lam.size):  # best: the cheapest peak before p
         if p != other_than:
             cost = fit_peak(problem.family, problem.mu, problem.w, runs, p).cost
             if best < 0 or cost < least:
@@ -335,7 +335,7 @@ def peak_challenger_costs(problem: Problem, first: int, second: int, costs: Floa
     """A challenger beats j where the peak is at it."""
     runs = fit_runs(problem)
     base = math.inf
-    for p in range(costs.size):
+    for p in range(costs.size):  # base: the least cost before p
         costs[p] = fit_peak(problem.family, problem.mu, problem.w, runs, p).cost
         base = min(base, costs[p])
     costs[first] = base

@@ -86,7 +86,7 @@ def write_pair(problem: Problem, j: int, k: int, lam: Floats) -> None:
 def others(order: Ints, K: int, j: int, k: int) -> int:
     """order[:n] = the arms other than j and k, in order; returns n."""
     n = 0
-    for i in range(K):
+    for i in range(K):  # order[:n]: the arms before i but j and k
         if i != j and i != k:
             order[n] = i
             n += 1
@@ -281,7 +281,7 @@ def descend(problem: Problem, j: int, start: float, gain: Floats) -> tuple[float
     y = max(start, problem.shape.real[0])
     value = y
     cost = math.inf
-    for _ in range(50):
+    for _ in range(50):  # cost: the least so far, at `value`; y is the next try
         now = cost_at(problem, j, y, gain)
         if not now < cost:
             break
@@ -306,7 +306,7 @@ def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     gain = problem.work.real[:K]
     best = math.inf
     y = level
-    for i in range(K):
+    for i in range(K):  # y: the best value of all descents so far, at cost `best`
         cost, value = descend(problem, j, mu[i], gain)
         if cost < best:
             best = cost

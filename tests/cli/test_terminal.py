@@ -11,7 +11,7 @@ import pytest
 from terminals import ARMATURE, environment, on_terminal, piped
 
 import armature as am
-from armature.views.terminal import visible
+from armature.words import visible
 
 NAMES = ["[/b]", "[red]x[/red]", ":smile:", "a\x1b[31mb", "größer ± 日本"]
 TITLE = "[/b] [red]prices[/red] :smile: größer 日本"

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 from armature.errors import ArmatureError, BlocksFailedError
+from armature.words import visible
 
 FAILED, WRONG, INTERRUPTED = 1, 2, 130
 ENDLESS = 1_000_000  # columns of a file or a pipe
@@ -87,17 +88,6 @@ def _reason(error: OSError) -> str:
     if error.filename is None or error.strerror is None:
         return str(error)
     return f"{error.filename!r}: {error.strerror}."
-
-
-def visible(text: str, keep: str = "") -> str:
-    r"""A text in which whatever a terminal would obey rather than show is spelled out.
-
-    >>> print(visible("a\x1b[31m b\n"))
-    a\x1b[31m b\n
-    """
-    return "".join(
-        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text
-    )
 
 
 def print_table(
