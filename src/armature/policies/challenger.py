@@ -222,9 +222,9 @@ class Challenger(CompiledPolicy):
     * Of challengers that wait equally long, and of arms k that tell as much, the one whose own
       rewards speak most for it goes first, as with the leader; i goes before other k.
 
-    **The evidence.** Where "i beats j" ties at most two arms, E_i = G_i. Where it ties many, each of
-    them costs something by chance alone, so that the cost is turned into its chance. Take the arms
-    with rewards that lam^i moves from pr: let them cost C at lam^i, and let there be m more of them
+    **The evidence.** Where "i beats j" ties at most two arms, E_i = G_i. Where it ties many, each
+    of them costs something by chance alone, so that the cost is turned into its chance. Take the
+    arms with rewards that lam^i moves from pr: let them cost C at lam^i, and let there be m more of them
     than values that they have there. Half a chi-squared variable of m degrees of freedom exceeds C
     with some probability; let e be the evidence of a single arm that is as unlikely,
     P(chi2_1 / 2 > e) = P(chi2_m / 2 > C). With own = N_i d(mean_i, pr_j) where mean_i < pr_j, what
@@ -330,7 +330,13 @@ class Challenger(CompiledPolicy):
             "evidence": due.evidence,
             "due": math.exp(min(due.wait + self.patience, 700.0)),
         }
-        if not self.randomised and due.wait < waited.py_func(0.0, history.pulls[j]) - self.patience:
+        if self.randomised and due.arm != j:
+            return Sentence(
+                "{leader} leads. Each arm is drawn by how little speaks against it: the evidence "
+                "against {arm} is {evidence:.2f}, with {pulls:pull}.",
+                **said,
+            )
+        if due.wait < waited.py_func(0.0, history.pulls[j]) - self.patience:
             return Sentence(
                 "{leader} leads, with {led:pull}. Right now {arm}{drawn} is being checked: "
                 "{pulls:pull} and evidence of {evidence:.2f} against it are too little to rule it "
