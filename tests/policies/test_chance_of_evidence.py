@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import special, stats
 
 import armature as am
 from armature.policies.chance_of_evidence import (
-    enough_for,
+    is_worth,
     log_tail,
     own_cost,
     shared_evidence,
@@ -46,13 +48,20 @@ def test_the_evidence_of_one_arm_that_is_as_unlikely() -> None:
 
 
 @pytest.mark.checks("Challenger", by="the bound that saves calls")
-@pytest.mark.parametrize("m", DEGREES)
-def test_what_is_enough_for_a_bound_is_enough(m: int) -> None:
-    for e in np.geomspace(1e-3, 30.0, 60):
-        bound = enough_for(m, e)
-        assert single_evidence(log_tail(m, bound)) >= e
-        for fewer in (1, max(1, m // 2)):
-            assert single_evidence(log_tail(fewer, bound)) >= e * (1.0 - 1e-9)
+@pytest.mark.parametrize("m", DEGREES[1:])
+def test_what_is_surely_worth_it_is_worth_it(m: int) -> None:
+    """Whenever the bound says so; and it says so wherever there is twice the evidence."""
+    log_gamma, often = math.lgamma(0.5 * m), 0
+    for cost in costs_for(m):
+        for fewer in (1, max(1, m // 2), m):
+            true = single_evidence(log_tail(fewer, cost))
+            for e in np.geomspace(1e-3, 30.0, 30):
+                if is_worth(m, log_gamma, cost, e):
+                    often += 1
+                    assert true >= e * (1.0 - 1e-9)
+                elif fewer == m and cost > m:
+                    assert true < 2.0 * e + 1.0
+    assert often > 100
 
 
 def test_ties_are_arms_less_values() -> None:

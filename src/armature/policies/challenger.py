@@ -365,6 +365,7 @@ class Challenger(CompiledPolicy):
             last=np.zeros(2),
             sample=np.zeros(K),
             convex=structure.is_convex,
+            log_gamma=math.lgamma(0.5 * (K - 1)),
             shared=not structure.ties_one_pair,
             lone=level is not None,
             level=0.0 if level is None else level,

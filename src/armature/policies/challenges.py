@@ -9,7 +9,7 @@ from armature.families.kernels import of_arm, weighted_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import largest
-from armature.policies.chance_of_evidence import OWN, enough_for, own_cost, shared_evidence
+from armature.policies.chance_of_evidence import OWN, is_worth, own_cost, shared_evidence
 from armature.policies.records import History
 from armature.structures.oracles.leader import is_ahead
 from armature.structures.oracles.model import (
@@ -35,6 +35,7 @@ class ChallengerState(NamedTuple):
     last: Floats  # of the opponent in `lam`: see `evidence_against`
     sample: Floats
     convex: bool  # whether M is
+    log_gamma: float  # ln Gamma of half the arms but one
     shared: bool  # whether "i is best" can tie many arms
     lone: bool  # whether one arm at most is above a level, which is
     level: float
@@ -93,14 +94,12 @@ def look_at_all(
 
 
 @inlined
-def is_clear(
-    state: ChallengerState, history: History, i: int, G: float, own: float, matters: float
-) -> bool:
+def is_clear(state: ChallengerState, G: float, own: float, matters: float) -> bool:
     """Whether who shares in a cost of at least G plays no part: what counts is G, or enough."""
     left = matters - OWN * own
     if left <= 0.0:
         return True
-    return own > 0.0 and left <= G and enough_for(history.pulls.size - 1, left) <= G
+    return own > 0.0 and left <= G and is_worth(state.looked.size - 1, state.log_gamma, G, left)
 
 
 @kernel
@@ -125,7 +124,7 @@ def evidence_against(
     own = 0.0
     if state.shared:
         own = own_cost(model, history, i, state.projected[j], matters / OWN)
-        clear = is_clear(state, history, i, G, own, matters)
+        clear = is_clear(state, G, own, matters)
     if clear and not matters > G:
         return G
     if not look.joint:

@@ -74,15 +74,17 @@ def single_evidence(p: float) -> float:
 
 
 @inlined
-def enough_for(m: int, e: float) -> float:
-    """A cost of m arms that is sure to be worth the evidence e of one.
+def is_worth(m: int, log_gamma: float, cost: float, e: float) -> bool:
+    """Whether a cost of at most m arms is surely worth the evidence e of one: a few logarithms.
 
-    The quantile of chi-squared variables by Laurent and Massart (2000), at a lower bound of
-    erfc(sqrt(e)).
+    Two bounds: the first step of the continued fraction, with ln Gamma(m / 2) worked out before,
+    and erfc(x) > 2 exp(-x^2) / (sqrt(pi) (x + sqrt(x^2 + 2))). More arms make a cost worth less.
     """
-    p = e + HALF_LOG_PI + math.log(0.5 * (math.sqrt(e) + math.sqrt(e + 2.0)))
-    p = max(p, 0.0)
-    return 0.5 * m + math.sqrt(m * p) + p
+    a = 0.5 * m
+    if cost <= a:
+        return False
+    p = cost - a * math.log(cost) + math.log(cost + 1.0 - a) + log_gamma
+    return p >= e + HALF_LOG_PI + math.log(0.5 * (math.sqrt(e) + math.sqrt(e + 2.0)))
 
 
 @inlined
