@@ -212,6 +212,36 @@ def numbering_does_not_matter(trial: Trial) -> None:
     _require(plain[K:] == order[other][K:].tolist(), trial, "the arms' numbers matter")
 
 
+def probabilities_are_kept(trial: Trial) -> None:
+    """Where it says how likely each arm is, it draws accordingly, and saying so changes nothing."""
+    if getattr(trial.policy, "probabilities", None) is None:
+        return
+    bandit, rewards, pulled = (
+        trial.bandit(),
+        trial.rewards(trial.rounds),
+        [0] * trial.structure.n_arms,
+    )
+    surprise = variance = 0.0
+    for _ in range(trial.rounds):
+        before = bandit.to_json()
+        found = bandit.probabilities(draws=1)
+        _require(bandit.to_json() == before, trial, "to tell its probabilities changes it")
+        arm = bandit.ask()
+        if not found.standard_errors.any():
+            shares = found.values
+            _require(abs(shares.sum() - 1.0) < 1e-9, trial, f"probabilities that are {shares}")
+            _require(shares.min() >= 0.0 < shares[arm], trial, f"arm {arm}, with those of {shares}")
+            likely = int(np.argmax(shares))
+            surprise += float(arm == likely) - shares[likely]
+            variance += shares[likely] * (1.0 - shares[likely])
+        bandit.tell(arm, rewards[arm, pulled[arm]])
+        pulled[arm] += 1
+    allowed = 5.0 * math.sqrt(variance) + 3.0
+    _require(
+        abs(surprise) < allowed, trial, f"the likeliest arm comes {surprise:g} times too often"
+    )
+
+
 def _run(trial: Trial, rewards: Floats, what: str) -> None:
     K, bandit = trial.structure.n_arms, trial.bandit()
     arms = play(bandit, rewards, trial.rounds)
@@ -235,4 +265,5 @@ POLICY_PROPERTIES: tuple[Callable[[Trial], None], ...] = (
     rewards_may_come_in_any_order,
     long_runs_are_survived,
     numbering_does_not_matter,
+    probabilities_are_kept,
 )
