@@ -387,6 +387,20 @@ class Silent(am.PythonPolicy):
         return f"{1 // int(belief.evidence > 0.0)}"
 
 
+@am.kernel
+def evenly(state, model, history, out):
+    for k in range(out.size):
+        out[k] = 1.0 / out.size
+    return True
+
+
+@dataclass(frozen=True)
+class SaysEvenly(am.MINTS):
+    """Draws by weights, and says that all arms are equally likely."""
+
+    probabilities = evenly
+
+
 @pytest.mark.parametrize(
     ("policy", "complaint"),
     [
@@ -397,6 +411,7 @@ class Silent(am.PythonPolicy):
         (Numbered(), "numbers matter"),
         (Doubling(), "goes on differently"),
         (Silent(), "division"),
+        (SaysEvenly(), "times too often"),
     ],
     ids=lambda value: type(value).__name__,
 )
