@@ -1,11 +1,13 @@
-"""Walks: how many files of the package one act enters.
+"""Walks: how many files of the package one act enters, and how often one file calls another.
 
     python benchmarks/walks.py                      # all walks
     python benchmarks/walks.py simulate ray --list  # some of them, with the files
     PYTHONPATH=../other/src python benchmarks/walks.py  # of another tree
 
 A walk does its act twice. The first time compiles and imports; the second is counted: the files
-whose functions are called, in any thread of this process, compiled kernels and imports aside.
+whose functions are called, in any thread of this process, compiled kernels and imports aside; and
+the hand-overs, calls of a function in one of these files from another (a coroutine that goes on
+counts as called again).
 """
 
 from __future__ import annotations
@@ -38,10 +40,11 @@ kind = "unimodal"
 
 
 class Files:
-    """The files of the package that are entered while it counts."""
+    """The files of the package that are entered while it counts, and the hand-overs."""
 
     def __init__(self, package: Path) -> None:
         self._root, self._found, self._counts = f"{package}{os.sep}", set[str](), False
+        self.handovers = 0
 
     def hook(self, frame: FrameType, event: str, _: object) -> None:
         """Take note of a call; `sys.setprofile` calls this."""
@@ -49,12 +52,20 @@ class Files:
             code = frame.f_code
             if code.co_filename.startswith(self._root) and code.co_name != "<module>":
                 self._found.add(code.co_filename[len(self._root) :])
+                self.handovers += self._caller(frame) not in (None, code.co_filename)
+
+    def _caller(self, frame: FrameType) -> str | None:
+        """The file of the package that called, perhaps through other packages; None if none did."""
+        caller = frame.f_back
+        while caller is not None and not caller.f_code.co_filename.startswith(self._root):
+            caller = caller.f_back
+        return None if caller is None else caller.f_code.co_filename
 
     def entered(self, act: Callable[[], object]) -> list[str]:
         """The files that an act enters, once everything is compiled and imported."""
         act()
         self._found.clear()
-        self._counts = True
+        self.handovers, self._counts = 0, True
         sys.setprofile(self.hook)
         try:
             act()
@@ -186,13 +197,14 @@ def _service(storage: str) -> tuple[Any, Any]:
 
 
 def count(walk: str) -> list[str]:
-    """The files that a walk enters, in this process."""
+    """The number of hand-overs of a walk in this process, and the files that it enters."""
     import armature
 
     files = Files(Path(armature.__file__).parent)
     threading.setprofile(files.hook)  # of the threads that begin from now on
     with WALKS[walk]() as act:
-        return files.entered(act)
+        found = files.entered(act)
+        return [str(files.handovers), *found]
 
 
 def main() -> None:
@@ -212,8 +224,9 @@ def main() -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(f"{walk}: {done.stderr}")
-        found = done.stdout.split()
-        print(f"{walk:<12} {len(found):>3} files, at most {2 * BEFORE[walk] // 3} wanted")
+        handovers, *found = done.stdout.split()
+        wanted = f"at most {2 * BEFORE[walk] // 3} wanted"
+        print(f"{walk:<12} {len(found):>3} files ({wanted}), {handovers:>4} hand-overs")
         if options.list:
             print("".join(f"    {name}\n" for name in found), end="")
 

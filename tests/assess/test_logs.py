@@ -96,7 +96,7 @@ def test_which_arm_is_which(tmp_path: Path) -> None:
         log_of(text, tmp_path, structure=am.Unimodal(2))
     with pytest.raises(am.ArmatureError, match=r"has 2 arms \(a, b\), and the structure 3"):
         log_of(text, tmp_path, structure=am.Unconstrained(3))
-    with pytest.raises(am.ArmatureError, match="an arm 'b', which is none of 'a', 'c'"):
+    with pytest.raises(am.ArmatureError, match="an arm 'b', which is not one of 'a', 'c'"):
         log_of(text, tmp_path, arms=["a", "c"])
     with pytest.raises(am.ArmatureError, match=r"written like the number 1\.5"):
         log_of("arm,reward\n1.5,1\n1.50,2\n", tmp_path)

@@ -113,11 +113,11 @@ def test_lists() -> None:
         ("means = [1, 2]\nstructure = 3", "structure must be a table with a kind"),
         ("means = [1, 2]\n[[structure]]\nkind = 'unimodal'", "structure must be a table"),
         (GOOD + "[family]\nkind = 'bernoulli'\nhorizon = 9", "Write it above the first section"),
-        (GOOD + "policies = ['ucb']", r"'policies' is no part of \[structure\]"),
+        (GOOD + "policies = ['ucb']", r"'policies' is not a key of \[structure\]"),
         (GOOD + "[experiment]\nhorizen = 9", "experiment.horizen: the key 'horizen' is unknown"),
         ("experiment = 3", r"experiment must be a section: write \[experiment\]"),
         ("horizon = 3\n[experiment]\nhorizon = 3", "horizon is given twice"),
-        ("means = [1" + "0" * 30 + ", 2]", "more than 64 bits"),
+        ("means = [1" + "0" * 30 + ", 2]", "no more than 64 bits"),
         ("means = [1" + "0" * 5000 + "]", "this is not TOML"),
         ("means = " + "[" * 5000 + "]" * 5000, "nested too deeply"),
         (

@@ -206,7 +206,7 @@ def test_a_damaged_note_is_written_anew(runner: Runner, tmp_path: Path, note: st
     with pytest.raises(am.ArmatureError, match="holds another experiment"):
         runner(tmp_path, changed(SPEC, "seed = 5", "seed = 6"))
     (tmp_path / "results.parquet").unlink()
-    with pytest.raises(am.ArmatureError, match="is damaged, and without it nothing tells") as error:
+    with pytest.raises(am.ArmatureError, match="is damaged, so it is unknown") as error:
         runner(tmp_path)
     for name in ("experiment.json", "summary.csv", "regret.png"):
         assert name in str(error.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -31,6 +32,14 @@ def test_huge_repetitions(repetitions: int) -> None:
         am.simulate(INSTANCE, [am.UCB(), am.IMED()], 1000, repetitions)
     with pytest.raises(am.ArmatureError, match=r"this machine has \d.* give fewer repetitions\."):
         am.identify(INSTANCE, [am.TopTwo()], repetitions=repetitions)
+
+
+def test_huge_numbers_of_replays_and_draws() -> None:
+    log = pd.DataFrame({"arm": [0, 1, 2] * 4, "reward": [0.5, 1.0, 0.0, 0.1, 0.9, 0.2] * 2})
+    with pytest.raises(am.ArmatureError, match=r"repetitions of 1 policies take .* fewer rep"):
+        am.replay(log, am.UCB(), am.Unimodal(3), repetitions=10**11)
+    with pytest.raises(am.ArmatureError, match=r"1,000,000,000,000 draws take .* give fewer draws"):
+        am.assess(log, am.Unimodal(3), draws=10**12)
 
 
 def test_the_memory_is_for_all_policies(monkeypatch: pytest.MonkeyPatch) -> None:

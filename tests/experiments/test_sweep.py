@@ -7,11 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from folders import SPEC, Runner, changed, content
+from folders import SPEC, Runner, changed, content, plans_of, quietly
 from matplotlib.image import imread
 
 import armature as am
+from armature.experiments.blocks import Shard
 from armature.experiments.experiment import parse_experiments
+from armature.experiments.folder import PlanFolder
+from armature.experiments.merging import merge
+from armature.experiments.run import run_all, run_shard
 from armature.experiments.sweep import curve_names, point_folder
 from armature.views.experiment_charts import MOST_PANELS, plot_sweep, sweep_charts
 
@@ -95,7 +99,7 @@ def test_another_sweep_is_refused(runner: Runner, tmp_path: Path) -> None:
     runner(tmp_path, SWEEP)
     assert content(tmp_path) == before
     path.write_text("rubbish")
-    with pytest.raises(am.ArmatureError, match="is damaged, and without it nothing tells"):
+    with pytest.raises(am.ArmatureError, match="is damaged, so it is unknown"):
         runner(tmp_path, SWEEP)
     runner(tmp_path / "single", SPEC)
     with pytest.raises(am.ArmatureError, match="holds another experiment"):
@@ -115,6 +119,29 @@ def test_what_the_points_have_in_common() -> None:
     assert parse_experiments(more)[0].common == common
     sigma = SWEEP.replace("[sweep]", '[family]\nkind = "gaussian"\nsigma = 7.0\n[sweep]')
     assert parse_experiments(sigma)[0].common["family"] == {"kind": "gaussian"}
+
+
+@pytest.mark.parametrize("act", ["run", "share", "merge"])
+def test_a_folder_is_claimed_once(runner: Runner, tmp_path: Path, monkeypatch, act: str) -> None:
+    """Each point's folder, whether its runs are played, shared, or put together."""
+    runner(tmp_path, SWEEP)
+    claimed: list[Path] = []
+    claim = PlanFolder._claim
+
+    def noted(folder: PlanFolder) -> dict[str, str]:
+        claimed.append(folder._path)
+        return claim(folder)
+
+    monkeypatch.setattr(PlanFolder, "_claim", noted)
+    plans = plans_of(SWEEP)
+    if act == "run":
+        run_all(plans, tmp_path, quietly())
+    elif act == "share":
+        run_shard(plans, Shard(1, 2), tmp_path, quietly())
+    else:
+        merge(plans, [], tmp_path, quietly())
+    assert sorted(claimed) == sorted(tmp_path / point_folder(plan.point) for plan in plans)
+    assert len(set(claimed)) == len(plans) > 1
 
 
 def test_points_have_folders_of_their_own() -> None:

@@ -3,140 +3,20 @@
     maximise sum_c q_c   subject to  sum_c q_c d(mu_k, lam^c_k) <= gap_k for all k,  lam^c in cell c
 
 is convex in (q_c, q_c lam^c): the perspective of a convex divergence. The best arm's mean is fixed
-where its gap is 0. Cells are given by matrices, G lam <= h and E lam = f, that owe the library
-nothing.
+where its gap is 0.
 """
 
 from __future__ import annotations
 
-import itertools
 import warnings
-from typing import NamedTuple
 
 import cvxpy as cp
 import numpy as np
 import pytest
-from reference import edges_from, ends_of, n_peaks
-from scipy.linalg import null_space
+from pieces import Piece, can_beat, ends_of, order, pieces_of
 from scipy.optimize import linprog
 
 import armature as am
-
-
-class Piece(NamedTuple):
-    tag: object
-    G: np.ndarray
-    h: np.ndarray
-    E: np.ndarray
-    f: np.ndarray
-
-
-def order(K: int, pairs: list[tuple[int, int]]) -> np.ndarray:
-    """One row for each pair (a, b): lam_a - lam_b <= 0."""
-    rows = np.zeros((len(pairs), K))
-    for row, (a, b) in zip(rows, pairs, strict=True):
-        row[a], row[b] = 1.0, -1.0
-    return rows
-
-
-def matrix_pieces(structure: am.Structure) -> list[Piece]:
-    K = structure.n_arms
-    eye, none, nothing = np.eye(K), np.empty((0, K)), np.empty(0)
-    match structure:
-        case am.Unconstrained():
-            return [Piece("all", none, nothing, none, nothing)]
-        case am.Unimodal():
-            result = []
-            for p in range(K):
-                rows = order(
-                    K,
-                    [(i, i + 1) for i in range(p)] + [(i + 1, i) for i in range(p, K - 1)],
-                )
-                result.append(Piece(p, rows, np.zeros(len(rows)), none, nothing))
-            return result
-        case am.Categorised():
-            result = []
-            for label in structure.labels:
-                inside = [i for i in range(K) if structure.categories[i] == label]
-                outside = [i for i in range(K) if structure.categories[i] != label]
-                rows = order(K, list(itertools.product(outside, inside)))
-                result.append(Piece(label, rows, np.zeros(len(rows)), none, nothing))
-            return result
-        case am.Sparse():
-            level = structure.level
-            result = []
-            for s in itertools.combinations(range(K), structure.support):
-                out = [i for i in range(K) if i not in s]
-                G, h = -eye[list(s)], np.full(len(s), -level)
-                result.append(Piece(s, G, h, eye[out], np.full(len(out), level)))
-            return result
-        case am.Linear():
-            E = null_space(structure.features.T).T
-            return [Piece("all", none, nothing, E, np.zeros(len(E)))]
-        case am.Simplex():
-            return [Piece("all", -eye, np.zeros(K), np.ones((1, K)), np.ones(1))]
-        case am.Polyhedral():
-            return [Piece("all", structure.A, structure.b, structure.C, structure.d)]
-        case am.Lipschitz():
-            x, L = structure.positions, structure.constant
-            pairs = list(itertools.permutations(range(K), 2))
-            reach = np.array([L * abs(x[i] - x[k]) for i, k in pairs])
-            return [Piece("all", order(K, pairs), reach, none, nothing)]
-        case am.Concave():
-            sequence = np.argsort(structure.positions)
-            x = structure.positions[sequence]
-            steps = np.diff(eye[sequence], axis=0) / np.diff(x)[:, None]
-            return [Piece("all", np.diff(steps, axis=0), np.zeros(K - 2), none, nothing)]
-        case am.Box():
-            above, below = np.isfinite(structure.high), np.isfinite(structure.low)
-            G = np.vstack([eye[above], -eye[below]])
-            h = np.concatenate([structure.high[above], -structure.low[below]])
-            return [Piece("all", G, h, none, nothing)]
-        case am.Monotone():
-            rows = order(K, [(i, i + 1) for i in range(K - 1)])
-            return [Piece("all", rows, np.zeros(K - 1), none, nothing)]
-        case am.Multimodal():
-            result = []
-            for ups in itertools.product((True, False), repeat=K - 1):
-                if n_peaks(ups) <= structure.peaks:
-                    pairs = [(i, i + 1) if up else (i + 1, i) for i, up in enumerate(ups)]
-                    result.append(Piece(ups, order(K, pairs), np.zeros(K - 1), none, nothing))
-            return result
-        case am.UnimodalTree():
-            result = []
-            for peak in range(K):
-                pairs = [(far, near) for near, far in edges_from(structure.edges, peak)]
-                result.append(Piece(peak, order(K, pairs), np.zeros(K - 1), none, nothing))
-            return result
-        case am.Relabelled():
-            return [
-                piece._replace(G=piece.G[:, structure.order], E=piece.E[:, structure.order])
-                for piece in matrix_pieces(structure.structure)
-            ]
-        case am.Intersection():
-            both = itertools.product(*(matrix_pieces(part) for part in structure.parts))
-            return [
-                Piece(
-                    tuple(one.tag for one in some),
-                    np.vstack([one.G for one in some]),
-                    np.concatenate([one.h for one in some]),
-                    np.vstack([one.E for one in some]),
-                    np.concatenate([one.f for one in some]),
-                )
-                for some in both
-            ]
-        case am.Union():
-            return [piece for part in structure.parts for piece in matrix_pieces(part)]
-    raise NotImplementedError(structure)
-
-
-def can_beat(piece: Piece, k: int, best: int) -> bool:
-    """Whether arm k is better than the best one somewhere in a piece."""
-    K = piece.G.shape[1]
-    result = linprog(
-        np.eye(K)[best] - np.eye(K)[k], piece.G, piece.h, piece.E, piece.f, bounds=(-100, 100)
-    )
-    return result.status == 0 and -result.fun > 1e-6
 
 
 def perspective(family: am.Family, x: float, q: cp.Expression, y: cp.Expression) -> cp.Expression:
@@ -204,7 +84,7 @@ def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
     gaps = np.maximum(instance.gaps, epsilon or 0.0)
     reciprocal = isinstance(family, am.Exponential)
     constraints, qs, uses = [], [], [0.0] * K
-    for piece in matrix_pieces(structure):
+    for piece in pieces_of(structure):
         for k in range(K):
             stays = gaps[best] == 0.0
             if not (can_beat(piece, k, best) and is_open(instance, piece, k, stays)):

@@ -105,6 +105,10 @@ def test_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "There are no experiments yet." not in text
 
 
+def test_a_browser_finds_no_icon(page: httpx.Client) -> None:
+    assert page.get("/favicon.ico").status_code == 204
+
+
 def test_forms(page: httpx.Client) -> None:
     fields = {"name": "new", "arms": "x\ny\nz", "structure": "unimodal", "family": "bernoulli"}
     fields |= {"window": "2", "unit": "hours", "default": "0"}

@@ -22,7 +22,7 @@ from serving import PRICES, Postgres, query, serving, sqlite_in
 
 import armature as am
 from armature.client import Client, ServiceError
-from armature.service.db.database import clock, lock, open_database, writing
+from armature.service.db.database import clock, look_at, open_database, writing
 from armature.service.db.maintenance import migrate, revision_of
 from armature.service.db.schema import REVISION
 from armature.service.domain import backend, replay, writer
@@ -314,12 +314,12 @@ def test_the_clock_is_read_under_the_lock(storage: str) -> None:
     def wait_for_the_lock() -> float:
         with writing(engine) as connection:
             asking.set()
-            ((_, _, _, now),) = lock(connection, [1])
+            ((_, _, _, now),) = look_at(connection, [1], "wait")
             return float(now)
 
     with ThreadPoolExecutor(1) as threads:
         with writing(engine) as connection:
-            lock(connection, [1])
+            look_at(connection, [1], "wait")
             found = threads.submit(wait_for_the_lock)
             if engine.dialect.name == "postgresql":  # on SQLite it waits for the transaction itself
                 assert asking.wait(PATIENCE)
@@ -369,6 +369,7 @@ def test_another_server_writes_while_the_log_is_read(
     look_at = writer.look_at
 
     def look_and_let_write(*arguments: Any) -> Any:
+        monkeypatch.setattr(writer, "look_at", look_at)
         found = look_at(*arguments)
         _run(there, [Decide(n=1)])
         return found

@@ -50,11 +50,13 @@ def _lose(how: str, file: Path) -> None:
         file.with_name("copy.db").rename(file)
     elif how == "moved away":
         file.rename(file.with_name("elsewhere.db"))
+    elif how == "emptied":
+        os.truncate(file, 0)
     else:
         Path(f"{file}{how.removeprefix('deleted')}").unlink()
 
 
-HOW = ["replaced", "moved away", "deleted", "deleted-wal", "deleted-shm"]
+HOW = ["replaced", "moved away", "emptied", "deleted", "deleted-wal", "deleted-shm"]
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -80,10 +82,13 @@ def test_a_file_that_is_lost_under_a_server(
                 with pytest.raises(ServiceError) as caught:
                     ask()
                 assert caught.value.code == 503
-        assert "armature.db, or its -wal or -shm, was replaced, moved or deleted" in caplog.text
+        assert (
+            "armature.db, or its -wal or -shm, was replaced, moved, deleted or emptied"
+            in caplog.text
+        )
         refused = httpx.get(f"{url}/readyz")
         assert refused.status_code == 503
-        assert "was replaced, moved or deleted" in sentence(refused)
+        assert "was replaced, moved, deleted or emptied" in sentence(refused)
         assert httpx.get(f"{url}/healthz").status_code == 200
         if how in ("moved away", "deleted"):
             assert not file.exists(), "the server has made an empty one in its place"
@@ -121,7 +126,7 @@ def test_what_was_answered_is_there_after_its_wal_was_deleted(tmp_path: Path) ->
         client.create("prices", PRICES)
         made = client.decide_many("prices", 20)
         (tmp_path / "armature.db-wal").unlink()
-        with pytest.raises(ServiceError, match="was replaced, moved or deleted"):
+        with pytest.raises(ServiceError, match="was replaced, moved, deleted or emptied"):
             client.decide("prices")
     stored = query(storage, "SELECT id FROM decision ORDER BY asked_seq")
     assert [row.id for row in stored] == [decision.id for decision in made]
@@ -137,7 +142,7 @@ def test_a_link_to_the_file_that_points_elsewhere(tmp_path: Path) -> None:
         copy_sqlite(tmp_path / "real" / "one.db", tmp_path / "real" / "two.db")
         link.unlink()
         link.symlink_to(tmp_path / "real" / "two.db")
-        with pytest.raises(ServiceError, match="was replaced, moved or deleted"):
+        with pytest.raises(ServiceError, match="was replaced, moved, deleted or emptied"):
             client.decide("prices")
 
 

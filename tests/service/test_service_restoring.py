@@ -43,7 +43,7 @@ def test_a_backup_is_restored(tmp_path: Path) -> None:
     file.chmod(0o640)
     inode = file.stat().st_ino
     said = _restore(backup, file)
-    assert said == f"armature.db is what {backup} is; experiments: 1"
+    assert said == f"armature.db now has the content of {backup}; experiments: 1"
     assert fingerprint(f"sqlite:///{file}") == fingerprint(f"sqlite:///{backup}")
     assert (file.stat().st_ino, stat.S_IMODE(file.stat().st_mode)) == (inode, 0o640)
     assert [path.name for path in file.parent.iterdir()] == ["armature.db"]

@@ -244,7 +244,7 @@ def test_only_one_module_writes_files() -> None:
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if name in ("storage/files.py", "service/demo.py") or name.startswith(
+        if name in ("storage/files.py", "cli/demo.py") or name.startswith(
             ("_compile", "kernels/compiling/")
         ):
             continue

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from typing import Any
 
-import cvxpy as cp
 import numpy as np
 import pytest
-from dual_reference import Piece, matrix_pieces
+from pieces import Piece, order, pieces_of
 from random_structures import FAMILIES, KINDS, random_structure
-from reference import Means, Reference, Template, UnsolvedError, cost
+from reference import Nearest, Reference, UnsolvedError, cost
 from scipy.optimize import linprog
 
 import armature as am
@@ -41,7 +39,7 @@ def limits_of(piece: Piece, low: np.ndarray, high: np.ndarray) -> dict[str, Any]
 
 def pieces_in(structure: am.Structure, low: np.ndarray, high: np.ndarray) -> list[dict[str, Any]]:
     """The polyhedra of M that have a point in the box, as far as they are in it."""
-    everything = [limits_of(piece, low, high) for piece in matrix_pieces(structure)]
+    everything = [limits_of(piece, low, high) for piece in pieces_of(structure)]
     return [p for p in everything if linprog(np.zeros(low.size), **p).status != EMPTY]
 
 
@@ -150,14 +148,19 @@ def own_cost(
     return nearest_with_best(model, means, weights, j, np.empty(structure.n_arms))
 
 
-def can_lead(constraints: Callable[[Means], list], n_arms: int, j: int) -> bool:
-    """Whether arm j is better than all others somewhere in a piece."""
-    m, ahead = Means(n_arms, reciprocal=False), cp.Variable()
-    others = [m.variable[j] >= m.variable[i] + ahead for i in range(n_arms) if i != j]
-    limits = [*constraints(m), *others, cp.abs(m.variable) <= 100]
-    problem = cp.Problem(cp.Maximize(ahead), limits)
-    value = problem.solve(solver=cp.CLARABEL)
-    return problem.status != cp.INFEASIBLE and float(value) > 1e-6
+def can_lead(piece: Piece, j: int) -> bool:
+    """Whether arm j is better than all others somewhere in a piece: by a positive x_K, at least."""
+    K = piece.G.shape[1]
+    ahead = np.hstack([order(K, [(i, j) for i in range(K) if i != j]), np.ones((K - 1, 1))])
+    solution = linprog(
+        -np.eye(K + 1)[K],
+        np.vstack([np.hstack([piece.G, np.zeros((len(piece.G), 1))]), ahead]),
+        np.concatenate([piece.h, np.zeros(K - 1)]),
+        np.hstack([piece.E, np.zeros((len(piece.E), 1))]),
+        piece.f,
+        bounds=[(-100, 100)] * K + [(None, None)],
+    )
+    return solution.status == 0 and -solution.fun > 1e-6
 
 
 class BestArm(Reference):
@@ -169,19 +172,18 @@ class BestArm(Reference):
 
     def __init__(self, structure: am.Structure, family: am.Family, j: int) -> None:
         super().__init__(structure, family)
-        K = structure.n_arms
-        self.templates = [
-            Template(
-                K,
-                family,
-                lambda m, c=constraints: [*c(m), *(m.at_most(i, j) for i in range(K) if i != j)],
-            )
-            for _, constraints in self.pieces
-            if can_lead(constraints, K, j)
-        ]
+        others = [i for i in range(structure.n_arms) if i != j]
+        self.programs = []
+        for piece in self.pieces:
+            if can_lead(piece, j):
+                rows = order(structure.n_arms, [(i, j) for i in others])
+                led = piece._replace(
+                    G=np.vstack([piece.G, rows]), h=np.concatenate([piece.h, np.zeros(len(rows))])
+                )
+                self.programs.append(Nearest(family, led))
 
-    def least(self, means: np.ndarray, weights: np.ndarray) -> float:
-        return self._least(means, weights, self.templates, -1, -1)
+    def nearest_cost(self, means: np.ndarray, weights: np.ndarray) -> float:
+        return self.least(means, weights, self.programs)
 
 
 def assert_cost(found: float, expected: float, slack: float = 1e-9) -> None:
@@ -215,7 +217,7 @@ def test_cost_of_being_best(
             means, weights = rng.uniform(0.05, 0.95, K), rng.integers(1, 30, K).astype(float)
             tried += 1
             try:
-                expected = reference.least(means, weights)
+                expected = reference.nearest_cost(means, weights)
             except UnsolvedError:
                 continue
             assert_cost(own_cost(structure, family, means, weights, j), expected)
@@ -240,7 +242,7 @@ def test_cost_of_being_best_after_few_pulls(
             means, weights = rng.binomial(pulls, 0.5) / pulls, pulls.astype(float)
             tried += 1
             try:
-                expected = reference.least(means, weights)
+                expected = reference.nearest_cost(means, weights)
             except UnsolvedError:
                 continue
             # A logarithm with coefficient 0 costs the solver some digits.
@@ -264,7 +266,7 @@ def test_cost_of_a_tied_leader() -> None:
     """
     structure, means, weights = am.Categorised("bba"), np.array([1.0, 0.0, 0.9]), np.ones(3)
     for j, expected in ((0, 0.45**2), (2, 0.05**2)):
-        assert_cost(BestArm(structure, am.Gaussian(), j).least(means, weights), expected)
+        assert_cost(BestArm(structure, am.Gaussian(), j).nearest_cost(means, weights), expected)
         assert_cost(own_cost(structure, am.Gaussian(), means, weights, j), expected)
 
 
@@ -277,14 +279,14 @@ def test_cost_among_supports() -> None:
     structure = am.Sparse(3, 2, 0.0)
     means, weights = np.array([5.0, 4.0, -5.0]), np.array([10.0, 15.0, 1.0])
     expected = 125 + 15 / 16 * 40.5
-    assert_cost(BestArm(structure, am.Gaussian(), 2).least(means, weights), expected)
+    assert_cost(BestArm(structure, am.Gaussian(), 2).nearest_cost(means, weights), expected)
     assert_cost(own_cost(structure, am.Gaussian(), means, weights, 2), expected)
 
 
 def test_wrong_costs_are_noticed() -> None:
     """Pooling the wrong arms is noticed, as is a cost that is off by a hundred-thousandth."""
     means, weights, family = np.array([0.9, 0.2, 0.6]), np.array([2.0, 1.0, 3.0]), am.Gaussian()
-    expected = BestArm(am.Unconstrained(3), family, 2).least(means, weights)
+    expected = BestArm(am.Unconstrained(3), family, 2).nearest_cost(means, weights)
     together = (2 * 0.9 + 3 * 0.6) / 5
     assert_cost(cost(family, means, weights, np.array([together, 0.2, together])), expected)
     unweighted = cost(family, means, weights, np.array([0.75, 0.2, 0.75]))

@@ -411,7 +411,7 @@ class SaysEvenly(am.MINTS):
         (Numbered(), "numbers matter"),
         (Doubling(), "goes on differently"),
         (Silent(), "division"),
-        (SaysEvenly(), "times too often"),
+        (SaysEvenly(), "more often than it says"),
     ],
     ids=lambda value: type(value).__name__,
 )

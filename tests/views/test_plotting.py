@@ -106,6 +106,19 @@ def test_names_are_drawn_as_they_are(name: str, tmp_path: Path) -> None:
     assert literal(name) in texts(plot_panels([Panel(name, PRICES, ROUNDS, regret)], [], 1.0))
 
 
+@pytest.mark.parametrize("name", ["$5", "$a$ and $b", "[/b]", "a\x1b[31m"])
+def test_names_of_arms_are_drawn_as_they_are(name: str, tmp_path: Path) -> None:
+    """Also in a legend, where two dollars would begin a formula."""
+    log = [("x", 1.0), ("x", 2.0), (name, 0.5), (name, 1.5)] * 20
+    found = am.assess(log, am.Unimodal(2), am.Gaussian(1.0), arms=["x", name], policies=[])
+    bandit = am.Bandit(am.UCB(), am.Unimodal(2), labels=["x", name])
+    bandit.tell(["x", name] * 5, [0.1, 0.0] * 5)
+    for drawing in (found.plot(tmp_path / "a.svg"), bandit.plot(tmp_path / "b.svg")):
+        assert literal(name) in texts(drawing)
+        legend = " ".join(text.get_text() for text in drawing.axes[0].get_legend().texts)
+        assert f"nearest alternative: {literal(name)} is best" in " ".join(legend.split())
+
+
 def test_a_picture_in_a_notebook_leaves_its_backend_alone(tmp_path: Path) -> None:
     """pyplot is not even imported; a picture shows itself, as IPython asks for it."""
     code = """

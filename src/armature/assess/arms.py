@@ -30,7 +30,7 @@ from armature.structures import Structure
 
 @dataclass(frozen=True, eq=False)
 class ArmEstimates:
-    """What the log says of each arm.
+    """Estimates of each arm.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class ArmEstimates:
         pulls, means: of each arm; the mean is nan without rewards.
         low, high: an interval of each mean by itself, which misses it with probability `delta` at
             most, if the number of rewards was fixed in advance.
-        low_any, high_any: wider ones, which hold whoever chose the arms, and whenever one looks;
+        low_any, high_any: wider ones, which hold however and whenever arms are chosen;
             None where the family has none.
         fitted: the nearest mean vector in the structure; nan where no means in it could have given
             these rewards.

@@ -20,6 +20,7 @@ from armature.assess.table import Columns
 from armature.assess.worth import Certainty, how_sure
 from armature.bounds.evidence import DELTA as DELTA_OF_EVIDENCE
 from armature.errors import ArmatureError, check_kind, short
+from armature.experiments.plan import check_memory
 from armature.families import Family, Gaussian
 from armature.kernels.numbers import as_real, checked_several
 from armature.kernels.streams import key_of
@@ -30,6 +31,7 @@ from armature.structures import Concave, Monotone, Structure, Unconstrained, Uni
 
 HORIZON = 10_000
 DRAWS = 40
+OF_DRAW = 500  # bytes that a problem takes beside its means
 MOST_DENSE = 50  # arms, up to which a dense convex program is quick
 
 
@@ -53,12 +55,12 @@ def assess(
     title: str = "Assessment",
     progress: Progress | None = None,
 ) -> Assessment:
-    """What a log says of a structure and of policies, before anything is deployed.
+    """Assess a structure and policies on a log, before you deploy.
 
-    It says what each arm brings, with intervals; how much the log speaks against the structure, at
-    which arms, and what it could not have told; what the structure is worth; what policies would
-    lose on problems that could have given this log; how long it takes to know the best arm; and
-    whether rewards changed over the log, which all of this assumes that they did not.
+    The result has: the mean of each arm, with an interval; the evidence against the structure, and
+    which deviations the log could not have shown; what the structure saves; the regret of policies
+    on problems that could have given this log; how many rewards it takes to know the best arm; and
+    whether rewards changed during the log (everything else assumes that they did not).
 
     >>> from armature.families import Bernoulli
     >>> log = {"counts": [400] * 5, "sums": [30, 52, 80, 60, 31]}
@@ -72,36 +74,36 @@ def assess(
     ----------
     log
         The path of a CSV or Parquet file; a data frame; pairs of arm and reward; or sums, as
-        `{"counts": ..., "sums": ..., "squares": ...}`, a number for each arm. Who chose the arms,
-        and in what way, plays no part here.
+        `{"counts": ..., "sums": ..., "squares": ...}`, a number for each arm. It does not matter
+        how the arms were chosen.
     structure
-        What you believe of the means.
+        What you assume about the means.
     family
-        How rewards are distributed: Gaussian with a sigma that the log tells, unless given.
+        The distribution of rewards; by default Gaussian, with sigma estimated from the log.
     arms
-        The arms' names in the structure's order; needed where they are neither numbers nor
-        interchangeable.
+        The names of the arms in the order of the structure. Needed if they are not numbers and
+        their order matters.
     columns
-        What the log's columns are called: `Columns(arm="price", reward="margin")`, or a dict.
+        The names of the columns: `Columns(arm="price", reward="margin")`, or a dict.
     candidates
-        Other structures to be compared; `Unconstrained` and, where arms are in order, those that
-        are about an order, unless given.
+        Structures to compare with; by default `Unconstrained` and, if the arms are in order, other
+        structures of ordered arms.
     policies
-        What to simulate; an empty list: nothing. Unless given: Challenger, with a guard and
-        without, ProjectedThompson, and KLUCB, which knows of no structure.
+        Policies to simulate; [] simulates none. By default Challenger with and without a guard,
+        ProjectedThompson, and KLUCB, which ignores the structure.
     horizon, traffic
-        The number of rounds that you plan for, and how many there are in a day.
+        The number of rounds that you plan, and the rounds per day.
     unit
-        What rewards are measured in, for the report.
+        The unit of rewards, for the report.
     spread : {"common", "each"}
-        Where sigma is not known: one for all arms, or each arm's own.
+        If sigma is estimated: one for all arms, or one for each arm.
     delta
-        The probability of error of intervals and of the verdict on the best arm. A structure is
-        called refuted at the smaller of this and 0.01.
+        The probability of error of the intervals and of the verdict on the best arm. A structure
+        is refuted at the smaller of this and 0.01.
     draws, seed, workers
-        How many problems are drawn around the log, what the random numbers depend on, threads.
+        How many problems are simulated, the seed of all random numbers, the number of threads.
     title, progress
-        What the report is called; a function that is told of what is done.
+        The title of the report; a function that is called as the simulation goes on.
 
     Returns
     -------
@@ -113,7 +115,8 @@ def assess(
     (1939), "Étude critique de la notion de collectif".
 
     Limits: The stated power is a bound for convex structures and Gaussian rewards; elsewhere it is
-    measured. With an estimated sigma the evidence is not proved. Policies begin without data.
+    measured. With an estimated sigma the evidence is not proved. Simulated policies start without
+    the log.
     """
     family = Gaussian(sigma=None) if family is None else family
     check_kind(structure, Structure, "structure", "Unimodal(5)")
@@ -121,6 +124,7 @@ def assess(
     delta, horizon = checked_delta(delta), checked_count(horizon, "horizon")
     traffic = _checked_traffic(traffic)
     draws = checked_count(draws, "draws")
+    check_memory(draws, "draws", OF_DRAW + 8 * structure.n_arms)
     key_of(seed)
     for name, text in (("unit", unit), ("title", title)):
         if not isinstance(text, str):
@@ -164,7 +168,7 @@ def _checked_traffic(traffic: float | None) -> float | None:
 
 
 def checked_columns(columns: Columns | dict[str, str] | None) -> Columns:
-    """What the columns of a log are called, from a dict or as they are."""
+    """The names of the columns, from a dict or as they are."""
     if columns is None or isinstance(columns, Columns):
         return columns or Columns()
     if not isinstance(columns, dict):
@@ -187,7 +191,7 @@ def _judged(
     horizon: int,
     delta: float,
 ) -> tuple[Candidate, list[Candidate]]:
-    """What the log says of the structure, and of the others."""
+    """The structure on the log, and the others."""
     level = min(delta, DELTA_OF_EVIDENCE)
     chosen = judge(log, structure, known, horizon, level, with_power=True)
     others = usual_candidates(structure, known) if candidates is None else candidates
@@ -203,7 +207,7 @@ def _judged(
 
 
 def usual_candidates(structure: Structure, known: Informed) -> list[Structure]:
-    """What a structure is compared with: nothing known, and other ideas of an order."""
+    """What a structure is compared with: no structure, and other structures of ordered arms."""
     n = structure.n_arms
     ideas: list[Structure] = [Unconstrained(n)]
     if structure.arms_in_order:

@@ -32,26 +32,26 @@ PAGE, DATA = "report.html", "assessment.json"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Assessment(Shown):
-    """What a log says of a structure and of policies; `str` gives it as a text.
+    """A structure and policies on a log; `str` gives the report.
 
     Attributes
     ----------
         title: what the page is called.
         log: the log itself, with its arms in order.
-        informed: the reward family, with what the log says of a sigma that is not known.
+        informed: the reward family, with a sigma that is estimated from the log if need be.
         arms: estimates with intervals, beside the structure's fit.
-        chosen: the structure that was asked about.
-        candidates: that one and the others, ranked: those that are not refuted first, the one that
-            asks for the least exploration on top.
+        chosen: the structure that you asked about.
+        candidates: that one and the others. Those that are not refuted come first, and of these
+            the one that needs the least exploration.
         trials: regret of policies on problems drawn around the log. First those in which the
             structure is true (unless it is refuted), then those with the log's own means.
         certainty: how many rounds until the best arm is known; without the structure, where that
             is refuted.
         drift: whether rewards changed over the log.
-        delta: the probability of error of all that is stated.
-        horizon: the number of rounds that it is about.
-        traffic: rounds a day; None: not known.
-        unit: what rewards are measured in.
+        delta: the probability of error of the intervals and the verdict.
+        horizon: the number of rounds that is planned.
+        traffic: rounds a day, if known.
+        unit: of rewards.
     """
 
     title: str
@@ -102,7 +102,7 @@ class Assessment(Shown):
             "version": VERSION,
             "title": self.title,
             "log": {"name": self.log.name, "rounds": self.log.rounds},
-            "family": str(self.informed.told),
+            "family": str(self.informed.given),
             "sigma": getattr(self.informed.family, "sigma", None)
             if self.informed.estimated
             else None,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROW, LOW, TOP = 34.0, 22.0, 8.0  # pixels of a policy's row, of an arm's, and above the first
 FAR = 40.0  # times the least median: a regret beyond it leaves the picture
-NOTHING = 0.01  # pulls that nobody needs
+NOTHING = 0.01  # fewer pulls are a solver's tolerance
 
 
 def regret_chart(trial: Trial, most: float | None = None, unit: str = "") -> Chart:
@@ -88,11 +88,11 @@ def drift_chart(drift: Drift) -> Chart:
     marks: list[Mark] = []
     for look in ("", " changed"):
         own = np.array([(drift.arms[k] in changed) == bool(look) for k in known])
-        told = tuple(notes[i] for i in np.flatnonzero(own))
+        shown = tuple(notes[i] for i in np.flatnonzero(own))
         marks += [
             Line(f"moved{look}", gapped(before[own], after[own]), gapped(y[own], y[own])),
-            Points("half", before[own], y[own], "ring", 4.0, notes=told),
-            Points(f"half second{look}", after[own], y[own], "dot", 5.0, notes=told),
+            Points("half", before[own], y[own], "ring", 4.0, notes=shown),
+            Points(f"half second{look}", after[own], y[own], "dot", 5.0, notes=shown),
         ]
     height = TOP + LOW * known.size
     rows = Axis(-height, 0.0, labelled(y, map(clipped, names)))
@@ -111,11 +111,10 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None)
     wide = max(6.0, min(12.0, 2.5 + 0.5 * arms.x.high))
     drawing = figure.new_drawing(wide + 4.5 * (len(charts) - 1), 4.2)
     panels = drawing.subplots(1, len(charts), squeeze=False)[0]
-    for axes, chart in zip(panels, charts, strict=True):
-        figure.draw(axes, chart)
+    shown = [figure.draw(axes, chart) for axes, chart in zip(panels, charts, strict=True)]
+    figure.explain(panels[0], shown[0])
     said = f"{assessment.chosen.name} is {'' if assessment.chosen.refuted else 'not '}refuted"
     panels[0].set_title("\n".join(map(literal, (assessment.title, said))), loc="left", fontsize=11)
-    panels[0].legend(frameon=False, fontsize=9)
     return figure.save(drawing, [] if path is None else [path])
 
 

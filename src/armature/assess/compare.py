@@ -108,10 +108,10 @@ def try_policies(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> Trial:
-    """Play every policy once on each of so many problems drawn around the log.
+    """Play every policy once on each of `draws` problems drawn around the log.
 
-    All policies see the same problems and the same rewards. They begin with nothing: with the log
-    as their history they would lose less.
+    All policies see the same problems and the same rewards. They start without data; if they
+    started with the log as their history, they would lose less.
     """
     if horizon < len(log.arms):
         raise ArmatureError(
@@ -146,7 +146,7 @@ def draw_instances(
     seed: int,
     projected: bool,
 ) -> list[Instance]:
-    """So many problems that could have given the log.
+    """Draw n problems that could have given the log.
 
     Each arm's mean is drawn from its posterior, as Thompson sampling has it, given the arm's own
     rewards. An arm without rewards has a mean between the lowest and the highest of the others.

@@ -1,4 +1,4 @@
-"""Whether rewards changed over the log: a plain check, because all else assumes that they did not.
+"""Whether rewards changed during the log; everything else assumes that they did not.
 
 The rewards of an arm, in the order in which they came, less their mean, are added up. If they are
 all of one distribution, the largest of these sums over s sqrt(n) is at most what the bridge of a
@@ -32,12 +32,12 @@ class Drift:
 
     Attributes
     ----------
-        arms: what they are called.
+        arms: their names.
         p_values: of each arm: the probability of as large a change by chance; nan where there were
             too few rewards.
         together: the same for all arms at once; nan where nothing could be checked.
         before, after: the mean of each arm's first and second half.
-        alpha: the probability, at most, of calling anything a change if there is none.
+        alpha: the largest probability of reporting a change if there is none.
         checked: whether the log has an order at all.
     """
 
@@ -51,7 +51,7 @@ class Drift:
 
     @property
     def level(self) -> float:
-        """What a p-value has to be below: alpha is shared out over the checks."""
+        """The threshold of a p-value: alpha divided by the number of checks."""
         checks = int(np.isfinite(self.p_values).sum()) + int(math.isfinite(self.together))
         return self.alpha / max(checks, 1)
 

@@ -1,7 +1,7 @@
-"""Whether structures fit: the evidence against each, and what the data could not have told.
+"""Whether structures fit: the evidence against each, and which deviations it can't show.
 
 A structure is reported wrong where the evidence against it (`armature.bounds.evidence`) reaches
-1 / delta: for one that is true, that has probability delta at most, whoever chose the arms.
+1 / delta: for a true structure that has probability delta at most, however the arms were chosen.
 
 **Power.** Suppose that the true means are at a distance C from M, in the cost
 sum_k N_k d(true_k, lam_k), and that M is convex and rewards Gaussian. In the direction from M to
@@ -37,7 +37,7 @@ from armature.structures import Structure
 
 POWER = 0.8
 STEPS = 30  # of the bisection
-MOST_ARMS = 200  # beyond which nobody asks about each
+MOST_ARMS = 200  # beyond which single arms are not examined
 DOUBLINGS = 12
 
 
@@ -63,7 +63,7 @@ class Candidate:
         structure, name: which.
         evidence: against it; None where the family has none.
         fitted: the nearest means in it.
-        worth: what it is worth if it is true; None where it is refuted.
+        worth: what it saves if it is true; None if it is refuted.
         noticeable: what would have been noticed; None where that was not asked.
     """
 
@@ -76,7 +76,7 @@ class Candidate:
 
     @property
     def refuted(self) -> bool:
-        """Whether the log speaks against it."""
+        """Whether the log refutes it."""
         return self.evidence is not None and self.evidence.refuted
 
     @property

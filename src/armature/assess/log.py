@@ -1,4 +1,4 @@
-"""A log: which arm was shown, what it brought, and with which probability it was shown."""
+"""A log: the arm, the reward and the probability of each round."""
 
 from __future__ import annotations
 
@@ -263,13 +263,13 @@ def _matched(
         place = exact.get(label, numbers.get(value) if value is not None else None)
         if place is None:
             shown = ", ".join(repr(one) for one in names[:6]) + (", ..." if len(names) > 6 else "")
-            raise ArmatureError(f"{log} has an arm {label!r}, which is none of {shown}.")
+            raise ArmatureError(f"{log} has an arm {label!r}, which is not one of {shown}.")
         places[i] = place
     return tuple(names), places
 
 
 def _as_number(label: Hashable) -> float | None:
-    """The number that a label is; None where it is none."""
+    """A label as a number; None if it is not one."""
     if isinstance(label, bool) or not isinstance(label, (int, float, str)):
         return None
     try:
@@ -289,7 +289,7 @@ def check_worth_a_look(log: Log) -> None:
         raise ArmatureError(f"{log.name} has no rewards.")
     if seen.size == 1:
         raise ArmatureError(
-            f"{log.name} is about one arm only, {log.arms[int(seen[0])]!r}, from "
+            f"{log.name} has one arm only, {log.arms[int(seen[0])]!r}, from "
             f"{_extent(log)}: there is nothing to compare it with."
         )
     means = log.means[seen]

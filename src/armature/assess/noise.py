@@ -1,4 +1,4 @@
-"""How much rewards vary: what the log says of a sigma that is not known, or that is given."""
+"""How much rewards vary: sigma estimated from the log, or a given one checked against it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from armature.kernels.arrays import Floats, Ints
 from armature.words import Arm, Sentence
 
 Spread = Literal["common", "each"]
-ENOUGH = 20  # rewards of an arm, from which on its own spread is looked at
-UNLIKE = 4.0  # times the variance of another arm
-WELL_KNOWN = 100.0  # degrees of freedom, from which on sigma is as good as known
+ENOUGH = 20  # rewards that an arm needs for an estimate of its own
+UNLIKE = 4.0  # times the variance of another arm: the arms differ
+WELL_KNOWN = 100.0  # degrees of freedom from which on sigma counts as known
 OFF = 1.25  # times the variance that the family says
 
 
@@ -28,7 +28,7 @@ class Informed:
 
     Attributes
     ----------
-        told: the family as it was given.
+        given: the family as it was given.
         family: with the estimate from the log, if there is one to be made.
         cautious: the same with the enlarged estimate that live bandits use, which makes up for few
             rewards: evidence and verdicts rest on it.
@@ -36,7 +36,7 @@ class Informed:
         note: what to say about it, if there is anything.
     """
 
-    told: Family
+    given: Family
     family: Family
     cautious: Family
     freedom: float
@@ -49,7 +49,7 @@ class Informed:
 
     @property
     def simulated(self) -> Family:
-        """What simulations draw from: policies are told of sigma what the log tells well enough."""
+        """What simulations draw from; policies know sigma only if the log determines it well."""
         sigma = getattr(self.family, "sigma", None)
         if self.freedom < WELL_KNOWN and isinstance(sigma, float):
             return Gaussian(sigma, known=False)

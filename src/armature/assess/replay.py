@@ -1,16 +1,16 @@
 """What policies would have collected on a log.
 
-Three methods, and what each rests on:
+Three methods, and what each assumes:
 
 * **queues**: an arm's logged rewards are handed out in their order whenever the policy chooses it.
-  Rests on rewards that do not drift; who chose the logged arms, and why, plays no part. It ends
+  Assumes that rewards do not drift; it does not matter how the logged arms were chosen. It ends
   when the policy chooses an arm of which there are no more rewards.
 * **rejection**: the policy goes through the log, and a row counts only if it shows the arm that the
   policy chooses, thinned so that all arms are accepted equally often (Li et al., 2011). Rests on
   the probabilities with which arms were shown; rewards may drift. Most rows are skipped.
 * **ips**: the policy learns from every row of the log, and its choice before each row is valued by
   inverse propensity scores. Rests on the probabilities, too. It is what the policy's choices are
-  worth in the shadow of whoever chose: it learns from their rows, not from its own.
+  worth when it learns from the logged rows, not from rows of its own.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from armature.assess.replayed import Replay, Replayed
 from armature.assess.resampling import Weighted, generator, mean_interval, weigh
 from armature.assess.table import Columns
 from armature.errors import ArmatureError, check_kind
+from armature.experiments.plan import check_memory
 from armature.families import Family, Gaussian
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.numbers import checked_several
@@ -44,6 +45,7 @@ Method = Literal["queues", "rejection", "ips"]
 METHODS = ("queues", "rejection", "ips")
 REPETITIONS = 50
 THINNING = 2**61  # which random numbers
+OF_RUN = 1000  # bytes that a run takes beside its rounds, each of which is a choice and a gain
 UNLIKELY = 1e-6  # so unlikely counts were not shown uniformly
 Play = Callable[..., Record]
 NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
@@ -132,6 +134,8 @@ def replay(
         policy.check(structure, family)
     play = functools.partial(_play, structure, family, longest, seed)
     if method == "queues":
+        what = f"repetitions of {len(tried)} policies"
+        check_memory(repetitions, what, 2 * (OF_RUN + 16 * longest) * len(tried))
         rows = _in_queues(found, tried, play, repetitions, delta, seed)
     else:
         shown = probabilities_of(found, uniform)

@@ -34,11 +34,11 @@ class Replayed:
     ----------
         policy: its name.
         rounds: how far it got.
-        reward: what it collected until then, in the log's own order.
+        reward: what it collected until then, in the order of the log.
         value: the mean reward of a round, over the first `compared` rounds; for "queues" the mean
             over several orders of each arm's rewards.
         low, high: an interval of that, by the bootstrap.
-        compared: how many rounds `value` is about: those that all policies reached.
+        compared: the number of rounds that `value` is over: those that all policies reached.
         exhausted: the arm that it chose when the log had no more of its rewards; None: the log or
             the horizon ended.
         shares: how often it chose each arm.

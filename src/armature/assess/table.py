@@ -46,7 +46,7 @@ class Table:
     Attributes
     ----------
         labels: the different arms.
-        codes: (n,) which of them each row is about.
+        codes: (n,) which of them is in each row.
         rewards, probabilities: (n,) of each row; nan where a probability is not known, None where
             none is.
         where: how a row is named.
@@ -95,8 +95,8 @@ def _check_probabilities(table: Table, probabilities: Floats) -> None:
     if wrong.any():
         at = int(wrong.argmax())
         raise ArmatureError(
-            f"{table.name}, {table.where(at)}: the probability is {probabilities[at]:g}; what was "
-            "shown has had a probability above 0 and at most 1."
+            f"{table.name}, {table.where(at)}: the probability is {probabilities[at]:g}; it must "
+            "be above 0 and at most 1."
         )
 
 

@@ -31,7 +31,7 @@ class Worth:
 
     Attributes
     ----------
-        value, unconstrained: V, what regret grows by per ln T at the least; None, with a `reason`,
+        value, unconstrained: V, the least growth of regret per ln T; None, with a `reason`,
             where there is no such number, as where two arms lead.
         pulls, pulls_without: the optimal pulls of each arm per ln T; 0 for the best arm.
         horizon: T.
@@ -117,13 +117,13 @@ def without_structure(means: Floats, family: Family) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Certainty:
-    """The verdict on the log, and what it takes from nothing.
+    """The verdict on the log, and how many samples the best rule needs from the start.
 
     Attributes
     ----------
         verdict: which arm leads, whether that is sure, how many more samples it takes.
         least, unconstrained: T* ln(1 / delta), the expected number of samples of the best possible
-            rule that begins with nothing, with and without the structure; nan where there is none.
+            rule that starts without data, with and without the structure; nan where there is none.
         shares: the shares of the samples in which it is attained.
     """
 

@@ -147,7 +147,7 @@ def find_alternative(model: Model, task: Task, freedom: float, tableau: Tableau)
 
 @kernel
 def write_column(model: Model, task: Task, tableau: Tableau) -> None:
-    """What each arm tells about the alternative; a free best arm is put back and tells nothing."""
+    """column[k] = d(mu_k, lam_k) in the tableau's unit; a free best arm is put back and has 0."""
     lam = tableau.vectors[2]
     column = tableau.vectors[3]
     for k in range(task.mu.size):  # column: set for the arms before k
@@ -159,8 +159,8 @@ def write_column(model: Model, task: Task, tableau: Tableau) -> None:
 
 
 @kernel
-def told_apart(N: Floats, column: Floats) -> float:
-    """How well pulls N tell an alternative from the truth."""
+def total_information(N: Floats, column: Floats) -> float:
+    """sum_k N_k column_k: how well pulls N tell an alternative from the truth."""
     total = 0.0
     for k in range(N.size):  # total: over the arms before k
         total += N[k] * column[k]
@@ -200,7 +200,7 @@ def start_warm(model: Model, task: Task, solution: Solution) -> bool:
             continue  # not an alternative that keeps the best mean: one will be found later
         write_prices(tableau, N)
         write_column(model, task, tableau)
-        if told_apart(N, column) < 1.0:
+        if total_information(N, column) < 1.0:
             entered = pivot(tableau, column, lam, 0) or entered
     return entered
 
@@ -282,7 +282,7 @@ def add_alternatives(model: Model, task: Task, warm: bool, solution: Solution) -
         write_column(model, task, tableau)
         if raise_bounds(task, value, solution):
             return UNCERTIFIED if doubtful else CERTIFIED
-        if told_apart(N, column) >= 1.0 - 0.1 * tolerance:
+        if total_information(N, column) >= 1.0 - 0.1 * tolerance:
             if not smooth:
                 if pivots == 0:
                     return UNCERTIFIED  # optimal up to rounding, yet not as close as asked for

@@ -72,7 +72,7 @@ class Leaders(NamedTuple):
 
 
 @kernel
-def information(family: FamilyRecord, x: float, y: float) -> float:
+def finite_divergence(family: FamilyRecord, x: float, y: float) -> float:
     """d(x, y), bounded where it is infinite."""
     d = divergence(family, x, y)
     return d if d < math.inf else LARGEST
@@ -93,12 +93,12 @@ def note_bounds(model: Model, board: Board, record: Record, at: int) -> None:
 
     Paper: Eq. (2a); Eq. (6); Eq. (12).
     """
-    told_apart = nearest_alternative(model, board.mu, record.N, board.best, record.vectors[4])
+    least = nearest_alternative(model, board.mu, record.N, board.best, record.vectors[4])
     most = 0.0
     for k in range(board.mu.size):  # most: of the arms before k
         most = max(most, record.E[k] / board.gaps[k])
     lower = record.regret[1] / most if most > 0.0 else 0.0
-    upper = record.regret[0] / told_apart if told_apart > 0.0 else math.inf
+    upper = record.regret[0] / least if least > 0.0 else math.inf
     if at > 0 and record.trajectory[at - 1, 0] >= lower:
         lower = record.trajectory[at - 1, 0]
     elif most > 0.0:
@@ -106,9 +106,9 @@ def note_bounds(model: Model, board: Board, record: Record, at: int) -> None:
             record.information[k] = record.E[k] / record.regret[1]
     if at > 0 and record.trajectory[at - 1, 1] <= upper:
         upper = record.trajectory[at - 1, 1]
-    elif told_apart > 0.0:
+    elif least > 0.0:
         for k in range(board.mu.size):
-            record.pulls[k] = record.N[k] / told_apart
+            record.pulls[k] = record.N[k] / least
     record.trajectory[at, 0] = lower
     record.trajectory[at, 1] = upper
 
@@ -141,7 +141,7 @@ def play_k(model: Model, board: Board, record: Record) -> None:
         nearest_alternative(model, mu, w, best, lam)
         counts = is_finite(model.family, mu, lam)
         for k in range(K):
-            d = information(of_arm(model.family, k), mu[k], lam[k])
+            d = finite_divergence(of_arm(model.family, k), mu[k], lam[k])
             record.N[k] += w[k]
             record.E[k] += paid * d if counts else 0.0
             loss[k] = -paid * d / gaps[k]
@@ -154,13 +154,13 @@ def play_k(model: Model, board: Board, record: Record) -> None:
 
 
 @kernel
-def expect(model: Model, mu: Floats, q: Floats, leaders: Floats, told: Floats) -> None:
-    """told = what the leaders, weighed by q, tell about each arm."""
+def expect(model: Model, mu: Floats, q: Floats, leaders: Floats, gain: Floats) -> None:
+    """gain[k] = E_q d(mu_k, lam_k) over the leaders."""
     for k in range(mu.size):
-        told[k] = 0.0
-        for c in range(q.size):  # told[k]: by the leaders before c
+        gain[k] = 0.0
+        for c in range(q.size):  # gain[k]: by the leaders before c
             if q[c] > 0.0:
-                told[k] += q[c] * divergence(of_arm(model.family, k), mu[k], leaders[c, k])
+                gain[k] += q[c] * divergence(of_arm(model.family, k), mu[k], leaders[c, k])
 
 
 @kernel
@@ -179,20 +179,20 @@ def play_lambda(model: Model, board: Board, leaders: Leaders, record: Record) ->
     learner = AdaHedgeState(experts[0], experts[1, :1])
     q = experts[2]
     loss = experts[3]
-    told = record.vectors[0]
+    gain = record.vectors[0]
     at = 0
     for t in range(1, record.checkpoints[-1] + 1):  # N, E and regret: of the rounds before t
         adahedge_weights(learner, q)
         follow_the_leaders(model, mu, record.N, best, cells, means)
-        expect(model, mu, q, means, told)
+        expect(model, mu, q, means, gain)
         pulled = 0
         for k in range(mu.size):
-            if told[k] / gaps[k] > told[pulled] / gaps[pulled]:
+            if gain[k] / gaps[k] > gain[pulled] / gaps[pulled]:
                 pulled = k
         for c in range(q.size):
             loss[c] = divergence(of_arm(model.family, pulled), mu[pulled], means[c, pulled])
         for k in range(mu.size):
-            record.E[k] += gaps[pulled] * told[k]
+            record.E[k] += gaps[pulled] * gain[k]
         record.N[pulled] += 1.0
         record.regret[0] += gaps[pulled]
         record.regret[1] += gaps[pulled]

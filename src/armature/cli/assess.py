@@ -35,7 +35,7 @@ def assess(
 ) -> None:
     """Assess a structure and policies on a log, before you deploy.
 
-    Does the structure fit, what is it worth, which policy, how long? Prints a report, and writes
+    Does the structure fit, what does it save, which policy, how long? Prints a report, and writes
     it as a page, `report.html`, and as `assessment.json`, if there is an --out.
     """
     with failing("nothing was written"):

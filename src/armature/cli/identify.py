@@ -19,11 +19,11 @@ def identify(
     spec: options.Spec,
     delta: Annotated[
         list[float] | None,
-        typer.Option(help="The probability of error that is allowed: 0.05, or several times one."),
+        typer.Option(help="The allowed probability of error, such as 0.05; can be repeated."),
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(help="A policy, such as `toptwo`, in place of the file's; several times one."),
+        typer.Option(help="A policy, such as `toptwo`, instead of the file's; can be repeated."),
     ] = None,
     threshold: Annotated[
         str, typer.Option(help="When to stop: `practical`, or `theory`, which is proved.")
@@ -42,12 +42,12 @@ def identify(
     engine: options.PlayedBy = options.Engine.threads,
     address: options.Address = None,
     shard: options.Shard = None,
-    merge: Annotated[
-        bool, typer.Option("--merge", help="Run nothing: put the shares together.")
-    ] = False,
+    merge: Annotated[bool, typer.Option("--merge", help="Run nothing; merge the shares.")] = False,
     source: Annotated[
         list[Path] | None,
-        typer.Option(help="With --merge, a folder of a share that went elsewhere; or several."),
+        typer.Option(
+            help="With --merge: a folder with a share from another machine; can be repeated."
+        ),
     ] = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,

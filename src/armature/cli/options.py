@@ -38,7 +38,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Address = Annotated[
     str | None,
-    typer.Option(help="Of the Ray cluster, or `auto`; without it, one is started here."),
+    typer.Option(
+        help="Address of the Ray cluster, or `auto`; without it, a cluster is started here."
+    ),
 ]
 
 
@@ -50,7 +52,7 @@ class Engine(StrEnum):
 
 
 PlayedBy = Annotated[
-    Engine, typer.Option(help="What plays: threads of this program, or a Ray cluster.")
+    Engine, typer.Option(help="Who simulates: threads of this program, or a Ray cluster.")
 ]
 
 
@@ -66,7 +68,7 @@ def check_engine(engine: Engine, address: str | None, shard: str | None = None) 
 
 Shard = Annotated[
     str | None,
-    typer.Option(help="Play one of several equal shares, such as 2/8; a merge collects them."),
+    typer.Option(help="Run one of several equal shares, such as 2/8; merge them afterwards."),
 ]
 
 

@@ -97,8 +97,8 @@ def demo(
     """
     with failing(""):
         with extra():
-            from armature.service.demo import demo as run
-            from armature.service.demo import free_port
+            from armature.cli.demo import demo as run
+            from armature.cli.demo import free_port
 
         port = free_port(port)
         address = f"http://127.0.0.1:{port}"

@@ -70,7 +70,7 @@ def merge(
     ],
     sources: Annotated[
         list[Path] | None,
-        typer.Argument(help="Folders of shares that went elsewhere: their runs are copied."),
+        typer.Argument(help="Folders with shares from other machines: their runs are copied."),
     ] = None,
     workers: Annotated[
         int, typer.Option(help="Processes, each for the next point of a sweep.", min=1)
@@ -78,10 +78,10 @@ def merge(
     as_json: options.AsJson = False,
     allow: options.Allow = None,
 ) -> None:
-    """Put the shares of an experiment together.
+    """Merge the shares of an experiment.
 
-    Nothing is played: it says which runs are missing, and which were made by another version of
-    the code and are refused.
+    Nothing is simulated. Missing runs are named, and runs of another version of the code are
+    refused.
     """
     with failing("what was copied is kept"):
         from armature.experiments.experiment import load_experiments

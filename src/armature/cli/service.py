@@ -27,8 +27,8 @@ STORAGE = Annotated[
     ),
 ]
 DEFAULT = "sqlite:///armature.db"
-experiments = typer.Typer(help="Look at the experiments in a storage.", no_args_is_help=True)
-keys = typer.Typer(help="Make, list and revoke the keys of a storage.", no_args_is_help=True)
+experiments = typer.Typer(help="List, show, export and restore experiments.", no_args_is_help=True)
+keys = typer.Typer(help="Make, list and revoke API keys.", no_args_is_help=True)
 
 
 @contextmanager
@@ -64,20 +64,20 @@ def extra() -> Iterator[None]:
 
 def serve(
     storage: STORAGE = DEFAULT,
-    host: Annotated[str, typer.Option(help="An address of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="A port.", min=1, max=65535)] = 8000,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)] = 8000,
     allow: Annotated[
         list[str] | None,
         typer.Option(
-            help="A module or package whose classes a spec may name as module:Class. Importing it "
-            "runs its code."
+            help="A module or package whose classes a spec may name as module:Class. Its code runs "
+            "when it is imported."
         ),
     ] = None,
 ) -> None:
     """Serve decisions over HTTP, until interrupted.
 
-    Experiments are kept in a file, or in PostgreSQL, where any number of servers can share them.
-    Without any key (see `armature keys`) the server is for this machine alone.
+    Experiments are stored in a file, or in PostgreSQL, where any number of servers can share them.
+    Without any key (see `armature keys`) the server can be used from this machine only.
     """
     with failing(""):
         with extra():
@@ -91,7 +91,7 @@ def serve(
 
 @experiments.command("list")
 def list_experiments(storage: STORAGE = DEFAULT) -> None:
-    """The experiments, one in a line."""
+    """List the experiments, one per line."""
     with _storage(storage) as engine:
         from armature.service.domain.reading import list_experiments as rows_of
 
@@ -107,7 +107,7 @@ def show_experiment(
     storage: STORAGE = DEFAULT,
     allow: Annotated[list[str] | None, typer.Option(help="As for `armature serve`.")] = None,
 ) -> None:
-    """What an experiment believes, and what it does next and why."""
+    """Show the arms of an experiment, and what it does next and why."""
     with _storage(storage) as engine:
         from armature.service.domain import reading, replay
 
@@ -127,7 +127,7 @@ def export_experiment(
     out: Annotated[Path, typer.Option(help="A .csv or .parquet file.", dir_okay=False)],
     storage: STORAGE = DEFAULT,
 ) -> None:
-    """Write the log as a table: a row for each reward, as `armature assess` reads it."""
+    """Write a table with a row for each reward, which `armature assess` reads."""
     with _storage(storage) as engine:
         from armature.service.domain.log import export_log
 
@@ -137,28 +137,32 @@ def export_experiment(
 
 @experiments.command("restore")
 def restore_experiments(
-    backup: Annotated[Path, typer.Argument(help="A copy of a storage that is a file.")],
+    backup: Annotated[Path, typer.Argument(help="The backup: a copy of a SQLite database.")],
     storage: STORAGE = DEFAULT,
 ) -> None:
-    """Put a backup in the place of a storage that is a file, and that no server uses now."""
+    """Replace a SQLite database by a backup, while no server uses it."""
     with failing(""):
         with extra():
             from armature.service.db.maintenance import restore
 
         count = restore(backup, storage)
     place = visible(storage.rpartition("/")[2])
-    said = f"{place} is what {visible(str(backup))} is; experiments: {count}"
+    said = f"{place} now has the content of {visible(str(backup))}; experiments: {count}"
     output().print(said, soft_wrap=True)
 
 
 @keys.command("create")
 def create_key(
-    name: Annotated[str, typer.Argument(help="Whose key it is.")],
-    scope: Annotated[list[str], typer.Option(help="decide, reward, read or admin; several times.")],
-    days: Annotated[float | None, typer.Option(help="How long it is good.")] = None,
+    name: Annotated[str, typer.Argument(help="A name for the key.")],
+    scope: Annotated[
+        list[str], typer.Option(help="decide, reward, read or admin; may be repeated.")
+    ],
+    days: Annotated[
+        float | None, typer.Option(help="Days until it expires; never unless given.")
+    ] = None,
     storage: STORAGE = DEFAULT,
 ) -> None:
-    """Make a key and print it: this once, for only its hash is kept."""
+    """Make a key and print it. It is shown once: the database keeps only a hash."""
     with _storage(storage, make=True) as engine:
         from armature.service.db.keys import make_key
 
@@ -166,7 +170,7 @@ def create_key(
 
 
 def _show(token: str) -> None:
-    """Print a key; an error where nobody can see it."""
+    """Print a key; refused if the standard output is closed."""
     if sys.stdout is None or sys.stdout.closed:
         raise ArmatureError("there is no standard output to print the key on: nothing was stored.")
     typer.echo(token)
@@ -175,7 +179,7 @@ def _show(token: str) -> None:
 
 @keys.command("list")
 def list_keys(storage: STORAGE = DEFAULT) -> None:
-    """The keys: their names and what they are for."""
+    """List the keys: names, scopes, days left."""
     with _storage(storage) as engine:
         from armature.service.db.keys import read_keys
 
@@ -191,7 +195,7 @@ def list_keys(storage: STORAGE = DEFAULT) -> None:
 def revoke_key(
     name: Annotated[str, typer.Argument(help="The name of a key.")], storage: STORAGE = DEFAULT
 ) -> None:
-    """Delete a key: servers refuse it within two seconds."""
+    """Delete a key. Servers refuse it within two seconds."""
     with _storage(storage) as engine:
         from armature.service.db.keys import revoke_key as revoke
 

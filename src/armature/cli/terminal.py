@@ -46,7 +46,7 @@ def _console(file: TextIO) -> Console:
 
 
 def speak_utf8() -> None:
-    """Write UTF-8 whatever the locale; what can't be encoded is spelled out."""
+    """Write UTF-8 whatever the locale; what can't be encoded is escaped."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -68,7 +68,7 @@ def failing(kept: str) -> Iterator[None]:
         _complain(str(error))
         raise typer.Exit(FAILED) from None
     except BrokenPipeError:
-        raise  # whoever was reading has enough
+        raise  # the reader has closed the pipe
     except OSError as error:
         _complain(_reason(error))
         raise typer.Exit(FAILED) from None

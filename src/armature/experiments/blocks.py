@@ -1,4 +1,4 @@
-"""Blocks: the pieces of work that an experiment is made of, whoever does them.
+"""Blocks: the pieces of work that an experiment is cut into.
 
 A job is a policy on a problem, with a horizon and a seed; `key` names all that its numbers depend
 on, the code included. A block is a range of a job's repetitions. What a block finds is a function
@@ -79,7 +79,7 @@ def bytes_of_one(like: Runs) -> int:
 
 
 def block_size(seconds: float, n_bytes: int, most_seconds: float = MOST_SECONDS) -> int:
-    """How many repetitions go into a block, if one takes so many seconds and bytes.
+    """How many repetitions go into a block, given the seconds and bytes of one repetition.
 
     The largest power of 2 within the limits, and at least 1.
 
@@ -91,7 +91,7 @@ def block_size(seconds: float, n_bytes: int, most_seconds: float = MOST_SECONDS)
 
 
 def seconds_for(total: float, workers: int) -> float:
-    """How much work a block may be if there is so much of it in all, for so many workers.
+    """The seconds of work in a block, given those of all work and the number of workers.
 
     No less than the program that hands blocks over takes for one to each of the workers.
 
@@ -174,7 +174,7 @@ class WaitingBlocks:
         return bool(self._ranges)
 
     def next(self, workers: int) -> Block:
-        """A block for one of so many workers."""
+        """The next block, given the number of workers."""
         job, first, end = self._ranges.popleft()
         size = self._size(job, workers)
         stop = min(end, (first // size + 1) * size)
@@ -231,7 +231,7 @@ class Shard:
         return cls(int(number), int(count))
 
     def deal(self, repetitions: Sequence[int]) -> list[list[Range]]:
-        """The ranges of this shard, for each of several jobs with so many repetitions.
+        """The ranges of this shard, for each of several jobs, given their repetitions.
 
         >>> Shard(1, 2).deal([5, 1, 4]), Shard(2, 2).deal([5, 1, 4])
         ([[(0, 2)], [(0, 1)], [(2, 4)]], [[(2, 5)], [], [(0, 2)]])

@@ -25,15 +25,15 @@ from armature.errors import ArmatureError, BlocksFailedError
 from armature.experiments.blocks import Block, WaitingBlocks
 from armature.experiments.keys import package_code
 from armature.experiments.plan import Job, Plan, Progress
-from armature.experiments.run_store import unpack
-from armature.experiments.runs import Runs, Summary
+from armature.experiments.run_store import by_folder, say_of_other_code, unpack, wanted_of
+from armature.experiments.runs import Runs
 from armature.experiments.worker import Outcome, play_block
 from armature.storage.files import PREFIX, write_bytes
 
 if TYPE_CHECKING:
     from armature.experiments.run import Place, Runner
 
-# A cluster that is started here reports to nobody, and warns of nothing that is not used.
+# For a cluster that is started here: no usage reports, no warnings about unused accelerators.
 QUIETLY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 RETRIES = 3  # of a block whose worker was lost
 IN_FLIGHT = 2  # blocks for each processor
@@ -101,7 +101,7 @@ class RayEngine:
     """Plays blocks on a cluster.
 
     Parts go to the folders of their jobs where workers see them; the content of others is handed to
-    `keep`. All folders are in `root`; None: there are none. `finished` is told of each block.
+    `keep`. All folders are in `root`; None: there are none. `finished` is called after each block.
     """
 
     def __init__(self, ray: Any, root: Path | None, keep: Keep, finished: Finished) -> None:
@@ -179,7 +179,7 @@ class RayEngine:
 
 @contextlib.contextmanager
 def mark_in(root: Path | None) -> Iterator[Path | None]:
-    """A file by which workers know that they see the folders in `root`; None if there is none."""
+    """A file in `root`: a worker that finds it sees the output folder. None if there is no root."""
     if root is None:
         yield None
         return
@@ -192,30 +192,18 @@ def mark_in(root: Path | None) -> Iterator[Path | None]:
         mark.unlink(missing_ok=True)
 
 
-def play_and_collect(
-    places: Sequence[Place[Any]], root: Path, runner: Runner
-) -> list[Summary | None]:
-    """Play what is missing, and have the workers put together each point of a sweep.
+def play_places(places: Sequence[Place[Any]], root: Path, runner: Runner) -> None:
+    """Play what is missing of some places, all of whose folders are in `root`.
 
     If blocks fail, the others are finished and kept, and the error names those.
     """
-    from armature.experiments.merging import collect_on_ray
-
-    with cluster(runner.address, runner.workers) as ray:
-        play_places(places, root, runner)
-        with mark_in(root) as mark:
-            return collect_on_ray(ray, places, mark)
-
-
-def play_places(places: Sequence[Place[Any]], root: Path, runner: Runner) -> None:
-    """Play what is missing of some places, all of whose folders are in `root`."""
-    from armature.experiments.merging import say_of_other_code
     from armature.experiments.progress import Dashboard
-    from armature.experiments.run import work_of
 
-    work = work_of(places)
-    say_of_other_code(work, runner)
-    waiting = WaitingBlocks((one.job, one.missing()) for one in work.values())
+    parts = [place.parts for place in places]
+    wanted = wanted_of(parts)
+    for folder, jobs in by_folder(wanted).items():
+        say_of_other_code(folder, jobs, runner.say)
+    waiting = WaitingBlocks((one.job, one.missing()) for one in wanted.values())
     if not waiting:
         return
 
@@ -229,8 +217,8 @@ def play_places(places: Sequence[Place[Any]], root: Path, runner: Runner) -> Non
     board = Dashboard(runner.console, runner.quiet, unit, total)
     with cluster(runner.address, runner.workers) as ray, board:
         failures = RayEngine(ray, root, keep, board.finished).run(waiting)
-    for place in places:
-        place.parts.look_again()
+    for one in parts:
+        one.look_again()
     if not runner.quiet:
         runner.say(board.last_word)
     if failures:

@@ -15,7 +15,7 @@
     "policies.spk.epsilon" = [0.5, 1.0]
 
 The problem is described as for `armature bound`; `docs/experiments.md` says which keys a sweep can
-have. A policy of one's own is "my_module:MyPolicy", if the caller allows `my_module`.
+have. A policy of your own is "my_module:MyPolicy", if the caller allows `my_module`.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class PlanFolder(Generic[F]):
         return {}
 
     def _read_note(self, path: Path) -> dict[str, Any] | None:
-        """The note in the folder; None where there is none, or none that can be read."""
+        """The note in the folder; None if it is missing or can't be read."""
         if not path.is_file():
             return None
         try:
@@ -153,10 +153,10 @@ def _mark(path: Path, of: str) -> str:
 
 
 def claim_folder(out: Path, note: str, text: str, written: Sequence[str]) -> None:
-    """Leave word in a folder, in a file called `note`, what it is for: a line, or JSON.
+    """Write into the file `note` of a folder what the folder is for: a line of text, or JSON.
 
-    A folder that is for something else is refused, and so is one without that word that has files
-    which would be `written`. A word that was cut off is completed.
+    A folder for something else is refused, and so is one without a note that has files which would
+    be `written`. A note that was cut off is completed.
     """
     path = out / note
     found = read_text(path) if path.is_file() else None
@@ -179,9 +179,9 @@ def _is_broken_json(path: Path, text: str) -> bool:
 
 
 def damaged(note: Path, beside: Sequence[str]) -> ArmatureError:
-    """An error for a folder of which nothing tells any more what it is for."""
+    """An error for a folder whose note is damaged."""
     return ArmatureError(
-        f"{str(note)!r} is damaged, and without it nothing tells what the folder is for: choose "
+        f"{str(note)!r} is damaged, so it is unknown what the folder is for: choose "
         f"another folder for --out, or delete that file and, beside it, {', '.join(beside)} "
         "(finished runs, in the folder of parts, are still used)."
     )

@@ -67,7 +67,7 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
     one_sweep: ClassVar = False
 
     def __post_init__(self) -> None:
-        self._allowance()  # refused where the family has none
+        self._allowance()  # raises if this family has no such threshold
 
     def _allowance(self) -> int:
         """The address of the threshold's kernel, in this process."""
@@ -153,13 +153,13 @@ def identify(
     Parameters
     ----------
     instance
-        The problem; the structure is what policies and stopping rule are told.
+        The problem. Policies and the stopping rule know its structure and family, not its means.
     policies
         Sampling rules such as `TopTwo`, or any other policies.
     delta
         The probability of error that is allowed; or several.
     max_rounds
-        A run that has not stopped by then ends unsure. Policies that need a horizon are told this.
+        A run that has not stopped by then ends unsure. Policies that need a horizon get this one.
     threshold : {"practical", "theory"}
         "practical" is ln((m + ln(t) / 2) / delta) where m challengers are about as near as the
         nearest; "theory" is larger and proved: see there.

@@ -1,4 +1,4 @@
-"""Putting runs together: shares of several machines, and the points of a sweep.
+"""Merging: the shares of several machines, and the points of a sweep.
 
     armature run MINE.toml --shard 2/8 --out results     # on each of eight machines, any of them
     armature merge MINE.toml --out results               # or from folders that were copied here
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import multiprocessing
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -26,13 +25,19 @@ from rich.console import Console
 
 from armature.errors import ArmatureError
 from armature.experiments.blocks import Range
-from armature.experiments.keys import package_code, package_version
+from armature.experiments.keys import package_code
 from armature.experiments.plan import Job, Plan
-from armature.experiments.run import Place, Plans, Runner, Work, claim_all, finish, work_of
-from armature.experiments.run_store import PartsFolder, content_of, read_title, unpack
+from armature.experiments.run import Place, Plans, Runner, claim_all, finish
+from armature.experiments.run_store import (
+    PartsFolder,
+    by_folder,
+    content_of,
+    say_of_other_code,
+    unpack,
+    wanted_of,
+)
 from armature.experiments.runs import Summary
 from armature.storage.files import write_bytes
-from armature.words import visible
 
 LEAST_POINTS = 4  # with fewer, one program is as quick as any
 
@@ -43,32 +48,23 @@ def merge(
     """The results, from parts in `out` and in other folders; nothing is played.
 
     Parts of other folders are checked and copied. Refused, with what is missing, if not all runs
-    are there. Of a sweep, each point is put together by itself, in so many processes.
+    are there. The points of a sweep are put together by `processes` processes, a point each.
     """
     for source in sources:
         if not source.is_dir():
             raise ArmatureError(f"there is no folder {str(source)!r} to take parts from.")
     places = claim_all(plans, out, runner)
-    work = work_of(places)
-    for folder, jobs in jobs_by_folder(work).items():
+    for folder, jobs in by_folder(wanted_of([place.parts for place in places])).items():
         for source in sources:
             take_over(source, folder, jobs, runner)
-    say_of_other_code(work, runner)
-    missing = list(missing_of(places))
+        say_of_other_code(folder, jobs, runner.say)
+    missing = list(gaps_of(places))
     if missing:
         raise ArmatureError(
             f"not all runs are in {str(out)!r}: {_some(missing)}. Run the shares that are missing, "
             "or the experiment itself with the same --out."
         )
     return finish(places, out, runner, collect_in_processes(places, processes))
-
-
-def jobs_by_folder(work: Mapping[tuple[Path, str], Work]) -> dict[Path, dict[str, Job]]:
-    """The jobs whose parts go to each folder, by their keys."""
-    found: dict[Path, dict[str, Job]] = {}
-    for (folder, key), one in work.items():
-        found.setdefault(folder, {})[key] = one.job
-    return found
 
 
 def take_over(source: Path, folder: Path, jobs: Mapping[str, Job], runner: Runner) -> None:
@@ -85,32 +81,10 @@ def take_over(source: Path, folder: Path, jobs: Mapping[str, Job], runner: Runne
         else:
             write_bytes(folder / path.name, content)
     for other in sorted({path.parent for path in there}):
-        _say_of_other_code(other, jobs, runner)
+        say_of_other_code(other, jobs, runner.say)
 
 
-def say_of_other_code(work: Mapping[tuple[Path, str], Work], runner: Runner) -> None:
-    """Say which parts are of the same runs, but made by other code: they are not used."""
-    for folder, jobs in jobs_by_folder(work).items():
-        _say_of_other_code(folder, jobs, runner)
-
-
-def _say_of_other_code(parts: Path, jobs: Mapping[str, Job], runner: Runner) -> None:
-    problems = functools.cache(lambda: {job.problem for job in jobs.values()})
-    refused: Counter[tuple[str, str]] = Counter()
-    for path in sorted(parts.glob("*.part")):
-        if path.name.partition("-")[0] not in jobs:
-            title = read_title(path)
-            if title.get("problem") in problems():
-                refused[title.get("policy", ""), title.get("armature", "")] += 1
-    for (policy, version), count in refused.items():
-        runner.say(
-            f"{visible(policy)}: {count} parts in {str(parts)!r} were made by another version of "
-            f"the code (Armature {visible(version)}; this is {package_version()}): they are "
-            "refused."
-        )
-
-
-def missing_of(places: Sequence[Place[Any]]) -> Iterator[tuple[str, Range]]:
+def gaps_of(places: Sequence[Place[Any]]) -> Iterator[tuple[str, Range]]:
     """What is not there: a policy, at which point, and a range of its repetitions."""
     for place in places:
         at = f" at {place.plan.point_text}" if place.plan.point else ""

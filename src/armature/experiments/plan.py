@@ -1,9 +1,9 @@
-"""Plans: what is run many times and what is made of it; and playing one on threads.
+"""Plans: what is run many times, and what comes out; and playing a plan on threads.
 
 A plan is some policies on a problem, each for so many repetitions. It says how a repetition is
-played, what is kept of it, and what the results are. Whoever cuts plans into blocks, plays them,
-resumes, shares or merges them knows no more of them than this. There are two: a simulation and an
-identification.
+played, what is recorded, and what the results are. The code that cuts plans into blocks, plays,
+resumes, shares and merges them uses this alone, so it exists once. There are two plans: a
+simulation and an identification.
 """
 
 from __future__ import annotations
@@ -22,11 +22,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, Type
 
 from armature.errors import ArmatureError, short
 from armature.experiments.keys import problem_key
-from armature.experiments.runs import AllRuns, Origin, Runs, about_runs, origin_of, with_settings
+from armature.experiments.runs import (
+    AllRuns,
+    Origin,
+    Runs,
+    about_runs,
+    as_data,
+    origin_of,
+    with_settings,
+)
 from armature.kernels.numbers import is_several
 from armature.policies import Policy
 from armature.rounds.runner import checked_policy
-from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, describe
 from armature.structures.instance import Instance
 
 if TYPE_CHECKING:
@@ -41,8 +48,8 @@ Progress = Callable[[str, int, int], None]  # (policy, repetition, rounds that w
 Task = tuple[Policy, int]  # a policy, and the number of a repetition
 
 ENGINES = ("threads", "ray")
-CHUNK_SECONDS = 0.1  # how long compiled code runs before Python has a say
-OF_TASK = 1000  # bytes that a repetition takes while it waits
+CHUNK_SECONDS = 0.1  # how long compiled code runs before Python can stop it
+OF_TASK = 1000  # bytes for a repetition that waits for a thread
 
 
 class Files(NamedTuple):
@@ -71,7 +78,7 @@ class Plan(ABC, Generic[R, F]):
     point: dict[str, Any] = field(default_factory=dict)
     common: dict[str, Any] = field(default_factory=dict)
 
-    unit: ClassVar[str]  # what progress counts: rounds, or runs where nobody knows how long one is
+    unit: ClassVar[str]  # what progress counts: rounds, or runs if their length is random
     files: ClassVar[Files]
     fixed: ClassVar[tuple[str, ...]]  # of `description`, what no folder can be extended by
     one_sweep: ClassVar[bool]  # whether the points of a sweep share their parts and have a table
@@ -112,7 +119,7 @@ class Plan(ABC, Generic[R, F]):
         """Play a whole repetition: what `Runs.write` takes over, and how many seconds it took."""
 
     def seconds(self, policy: Policy) -> float | None:
-        """About how long a repetition takes; None where nobody knows beforehand."""
+        """About how long a repetition takes; None if that can't be known beforehand."""
         return None
 
     @abstractmethod
@@ -146,22 +153,12 @@ class Plan(ABC, Generic[R, F]):
 
     def description(self) -> dict[str, Any]:
         """The plan as plain data: what its folder is for."""
-        instance = self.instance
-        about: dict[str, Any] = {
-            "structure": describe(STRUCTURES, instance.structure),
-            "family": describe(FAMILIES, instance.family),
-            "means": instance.means.tolist(),
-            **({} if instance.strict else {"strict": False}),
-            "policies": [describe(POLICIES, policy) for policy in self.policies],
-            "horizon": self.horizon,
-            "repetitions": self.repetitions,
-            "seed": self.seed,
-        }
-        return with_settings(about, self.settings)
+        what = as_data(self.instance, self.policies, self.horizon, self.repetitions, self.seed)
+        return with_settings(what, self.settings)
 
     @property
     def point_text(self) -> str:
-        """Its point of the sweep in words; empty where there is none."""
+        """The values that the sweep has set here, as text; empty without a sweep."""
         return ", ".join(f"{key} = {value}" for key, value in self.point.items())
 
     @property
@@ -172,13 +169,8 @@ class Plan(ABC, Generic[R, F]):
     def room(self) -> dict[str, R]:
         """Room for all repetitions of each policy; refused where there is no memory for it."""
         each = sum(array.nbytes for array in vars(self.empty(1)).values()) + OF_TASK
-        needed, there = each * self.repetitions * len(self.policies), memory()
-        if needed > there:
-            raise ArmatureError(
-                f"{self.repetitions:,} repetitions of {len(self.policies)} policies take about "
-                f"{needed / 1e9:,.0f} GB of memory, and this machine has {there / 1e9:,.0f} GB: "
-                "give fewer repetitions."
-            )
+        what = f"repetitions of {len(self.policies)} policies"
+        check_memory(self.repetitions, what, each * len(self.policies))
         return {policy.name: self.empty(self.repetitions) for policy in self.policies}
 
 
@@ -205,7 +197,7 @@ class Job:
 def checked_policies(
     policies: Sequence[Policy], instance: Instance, horizon: int
 ) -> tuple[Policy, ...]:
-    """The policies, told the horizon; refused where they don't go with the instance."""
+    """The policies with their horizon; refused if one does not support the instance."""
     given = [policies] if isinstance(policies, Policy) else policies
     if not is_several(given):
         raise ArmatureError(f"policies must be a list such as [UCB(), SPk()]; got {given!r}.")
@@ -222,8 +214,18 @@ def checked_policies(
     names = [policy.name for policy in chosen]
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ArmatureError(f"{twice} is there twice: a second run would be the same as the first.")
+        raise ArmatureError(f"{twice} is there twice: both would make the same runs. Remove one.")
     return chosen
+
+
+def check_memory(count: int, what: str, each: int) -> None:
+    """Refuse what takes more memory than there is: so many, each of so many bytes."""
+    needed, there = count * each, memory()
+    if needed > there:
+        raise ArmatureError(
+            f"{count:,} {what} take about {needed / 1e9:,.0f} GB of memory, and this machine has "
+            f"{there / 1e9:,.0f} GB: give fewer {what.split()[0]}."
+        )
 
 
 def memory() -> int:
@@ -309,9 +311,9 @@ def play_in_chunks(
     stop: threading.Event,
     tell: Callable[[int], None],
 ) -> float:
-    """Play up to so many rounds, in chunks between which Python has a say; the seconds it took.
+    """Play up to `rounds` rounds in chunks, between which it can be stopped; the seconds it took.
 
-    `advance` plays some rounds and says how many these were: fewer than asked where the run ends.
+    `advance` plays some rounds and returns how many: fewer than asked if the run has ended.
     """
     left, chunk, spent = rounds, 16, 0.0
     while left > 0:

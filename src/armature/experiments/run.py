@@ -24,16 +24,22 @@ from armature.experiments.blocks import (
     seconds_for,
 )
 from armature.experiments.folder import PlanFolder
-from armature.experiments.plan import Job, Plan, play_on_threads
+from armature.experiments.plan import Plan, play_on_threads
 from armature.experiments.progress import Bars
-from armature.experiments.run_store import Parts, PartsFolder
+from armature.experiments.run_store import (
+    Parts,
+    PartsFolder,
+    by_folder,
+    say_of_other_code,
+    wanted_of,
+)
 from armature.experiments.runs import AllRuns, Runs, Summary
 from armature.policies import Policy
 from armature.storage.files import passing_folder
 from armature.words import visible
 
 PARTS = "parts"
-RUNS_IN_BLOCK = 16  # where nobody knows how long a run will be
+RUNS_IN_BLOCK = 16  # if the length of a run is random
 
 Plans = Sequence[Plan[Any, Any]]
 F = TypeVar("F", bound=AllRuns[Any])
@@ -41,7 +47,7 @@ F = TypeVar("F", bound=AllRuns[Any])
 
 @dataclass(frozen=True)
 class Runner:
-    """Who plays, and where it is said how far it is.
+    """How plans are run: the engine, its workers, and the terminal for messages and progress.
 
     The engine is "threads" of this program, or "ray": the cluster at `address`, or one that is
     started on this machine. Quiet: no bars.
@@ -64,7 +70,7 @@ class Runner:
 
 
 class Place(Generic[F]):
-    """A plan and where it is kept: its parts, and its folder, which is its own from now on."""
+    """A plan with its folder and its parts. Making a place claims the folder for the plan."""
 
     def __init__(
         self, plan: Plan[Any, F], out: Path, runner: Runner, parts: PartsFolder | None = None
@@ -201,12 +207,16 @@ def run_all(plans: Plans, out: Path | None, runner: Runner) -> list[Summary]:
     if out is None:
         return [_run_here(plan, runner) for plan in plans]
     places = claim_all(plans, out, runner)
-    if runner.engine == "ray":
-        from armature.experiments.cluster import play_and_collect
+    if runner.engine != "ray":
+        return finish(places, out, runner, [None] * len(places))
+    from armature.experiments.cluster import cluster, mark_in, play_places
+    from armature.experiments.merging import collect_on_ray
 
-        collected = play_and_collect(places, out, runner)
-        return finish(places, out, replace(runner, quiet=True), collected)
-    return finish(places, out, runner, [None] * len(places))
+    with cluster(runner.address, runner.workers) as ray:
+        play_places(places, out, runner)
+        with mark_in(out) as mark:
+            collected = collect_on_ray(ray, places, mark)
+    return finish(places, out, replace(runner, quiet=True), collected)
 
 
 def _run_here(plan: Plan[Any, Any], runner: Runner) -> Summary:
@@ -231,7 +241,7 @@ def claim_all(plans: Plans, out: Path, runner: Runner) -> list[Place[Any]]:
 def finish(
     places: Sequence[Place[Any]], out: Path, runner: Runner, collected: Sequence[Summary | None]
 ) -> list[Summary]:
-    """Run all places that nobody has `collected`, then write what a sweep has in common."""
+    """Run all places but those already `collected`, then write the files of the sweep."""
     found = []
     for place, before in zip(places, collected, strict=True):
         if before is None:
@@ -245,41 +255,16 @@ def finish(
     return found
 
 
-@dataclass(frozen=True)
-class Work:
-    """A job of one or several places with the same parts: its repetitions are all of theirs."""
-
-    job: Job
-    place: Place[Any]  # that which wants most repetitions
-
-    def missing(self) -> list[Range]:
-        """The repetitions that are in no part; damaged parts are set aside."""
-        return self.place.parts.missing(self.job.policy)
-
-
-def work_of(places: Sequence[Place[Any]]) -> dict[tuple[Path, str], Work]:
-    """All that is to be played for some places, by folder of parts and key: each job once."""
-    found: dict[tuple[Path, str], Work] = {}
-    for place in places:
-        for policy in place.plan.policies:
-            job = place.parts.job(policy)
-            before = found.get((place.parts.folder, job.key))
-            if before is None or before.place.plan.repetitions < place.plan.repetitions:
-                found[place.parts.folder, job.key] = Work(job, place)
-    return found
-
-
 def run_shard(plans: Plans, shard: Shard, out: Path, runner: Runner) -> int:
     """Play what is missing of a share and keep it in parts; how many repetitions the share has."""
-    from armature.experiments.merging import say_of_other_code
-
     places = claim_all(plans, out, runner)
-    work = work_of(places)
-    say_of_other_code(work, runner)
-    hands = shard.deal([one.place.plan.repetitions for one in work.values()])
+    wanted = wanted_of([place.parts for place in places])
+    for folder, jobs in by_folder(wanted).items():
+        say_of_other_code(folder, jobs, runner.say)
+    hands = shard.deal([job.plan.repetitions for job, _ in wanted.values()])
     mine = {
         where: [r for hand in ranges for r in range(*hand)]
-        for where, ranges in zip(work, hands, strict=True)
+        for where, ranges in zip(wanted, hands, strict=True)
     }
     for place in places:
         runner.say_point(place.plan)

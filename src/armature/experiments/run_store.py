@@ -7,7 +7,7 @@ one folder, be made by several programs at once, and be copied together; and wha
 code is not found. A part is there as a whole or not at all, and is checked before it is read.
 
 A part is the result of a block (`blocks.py`), whatever its size: several may overlap. It may come
-from somebody else. Which arrays it must have follows from its job and its name, so that names,
+from another person. Which arrays it must have follows from its job and its name, so that names,
 types, shapes and sizes are compared before any array is made, and no part makes more memory than
 its job needs.
 """
@@ -19,9 +19,10 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -46,8 +47,11 @@ from armature.storage.files import (
     write_bytes,
 )
 from armature.storage.sealed import sealed, unsealed
+from armature.words import visible
 
 Arrays = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
+
+Where = tuple[Path, str]  # the folder of a job's parts, and its key
 
 FORMAT = "armature part"
 MOST_HEADER = 1 << 16  # bytes: the line of JSON, the headers of arrays, the table of a zip file
@@ -83,11 +87,11 @@ class PartsFolder:
         return some
 
     def look_again(self) -> None:
-        """Others have written parts."""
+        """List the folder again: other programs have written parts."""
         self._names = None
 
     def add(self, name: str) -> None:
-        """A part was written."""
+        """Take note of a part that was written."""
         if self._names is not None:
             self._names.setdefault(name.partition("-")[0], set()).add(name)
 
@@ -95,7 +99,7 @@ class PartsFolder:
 class Parts:
     """The parts of a plan in a folder, which may hold others' too.
 
-    `say` is told, in a sentence, of a part that is damaged.
+    `say` gets a sentence about each damaged part.
     """
 
     def __init__(
@@ -105,7 +109,7 @@ class Parts:
         say: Callable[[str], None] | None = None,
     ) -> None:
         self._folder = PartsFolder(folder) if isinstance(folder, Path) else folder
-        self._plan, self._say = plan, say
+        self.plan, self._say = plan, say
 
     @property
     def folder(self) -> Path:
@@ -113,16 +117,16 @@ class Parts:
         return self._folder.path
 
     def look_again(self) -> None:
-        """Others have written parts."""
+        """List the folder again: other programs have written parts."""
         self._folder.look_again()
 
     def only_these(self) -> PartsFolder:
         """The folder with the parts of this plan alone."""
-        return self._folder.only(self._plan.origin.keys.values())
+        return self._folder.only(self.plan.origin.keys.values())
 
     def job(self, policy: Policy) -> Job:
         """What a policy's parts are of."""
-        return self._plan.job(policy, self.folder.resolve())
+        return self.plan.job(policy, self.folder.resolve())
 
     def load(self, policy: Policy, runs: Runs) -> set[int]:
         """Read what there is of a policy into `runs`; the repetitions that were found."""
@@ -137,7 +141,7 @@ class Parts:
     def missing(self, policy: Policy) -> list[Range]:
         """Which repetitions of a policy are not there; nothing is kept in memory."""
         there = ((first, stop) for first, stop, _ in self._whole_parts(policy))
-        return without((0, self._plan.repetitions), there)
+        return without((0, self.plan.repetitions), there)
 
     def save(self, policy: Policy, runs: Runs, first: int, stop: int) -> None:
         """Write some repetitions of a policy."""
@@ -166,6 +170,54 @@ class Parts:
             self._say(f"{str(path)!r} is damaged: it was set aside, and its runs are done again.")
 
 
+class Wanted(NamedTuple):
+    """A job that is to be played, and the plan's parts among which it looks for what is there."""
+
+    job: Job
+    parts: Parts
+
+    def missing(self) -> list[Range]:
+        """The repetitions that are in no part; damaged parts are set aside."""
+        return self.parts.missing(self.job.policy)
+
+
+def wanted_of(parts: Sequence[Parts]) -> dict[Where, Wanted]:
+    """All jobs of some plans, each once in a folder: of the plan that wants most repetitions."""
+    found: dict[Where, Wanted] = {}
+    for one in parts:
+        for policy in one.plan.policies:
+            job = one.job(policy)
+            before = found.get((one.folder, job.key))
+            if before is None or before.job.plan.repetitions < job.plan.repetitions:
+                found[one.folder, job.key] = Wanted(job, one)
+    return found
+
+
+def by_folder(wanted: Mapping[Where, Wanted]) -> dict[Path, dict[str, Job]]:
+    """The jobs whose parts go to each folder, by their keys."""
+    found: dict[Path, dict[str, Job]] = {}
+    for (folder, key), (job, _) in wanted.items():
+        found.setdefault(folder, {})[key] = job
+    return found
+
+
+def say_of_other_code(folder: Path, jobs: Mapping[str, Job], say: Callable[[str], None]) -> None:
+    """Say which parts in a folder are of these jobs, but made by other code: they aren't used."""
+    problems = {job.problem for job in jobs.values()}
+    refused: Counter[tuple[str, str]] = Counter()
+    for path in sorted(folder.glob("*.part")):
+        if path.name.partition("-")[0] not in jobs:
+            title = read_title(path)
+            if title.get("problem") in problems:
+                refused[title.get("policy", ""), title.get("armature", "")] += 1
+    for (policy, version), count in refused.items():
+        say(
+            f"{visible(policy)}: {count} parts in {str(folder)!r} were made by another version of "
+            f"the code (Armature {visible(version)}; this is {package_version()}): they are "
+            "refused."
+        )
+
+
 def pack(name: str, job: Job, fields: Mapping[str, Any]) -> bytes:
     """The content of a part: the arrays as an .npz file, sealed."""
     buffer = io.BytesIO()
@@ -181,13 +233,13 @@ def pack(name: str, job: Job, fields: Mapping[str, Any]) -> bytes:
 
 
 def read_part(path: Path, job: Job) -> tuple[int, int, Arrays] | None:
-    """The range and the arrays of a part of a job; None where the file is none."""
+    """The range and the arrays of a part; None if the file is not a whole part of this job."""
     content = content_of(path, job)
     return None if content is None else unpack(path.name, content, job)
 
 
 def content_of(path: Path, job: Job) -> bytes | None:
-    """The content of what may be a part of a job; None where it can be none."""
+    """The bytes of a file that may be a part of a job; None if its name or size rules that out."""
     repetitions = range_of(path.name, job.key)
     if repetitions is None:
         return None
@@ -195,7 +247,7 @@ def content_of(path: Path, job: Job) -> bytes | None:
 
 
 def unpack(name: str, content: bytes, job: Job) -> tuple[int, int, Arrays] | None:
-    """The range and the arrays of a part of a job; None where they are not what was written."""
+    """The range and the arrays in a part's bytes; None if they are damaged or another job's."""
     repetitions, whole = range_of(name, job.key), unsealed(content)
     if repetitions is None or whole is None or whole[0].get("name") != name:
         return None
@@ -208,7 +260,7 @@ def unpack(name: str, content: bytes, job: Job) -> tuple[int, int, Arrays] | Non
 
 
 def read_title(path: Path) -> dict[str, str]:
-    """What a part says of itself in its first line, unchecked; nothing, where it can't be read."""
+    """The first line of a part, unchecked; empty if it can't be read."""
     try:
         title = json.loads(first_line(path, MOST_HEADER))
     except (OSError, ValueError, RecursionError):
@@ -217,7 +269,7 @@ def read_title(path: Path) -> dict[str, str]:
 
 
 def range_of(name: str, key: str) -> Range | None:
-    """Which repetitions a part of a job has by its name; None where that is none of its names."""
+    """The repetitions that a part's name says; None if it is not the name of a part of this job."""
     found = NAME.fullmatch(name)
     if found is None or found[1] != key:
         return None
@@ -226,7 +278,7 @@ def range_of(name: str, key: str) -> Range | None:
 
 
 def most_bytes(like: Runs, repetitions: int) -> int:
-    """How large the file of a part can be; 0 where it would be larger than parts are made."""
+    """How many bytes the file of a part can have; 0 if a part is never that large."""
     whole = bytes_of_one(like) * repetitions
     if whole > MOST_BYTES and repetitions > ALWAYS:
         return 0
@@ -234,7 +286,7 @@ def most_bytes(like: Runs, repetitions: int) -> int:
 
 
 def read_arrays(payload: bytes, like: Runs, repetitions: int) -> Arrays | None:
-    """The arrays of a part; None where they are not those that its job has."""
+    """The arrays of a part; None if their names, types, shapes or numbers are wrong."""
     # A wrong file makes the readers fail in a dozen ways, so that every failure is taken for one.
     try:
         with zipfile.ZipFile(io.BytesIO(payload)) as file:
@@ -251,7 +303,7 @@ def read_arrays(payload: bytes, like: Runs, repetitions: int) -> Arrays | None:
 
 
 def _read_array(stream: IO[bytes], like: Any, repetitions: int) -> Any:
-    """An array of a type and a shape that are known; any error where it is another."""
+    """An array of the expected type and shape; raises any error if it is another."""
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("another format of arrays")
     header = np.lib.format.read_array_header_1_0(stream)

@@ -22,7 +22,7 @@ from armature.kernels.arrays import Floats
 from armature.policies import Policy
 from armature.rounds.record import MOST_TRACED
 from armature.storage.files import checked_path, replacing
-from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, build, spelled_out
+from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
 from armature.storage.sealed import checksum
 from armature.structures.instance import Instance
 
@@ -98,19 +98,33 @@ def about_runs(
     settings: dict[str, Any],
 ) -> dict[str, Any]:
     """What some runs are of, as plain data from which all can be made again."""
-    about: dict[str, Any] = {
+    about = {
         "armature": origin.version,
-        "structure": spelled_out(STRUCTURES, instance.structure),
-        "family": spelled_out(FAMILIES, instance.family),
-        "means": instance.means.tolist(),
-        **({} if instance.strict else {"strict": False}),
-        "policies": [spelled_out(POLICIES, policy) for policy in policies],
-        "horizon": int(horizon),
-        "repetitions": int(repetitions),
-        "seed": int(seed),
+        **as_data(instance, policies, horizon, repetitions, seed, defaults=True),
         "keys": list(origin.keys.values()),
     }
     return with_settings(about, settings)
+
+
+def as_data(
+    instance: Instance,
+    policies: Sequence[Policy],
+    horizon: int,
+    repetitions: int,
+    seed: int,
+    defaults: bool = False,
+) -> dict[str, Any]:
+    """What is run, as plain data; with options that have their defaults, if these are asked for."""
+    return {
+        "structure": describe(STRUCTURES, instance.structure, defaults),
+        "family": describe(FAMILIES, instance.family, defaults),
+        "means": instance.means.tolist(),
+        **({} if instance.strict else {"strict": False}),
+        "policies": [describe(POLICIES, policy, defaults) for policy in policies],
+        "horizon": int(horizon),
+        "repetitions": int(repetitions),
+        "seed": int(seed),
+    }
 
 
 def with_settings(about: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def parse_table(text: str) -> dict[str, Any]:
     except ValueError as error:  # a number of thousands of digits is one as well
         raise ArmatureError(f"this is not TOML: {error}.") from None
     except RecursionError:
-        raise ArmatureError("this is not TOML for us: it is nested too deeply.") from None
+        raise ArmatureError("this TOML can't be read: it is nested too deeply.") from None
     _check_integers("", table)
     experiment = table.pop("experiment", {})
     if not isinstance(experiment, dict):
@@ -105,7 +105,7 @@ def _check_integers(path: str, value: Any) -> None:
         for entry in value:
             _check_integers(path, entry)
     elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ArmatureError(f"{path}: a whole number of more than 64 bits is none of TOML's.")
+        raise ArmatureError(f"{path}: a whole number of TOML has no more than 64 bits.")
 
 
 def parse_instance(text: str, allow: Allowed = ()) -> Instance:
@@ -145,12 +145,14 @@ def with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) 
 def _check_places(name: str, section: Any) -> None:
     """Refuse keys of the file's top that stand below a section's name."""
     if not isinstance(section, dict) or ":" in str(section.get("kind", ":")):
-        return  # classes of one's own have keys of their own
+        return  # a user's class has keys of its own
     for key in section:
         if key in KEYS or key in EXPERIMENT_KEYS:
             place = "above the first section of the file"
             place += ", or below [experiment]" * (key in EXPERIMENT_KEYS)
-            raise ArmatureError(f"{name}.{key}: {key!r} is no part of [{name}]. Write it {place}.")
+            raise ArmatureError(
+                f"{name}.{key}: {key!r} is not a key of [{name}]. Write it {place}."
+            )
 
 
 def _means(table: dict[str, Any], structure: dict[str, Any]) -> list[float]:

@@ -34,7 +34,7 @@ NAME_LENGTH = 60
 
 
 def claim_sweep(plans: Sequence[Plan[Any, Any]], out: Path) -> None:
-    """Leave word in a folder which sweep it is for; refused where it is for another."""
+    """Write into a folder which sweep it is for; refused if it is for another one."""
     about = {"sweep": list(plans[0].point), "common": plans[0].common}
     text = json.dumps(about, indent=1, sort_keys=True, default=str) + "\n"
     claim_folder(out, "experiment.json", text, WRITTEN)

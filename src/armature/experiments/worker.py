@@ -1,9 +1,10 @@
-"""What a worker does: play a block, in whichever process and on whichever machine it is.
+"""What a worker of a cluster does: play a block.
 
-A worker refuses a block whose key it would not have given itself: its code is another than that of
-the program that asks. Its result goes to the folder, where the worker sees it, or else back.
+A worker computes the key of its block and refuses the block if it gets another one: then its code
+differs from that of the program that asks. The result goes to the output folder if the worker sees
+it, and is sent back otherwise.
 
-Kernels are compiled once on a machine: whoever is first holds a lock, and the others wait and load
+Kernels are compiled once on a machine: the first worker holds a lock, and the others wait and load
 what it has kept.
 """
 
@@ -28,7 +29,7 @@ _READY: set[str] = set()  # what this process has compiled or loaded
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a worker says of a block."""
+    """The answer of a worker that has played a block."""
 
     seconds: float  # of play; 0 where the block was there already
     content: bytes | None  # the part, if it is not in the folder

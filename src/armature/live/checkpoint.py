@@ -80,8 +80,10 @@ def start_of(
         family = build(FAMILIES, "family", content["family"], allow)
     check_kind(structure, Structure, "structure", "Unimodal(5)")
     if len(content["pulls"]) != structure.n_arms:
-        told = f"for {len(content['pulls'])} arms, not for {structure.n_arms}"
-        raise ArmatureError(f"the saved bandit is {told}, as its structure.")
+        raise ArmatureError(
+            f"the saved bandit is for {len(content['pulls'])} arms, not for {structure.n_arms}, as "
+            "its structure."
+        )
     return {
         "policy": policy,
         "structure": structure,
@@ -102,9 +104,9 @@ def restore_parts(
     summary = _summary(content, decisions.family)
     write_summary(decisions, summary)
     rounds, explored = fields.wholes(content["clock"], "clock", 2)
-    told = summary.counts.sum() + sum(record.pulls for record in arms.retired.values())
-    if rounds != told:
-        raise fields.wrong("clock", f"at {told:.0f} rewards, as its arms have", rounds)
+    counted = summary.counts.sum() + sum(record.pulls for record in arms.retired.values())
+    if rounds != counted:
+        raise fields.wrong("clock", f"at {counted:.0f} rewards, as its arms have", rounds)
     decisions.history.clock[:] = rounds, explored
     share, used = fields.table(content["floor"], "floor", ("share", "used"))
     chooser.floor = checked_floor(share, K)

@@ -13,6 +13,7 @@ from armature.bounds.evidence import DELTA, Evidence, doubt_of, evidence, thresh
 from armature.kernels.arrays import Floats
 from armature.live.arms import Arms
 from armature.live.choosing import untouched
+from armature.live.outstanding import likely_means
 from armature.live.rewards import Goal
 from armature.live.verdict import Seen, Verdict, verdict, verdict_on
 from armature.policies import Belief, Policy
@@ -169,10 +170,8 @@ def _reason(policy: Policy, belief: Belief, floor: float) -> Sentence:
 def _seen_by(decisions: PolicyRunner) -> Seen:
     """What a policy has seen, as it is now."""
     history, family = decisions.history, decisions.informed_family()
-    told, means = history.pulls > 0.0, history.means
-    typical = float(means[told].mean()) if told.any() else family.some_mean
-    mu = np.where(told, means, family.clipped(np.full(means.size, typical)))
-    return Seen(decisions.structure, family, history.pulls.copy(), mu)
+    means = likely_means(history, family).copy()
+    return Seen(decisions.structure, family, history.pulls.copy(), means)
 
 
 def _judge_of(

@@ -43,11 +43,7 @@ class Outstanding:
         return seen
 
     def _all_seen(self, history: History, family: Family) -> History:
-        told = history.pulls > 0.0
-        means = history.means
-        if not told.all():
-            typical = means[told].mean() if told.any() else family.some_mean
-            means = np.where(told, means, family.clipped(np.full(told.size, typical)))
+        means = likely_means(history, family)
         pulls = history.pulls + self.pending
         clock = history.clock + np.array([self.total, 0])
         return History(pulls, means * pulls, means, history.squares, clock)
@@ -135,3 +131,12 @@ class Outstanding:
         for name in self.tickets.named:
             if self.unnamed(name, self.arms.place(name)) < 0.0:
                 raise fields.wrong("pending", f"at least the open decisions for {name!r}", pending)
+
+
+def likely_means(history: History, family: Family) -> Floats:
+    """The means so far; an arm without rewards has a typical one, the average of the others'."""
+    seen, means = history.pulls > 0.0, history.means
+    if seen.all():
+        return means
+    typical = float(means[seen].mean()) if seen.any() else family.some_mean
+    return np.where(seen, means, family.clipped(np.full(means.size, typical)))

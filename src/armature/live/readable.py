@@ -90,7 +90,7 @@ class ReadableBandit(Shown):
 
     @property
     def pulls(self) -> npt.NDArray[np.int64]:
-        """How many rewards of each arm have been told."""
+        """How many rewards of each arm came in."""
         pulls: npt.NDArray[np.int64] = self._decisions.history.pulls.astype(np.int64)
         return pulls
 
@@ -151,7 +151,7 @@ class ReadableBandit(Shown):
         return picture_of(belief, self.structure, goal=self.goal, bound=bound)
 
     def evidence(self, delta: float | None = None) -> Evidence:
-        """How well the structure fits what was told: print it, read its fields, or `to_json()`.
+        """How well the structure fits the rewards: print it, read its fields, or `to_json()`.
 
         If the structure is true, the evidence against it ever reaches its threshold, ln(1 / delta),
         with probability at most delta, whichever policy chooses and whenever one looks. Without

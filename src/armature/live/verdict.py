@@ -1,4 +1,4 @@
-"""Which arm is best, as far as the data tell, and how many more samples it takes to be sure."""
+"""Which arm is best, whether that is sure, and how many more samples it takes to be sure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Verdict(Shown):
         threshold: what it has to exceed.
         delta: the probability of error that is allowed.
         needed: about how many more samples it takes at the present shares of the arms, if the
-            fitted means are right; 0 where it is sure, inf where these shares never tell.
+            fitted means are right; 0 where it is sure, inf where no number is enough.
         needed_at_best: the same at the shares of `characteristic_time` for the fitted means.
         shares: these shares; None where they could not be found (two arms lead, no rewards).
         arms: what the arms are called, in the order of `shares`.
@@ -250,15 +250,15 @@ class Coming:
         learning = float(total_learning_cost(self.allowance, record, weights, sums))
         return level + max(learning - float(seen.fit.cost), 0.0)
 
-    def told(self, weights: Floats) -> float:
+    def separation(self, weights: Floats) -> float:
         """How well these numbers of samples separate the fitted means from all alternatives."""
         seen = self.seen
         ask = seen.structure.nearest_alternative
         return float(ask(self.fitted, weights, seen.leader, seen.family).cost)
 
     @functools.cached_property
-    def _told_so_far(self) -> float:
-        return self.told(self.seen.pulls)
+    def _separation_now(self) -> float:
+        return self.separation(self.seen.pulls)
 
     def is_enough(self, samples: float, delta: float, shares: Floats) -> bool:
         """Whether this number of further samples, in these shares, would be enough.
@@ -266,7 +266,7 @@ class Coming:
         The statistic grows by what they add to how well the fitted means are told apart.
         """
         weights = self.seen.pulls + samples * shares
-        grown = self.value + self.told(weights) - self._told_so_far
+        grown = self.value + self.separation(weights) - self._separation_now
         return bool(grown > self.threshold(delta, weights))
 
     def needed(self, delta: float, shares: Floats) -> float:

@@ -58,9 +58,9 @@ def write_summary(decisions: PolicyRunner, summary: Summary) -> None:
     history.pulls[:] = summary.counts
     history.sums[:] = summary.sums
     history.squares[:] = summary.squares
-    told = summary.counts > 0.0
-    history.means[told] = history.sums[told] / history.pulls[told]
-    history.means[told] = decisions.family.clipped(history.means)[told]
+    seen = summary.counts > 0.0
+    history.means[seen] = history.sums[seen] / history.pulls[seen]
+    history.means[seen] = decisions.family.clipped(history.means)[seen]
     history.clock[0] = int(summary.counts.sum())
 
 
@@ -99,9 +99,9 @@ def _checked_summary(past: Mapping[str, Any], arms: Arms, family: Family) -> Sum
     counts, sums = (_vector(past[key], f"history[{key!r}]", arms) for key in SUMMARY[:2])
     if not ((counts >= 0.0) & (counts % 1.0 == 0.0)).all() or counts.sum() > MOST_COUNTED:
         raise ArmatureError("history['counts'] must be whole numbers, 0 or more.")
-    told = counts > 0.0
-    if (sums[~told] != 0.0).any():
-        place = int(np.flatnonzero(~told & (sums != 0.0))[0])
+    seen = counts > 0.0
+    if (sums[~seen] != 0.0).any():
+        place = int(np.flatnonzero(~seen & (sums != 0.0))[0])
         raise ArmatureError(
             f"history has a sum for arm {arms.names[place]!r}, but no rewards: its count is 0."
         )
@@ -118,9 +118,9 @@ def _checked_summary(past: Mapping[str, Any], arms: Arms, family: Family) -> Sum
 
 def _check_means(counts: Floats, sums: Floats, family: Family) -> None:
     """Refuse sums that no rewards of the family have."""
-    told = counts > 0.0
+    seen = counts > 0.0
     means = np.full(counts.size, family.some_mean)
-    means[told] = sums[told] / counts[told]
+    means[seen] = sums[seen] / counts[seen]
     inside = family.clipped(means)
     means = np.where(np.abs(means - inside) <= SLACK * np.abs(inside), inside, means)
     family.checked(means, "the past means")

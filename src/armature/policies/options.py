@@ -54,7 +54,7 @@ def check_whole(
 
 
 def check_horizon(policy: Any) -> None:
-    """Refuse what is not a number of rounds; None: it will be told."""
+    """Refuse what is not a number of rounds; None: it is given later."""
     check_whole(policy, "horizon", 1, LONGEST, optional=True)
 
 

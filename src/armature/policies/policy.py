@@ -158,7 +158,7 @@ class Policy(abc.ABC):
         return None
 
     def with_horizon(self, horizon: int | None) -> Policy:
-        """The same policy, told how many rounds there will be if it needs to know."""
+        """The same policy, with the number of rounds if it needs that."""
         given = getattr(self, "horizon", None)
         if not self.needs_horizon or (given is not None and given != horizon):
             return self

@@ -1,4 +1,4 @@
-"""What every policy begins with: a history of rewards, and the arms that tell of all others."""
+"""What every policy begins with: a history of rewards, and which arms determine the others."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from armature.errors import ArmatureError
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")  # only programs of the same machine reach these
 NAME, IDENTIFIER = 100, 200  # characters of an experiment's name; of a unit or a request id
 
 

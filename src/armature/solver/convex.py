@@ -35,15 +35,15 @@ from armature.solver.proof import excess, is_infeasible, is_minimum
 from armature.solver.quadratic import INFEASIBLE, SOLVED, STUCK, State, copy_state, solve
 from armature.solver.start import find_start, leave_ends, snap, start_model
 
-FEATHER = 1e-17  # the weight of a weightless arm, likewise, where one quadratic program may do
-OUT_OF_SIGHT = 1e-9  # what is so small beside the means that it would be lost
+LEAST_WEIGHT = 1e-17  # of an arm, relative to the heaviest, in one quadratic program
+NEGLIGIBLE = 1e-9  # what is so small beside the means that it would be lost
 
 
 @kernel
 def floored(w: Floats, h: Floats) -> None:
-    """h = w, and for a weightless arm so little that it will hardly be felt."""
+    """h = the weights; a weightless arm gets a tiny one."""
     heaviest = largest(w)
-    least = FEATHER * heaviest if heaviest > 0.0 else 1.0
+    least = LEAST_WEIGHT * heaviest if heaviest > 0.0 else 1.0
     for i in range(w.size):
         h[i] = max(w[i], least)
 
@@ -59,12 +59,12 @@ def is_settled(cost: Cost, lam: Floats, value: float) -> bool:
     heaviest = largest(w)
     light = 0.0
     for i in range(w.size):  # light: of the weightless arms before i
-        if w[i] < FEATHER * heaviest:
+        if w[i] < LEAST_WEIGHT * heaviest:
             light += (lam[i] - mu[i]) * (lam[i] - mu[i])
     size = largest(mu)
     least = 1e-11 * heaviest * size * size / family.parameter
     return light == 0.0 or (
-        0.5 * FEATHER * heaviest * light / family.parameter <= 1e-9 * value and value >= least
+        0.5 * LEAST_WEIGHT * heaviest * light / family.parameter <= 1e-9 * value and value >= least
     )
 
 
@@ -132,7 +132,7 @@ def minimise(cost: Cost, region: Region, lam: Floats, state: State, scratch: Flo
             return mark_infeasible(lam)
         copy(state.y, s.y)
         near = max(largest(state.lam), largest(rows.right))
-        if near < OUT_OF_SIGHT * size and largest(rows.right) > 0.0:
+        if near < NEGLIGIBLE * size and largest(rows.right) > 0.0:
             size = near  # of what is looked for: beside the means it would be nothing
         snap(region.limits, size, state.lam, lam)
         value = total_divergence(family, w, mu, lam)

@@ -95,7 +95,7 @@ def read_text(path: StrPath) -> str:
 
 
 def read_regular(path: StrPath, most: int) -> bytes | None:
-    """The content of an ordinary file of at most so many bytes; None where it is another thing.
+    """The content of an ordinary file of at most `most` bytes; None if it is anything else.
 
     A pipe is not waited for, and a device not read, also where a link leads to one.
     """
@@ -141,7 +141,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def remove_leftovers(folder: Path, older_than: float = DAY) -> None:
-    """Delete unfinished files of programs that were killed, so many seconds ago or more."""
+    """Delete unfinished files of killed programs that are older than this many seconds."""
     limit = time.time() - older_than
     for path in folder.glob(f"{PREFIX}*{MARK}*"):
         with contextlib.suppress(OSError):  # another program may have deleted it

@@ -2,7 +2,7 @@
 
 The one place where a word in a file becomes a class. The names are those that the packages of
 families, structures and policies export, and those of installed entry points of the group
-"armature". A class of one's own is named by "module:Class"; its module is imported only if the
+"armature". A class of your own is named by "module:Class"; its module is imported only if the
 caller allows it by name. To be written to a file, a class must keep its arguments as attributes of
 the same names.
 

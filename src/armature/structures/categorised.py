@@ -279,7 +279,6 @@ class Categorised(Structure):
     )
     order_only = True
     has_constants = True
-    convex_challenges = True
     arm_facts, arm_fields = ("category",), ("categories",)
     same_for_costs = True
 

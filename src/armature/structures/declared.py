@@ -59,7 +59,6 @@ class Declared:
     same_for_costs: bool = False  # `about` minus the values say the same, with good and bad swapped
     arms_in_order: bool = False  # the place of an arm among the others means something
     has_constants: bool = False  # all means may be equal
-    convex_challenges: bool = False  # "k beats j" is a convex set, though M is not
     ties_one_pair: bool = False  # where "k beats j", no other inequality than that has to bind
     cells_depend_on_means: ClassVar[bool] = False
 
@@ -108,11 +107,6 @@ class Declared:
         import scipy.linalg  # when it is needed: importing the package is quick
 
         return np.asarray(scipy.linalg.null_space(C, rcond=SINGULAR))
-
-    @property
-    def challenges_convexly(self) -> bool:
-        """Whether the mean vectors in which one arm beats another are known to be a convex set."""
-        return self.convex_challenges or (self.is_convex and not self.reads_by_top)
 
     @property
     def lone_level(self) -> float | None:

@@ -91,7 +91,6 @@ class Unimodal(Structure):
     convex = False
     order_only = True
     has_constants = True
-    convex_challenges = True
     arm_facts = arm_fields = ()
     arms_in_order = True
     same_for_costs = True

@@ -8,7 +8,7 @@ import pkgutil
 from types import ModuleType
 from typing import Any, TypeVar
 
-EXTRAS = ("armature.service", "armature.client")
+EXTRAS = ("armature.cli.demo", "armature.client", "armature.service")
 T = TypeVar("T")
 
 

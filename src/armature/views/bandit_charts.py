@@ -126,7 +126,7 @@ def _curve(arms: Arms, values: Floats, look: str, label: str, bars: Values) -> L
 
 
 def _range_of(arms: Arms) -> tuple[float, float]:
-    """Means and fits are in the picture, and intervals as far as they do not dwarf them."""
+    """The means and fits, and intervals as far as they do not make these too small to see."""
     seen = arms.pulls > 0.0
     if not seen.any():
         return 0.0, 1.0
@@ -277,7 +277,7 @@ def traffic_chart(traffic: Traffic) -> Chart:
     for s, kind in enumerate(traffic.styles):
         upper, lower = np.repeat(heights[s + 1], 2), np.repeat(heights[s], 2)
         x, y = np.concatenate([edges, edges[::-1]]), np.concatenate([upper, lower[::-1]])
-        note = f"{traffic.names[s]}: {share(traffic.recent[s])} of late"
+        note = f"{traffic.names[s]}: {share(traffic.recent[s])} recently"
         areas.append(Line(f"area {kind}", x, y, traffic.names[s], True, note))
     final = ", ".join(
         f"{name} {share(part)}" for name, part in zip(traffic.names, traffic.recent, strict=True)

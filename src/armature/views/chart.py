@@ -28,7 +28,7 @@ class Axis:
     Attributes
     ----------
         low, high: its ends.
-        ticks: places and their texts; None: up to the one who draws.
+        ticks: places and their texts; None: the renderer chooses.
         title: what the numbers are; a page has it in words around the chart instead.
         grid: whether there is a line across the chart at each tick.
         log: whether it is logarithmic.
@@ -127,9 +127,9 @@ class Chart:
     Attributes
     ----------
         kind: the classes of the chart itself, for `charts.css`.
-        label: the chart in words, for those who can't see it.
+        label: the chart in words, for people who use a screen reader.
         height: in pixels on a page; the width is that of the page.
-        title: above the chart, where nothing around it says what it is.
+        title: above the chart, if the text around it does not say it.
     """
 
     kind: str
@@ -186,7 +186,7 @@ LARGEST = 1e300  # of the ends of an axis
 
 
 def apart(low: float, high: float) -> tuple[float, float]:
-    """The ends of an axis, moved apart where numbers between them could not be told apart.
+    """The ends of an axis, moved apart if no numbers fit between them.
 
     >>> low, high = apart(1e30, 1e30)
     >>> low < 1e30 < high

@@ -220,7 +220,7 @@ def in_a_grid(
     spare: int = 0,
     columns: int = 3,
 ) -> tuple[Drawing, list[Any], dict[str, Any]]:
-    """Charts in rows, so many inches each and so many more around; places left, and the lines.
+    """Charts in rows, each `size` inches, with `more` inches around: drawing, free places, lines.
 
     `spare` places are kept free, for a legend.
     """

@@ -80,14 +80,14 @@ class Drawing(Figure):
 
 
 def new_drawing(width: float, height: float) -> Drawing:
-    """An empty drawing, so many inches wide and high."""
+    """An empty drawing; width and height in inches."""
     drawing = Drawing(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(drawing)
     return drawing
 
 
 def draw(axes: Any, chart: Chart, looks: Looks = LOOKS) -> dict[str, Any]:
-    """Draw a chart; what a legend is about is returned by its look."""
+    """Draw a chart; returns what belongs in a legend, by its look."""
     shown = {}
     for mark in chart.marks:
         if isinstance(mark, Words):
@@ -104,6 +104,13 @@ def draw(axes: Any, chart: Chart, looks: Looks = LOOKS) -> dict[str, Any]:
     _finish_y(axes, chart.y)
     axes.spines[["top", "right"]].set_visible(False)
     return shown
+
+
+def explain(axes: Any, shown: Mapping[str, Any], **place: Any) -> None:
+    """Add a legend to one panel; names in it are drawn as they are."""
+    labels = [in_lines(handle.get_label(), WRAPPED) for handle in shown.values()]
+    if labels:
+        axes.legend(shown.values(), labels, frameon=False, fontsize=9, **place)
 
 
 def _look(looks: Looks, name: str) -> dict[str, Any]:
@@ -166,11 +173,7 @@ def stacked(charts: Sequence[Chart], heights: Sequence[float], inches: float = 6
     drawing = new_drawing(width, inches)
     panels = drawing.subplots(len(charts), 1, sharex=True, height_ratios=heights, squeeze=False)
     for axes, chart in zip(panels[:, 0], charts, strict=True):
-        handles = draw(axes, chart)
-        labels = [in_lines(handle.get_label(), WRAPPED) for handle in handles.values()]
-        if labels:
-            axes.legend(handles.values(), labels, loc="center left", bbox_to_anchor=(1.0, 0.5),
-                        frameon=False, fontsize=9)  # fmt: skip
+        explain(axes, draw(axes, chart), loc="center left", bbox_to_anchor=(1.0, 0.5))
         axes.set_title(in_lines(chart.title, 60))
     return drawing
 

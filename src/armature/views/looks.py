@@ -1,4 +1,4 @@
-"""Colours, dashes and names of policies: who is who in a picture."""
+"""Colours, dashes and names of policies in a picture."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def literal(text: str) -> str:
 
 
 def in_lines(text: str, width: int = WIDTH, most: int | None = None) -> str:
-    """A text in lines of so many letters, as it is drawn; with `most`, of as many lines at most.
+    """A text in lines of `width` letters, as it is drawn; with `most`, in at most that many lines.
 
     >>> print(in_lines("Guarded(Challenger, delta=0.05, audit=0.25)"))
     Guarded(Challenger,
@@ -99,7 +99,7 @@ def in_lines(text: str, width: int = WIDTH, most: int | None = None) -> str:
 
 
 def shortened(text: str, most: int = SHORT) -> str:
-    """A text of so many letters at most, as it is drawn: the middle is left out.
+    """A text of at most `most` letters, as it is drawn: the middle is left out.
 
     >>> shortened("a" * 20 + "b" * 20, 11)
     'aaaaa…bbbbb'

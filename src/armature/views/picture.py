@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from armature.live.explanation import Explanation
 
 SERIES = 5  # arms with an area of their own in the picture of traffic
-NOTHING = 0.01  # pulls that nobody needs
+NOTHING = 0.01  # fewer pulls are a solver's tolerance
 Places = npt.NDArray[np.intp]
 
 
@@ -151,7 +151,7 @@ class Gauge:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """All that is drawn of a bandit; what can't be said yet is None."""
+    """All that is drawn of a bandit; None where it is not known yet."""
 
     summary: str
     rounds: int

@@ -24,7 +24,7 @@ PATHS = {"diamond": "M0 -7L7 0L0 7L-7 0Z", "arrow": "M0 8V-8M-5 -2L0 -8L5 -2"}
 
 
 def drawn(chart: Chart) -> Markup:
-    """The chart as an element, with a description for who can't see it."""
+    """The chart as an element, with a description for screen readers."""
     x, y = across(chart.x), down(chart.y, chart.height)
     parts = [*_bands(chart), *_grid(chart, x, y)]
     for mark in chart.marks:

@@ -98,8 +98,8 @@ def write_information(state: IDSState, j: int, width: float) -> None:
                     along += (state.halves[j, a] - state.halves[z, a]) * state.halves[k, a]
                 square = distance(state.halves, j, z)
                 moved = abs(along * (state.means[j] - state.means[z]) / square)
-                told = moved + width * state.norms[k]
-                state.information[k] += state.shares[z] * told * told
+                reach = moved + width * state.norms[k]
+                state.information[k] += state.shares[z] * reach * reach
 
 
 @kernel

@@ -46,7 +46,7 @@ class OSSBState(NamedTuple):
 
 @kernel
 def information(state: OSSBState, model: Model, history: History, best: int) -> float:
-    """How well the pulls tell the projected means from alternatives that keep the best mean.
+    """How well the pulls separate the projected means from alternatives that keep the best mean.
 
     The pulls are enough in the sense of the lower bound where this is at least ln T; infinite where
     there is no such alternative.
@@ -62,16 +62,16 @@ def information(state: OSSBState, model: Model, history: History, best: int) -> 
 
 
 class Enough(NamedTuple):
-    """Whether the pulls are enough: they are where `told` is at least `bar`."""
+    """Whether the pulls are enough: they are where `separation` is at least `bar`."""
 
     best: int
-    told: float
+    separation: float
     bar: float
 
 
 @kernel
 def weigh_pulls(state: OSSBState, model: Model, history: History) -> Enough:
-    """How well the pulls tell the best arm of the projection from alternatives, and how well is
+    """How well the pulls separate the best arm of the projection from alternatives, and how well is
     enough.
     """
     projection(model, history.means, history.pulls, state.projected)
@@ -87,7 +87,7 @@ def choose(state: OSSBState, model: Model, history: History, stream: Stream) -> 
     K = N.size
     enough = weigh_pulls(state, model, history)
     best = enough.best
-    if enough.told >= enough.bar:
+    if enough.separation >= enough.bar:
         return best
     mark_exploration(history)
     state.explored[0] += 1.0
@@ -191,18 +191,18 @@ class OSSB(CompiledPolicy):
         said = {
             "policy": self.name,
             "best": Arm(enough.best),
-            "told": enough.told,
+            "separation": enough.separation,
             "bar": enough.bar,
         }
-        if enough.told >= enough.bar:
+        if enough.separation >= enough.bar:
             return Sentence(
                 "{policy} exploits {best}: if the estimates are right, the pulls separate it from "
-                "all alternatives by {told:.2f}, where {bar:.2f} is enough.",
+                "all alternatives by {separation:.2f}, where {bar:.2f} is enough.",
                 **said,
             )
         return Sentence(
             "{policy} explores: if the estimates are right, the pulls separate {best} from all "
-            "alternatives by {told:.2f} only, where {bar:.2f} is enough.",
+            "alternatives by {separation:.2f} only, where {bar:.2f} is enough.",
             **said,
         )
 

@@ -117,10 +117,10 @@ def learn(state: SOLIDState, model: Model, history: History, j: int) -> None:
     z, _ = nearest(state, variance, j)
     write_tells(state, variance, j, z)
     width = state.width * math.sqrt(2.0 * math.log(1.0 + history.clock[1]))
-    told = 0.0
+    taken = 0.0
     for k in range(omega.size):
         state.tells[k] += width * state.norms[k]
-        told += omega[k] * state.tells[k]
+        taken += omega[k] * state.tells[k]
     step = state.step
     top = -math.inf
     for k in range(omega.size):
@@ -134,7 +134,7 @@ def learn(state: SOLIDState, model: Model, history: History, j: int) -> None:
     for k in range(omega.size):
         omega[k] /= total
     asked = 1.0 / (state.length * math.exp(game[PHASE]))
-    game[MULTIPLIER] = min(max(game[MULTIPLIER] - step * (told - asked), 0.0), state.most)
+    game[MULTIPLIER] = min(max(game[MULTIPLIER] - step * (taken - asked), 0.0), state.most)
 
 
 @kernel

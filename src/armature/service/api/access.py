@@ -18,9 +18,8 @@ from starlette.responses import Response
 
 from armature.service.db.keys import Key, hash_of, read_keys
 from armature.service.db.sqlite import passing
-from armature.service.limits import Refused
+from armature.service.limits import LOOPBACK, Refused
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 FRESH = 2.0  # seconds for which the keys that were read count: a revoked one ends within them
 CLOSED = (
     "the last key was revoked, so this server refuses everything. Make a key with "
@@ -112,7 +111,7 @@ def check_host(request: Request) -> None:
     """Without keys, refuse what a page of another site makes a browser send under its own name."""
     host = request.headers.get("host", "")
     name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
-    if name not in LOOPBACK:
+    if name.strip("[]") not in LOOPBACK:
         raise Refused(
             403, "this server has no keys, so it answers only at localhost: make a key first."
         )

@@ -98,7 +98,7 @@ async def show_metrics(request: Request) -> Response:
     """Counts of this process, for Prometheus."""
     writer = request.app.state.backend.writer
     metrics.LOADED.set(len(writer.loaded))
-    metrics.WAITING.set(writer.waiting)
+    metrics.WAITING.set(writer.scheduler.waiting)
     return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
 
 

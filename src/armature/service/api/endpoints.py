@@ -28,6 +28,7 @@ _REFUSALS = {
     404: "Not there",
     409: "Not possible as things are",
 }
+_LATE, _THERE = {202: "Late: kept, and not applied"}, {200: "It was there already"}
 _ALWAYS = (400, 401, 403, 413, 422, 503)
 Name = Annotated[str, Path(description="the name of an experiment")]
 Key = Annotated[str, Path(description="the id of a decision")]
@@ -70,15 +71,7 @@ async def decide(request: Request, name: Name, body: bodies.NewDecisions) -> Ans
     return Answer({"decisions": made})
 
 
-@endpoint(
-    "POST",
-    "/decisions/{id}/reward",
-    "reward",
-    bodies.RewardStatus,
-    404,
-    409,
-    also={202: "Late: kept, and not applied"},
-)
+@endpoint("POST", "/decisions/{id}/reward", "reward", bodies.RewardStatus, 404, 409, also=_LATE)
 async def reward(request: Request, id: Key, body: bodies.NewReward) -> Answer:
     """Tell the reward of a decision. The same value again changes nothing."""
     (result,) = await _backend(request).reward([(id, body.value)])
@@ -102,15 +95,7 @@ async def rewards(request: Request, body: bodies.NewRewards) -> Answer:
     )
 
 
-@endpoint(
-    "POST",
-    "/experiments",
-    "admin",
-    bodies.Created,
-    409,
-    code=201,
-    also={200: "It was there already"},
-)
+@endpoint("POST", "/experiments", "admin", bodies.Created, 409, code=201, also=_THERE)
 async def create_experiment(request: Request, body: bodies.NewExperiment) -> Answer:
     """Make an experiment. The same again is answered with 200, another spec with 409."""
     is_new, made = await _backend(request).create(body.name, body.spec)

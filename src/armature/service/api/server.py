@@ -24,8 +24,9 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 from armature.errors import ArmatureError
 from armature.service.api.app import make_app
 from armature.service.db.database import open_database, reason_of
-from armature.service.db.keys import is_loopback, read_keys
+from armature.service.db.keys import read_keys
 from armature.service.db.maintenance import migrate
+from armature.service.limits import LOOPBACK
 from armature.storage.registry import Allowed
 
 ARRIVAL = 30.0  # seconds for a whole request, headers and body
@@ -36,7 +37,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
     """A connection of uvicorn, with a limit in time, and one on how many there are."""
 
     def connection_made(self, transport: Any) -> None:
-        """Somebody has come."""
+        """Start the timer of a new connection; close one if there are too many."""
         super().connection_made(transport)
         self._timer: asyncio.TimerHandle | None = None
         self._has_sent = False
@@ -45,7 +46,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._make_room()
 
     def data_received(self, data: bytes) -> None:
-        """A piece of a request, or several requests."""
+        """Take in a part of a request, or several requests."""
         self._has_sent = True
         super().data_received(data)
         if self._is_answering:
@@ -54,7 +55,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """Stop the timer."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -79,13 +80,13 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._close(408, f"the request had not arrived after {ARRIVAL:g} seconds.")
 
     def _make_room(self) -> None:
-        """Close the connection that has kept us waiting for longest; this one if none has."""
+        """Close the connection that has been silent for longest."""
         waiting = [other for other in self.connections if not other._is_answering]
         oldest = min(waiting, key=lambda other: other._since)
         oldest._close(503, f"there are more than {MOST} connections: try again in a while.")
 
     def _close(self, code: int, detail: str) -> None:
-        """Say why, if somebody waits for an answer, and hang up."""
+        """Answer with the reason, if a request has begun, and close the connection."""
         self._stop_waiting()
         if self.transport.is_closing():
             return
@@ -143,20 +144,20 @@ def serve(
         keys, _ = read_keys(engine)
     except SQLAlchemyError as error:
         raise ArmatureError(f"the storage can't be used: {reason_of(error)}.") from None
-    if not keys and not is_loopback(host):
+    if not keys and host not in LOOPBACK:
         raise ArmatureError(
             f"no key exists, so anybody who reaches {host} could use this server: make a key with "
             "`armature keys create NAME --scope admin`, or serve on 127.0.0.1."
         )
     sockets = listen(host, port)
-    app = make_app(engine, allow=allow, open_without_keys=is_loopback(host))
+    app = make_app(engine, allow=allow, open_without_keys=host in LOOPBACK)
     gc.collect()
-    gc.freeze()  # what was imported stays: looking through it again would be a pause in decisions
+    gc.freeze()  # what was imported stays: the collector would pause decisions to look through it
     Server(config_of(app, host, port), ready).run(sockets)
 
 
 def listen(host: str, port: int) -> list[socket.socket]:
-    """A socket for each address of the host; an error that says why there is none."""
+    """A listening socket for each address of the host, or an error that says why not."""
     sockets: list[socket.socket] = []
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)

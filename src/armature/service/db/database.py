@@ -1,6 +1,6 @@
 """Opening a database, and its transactions: SQLite with durable commits, or PostgreSQL.
 
-What the two do differently is here and nowhere else: how a transaction begins and locks, whose
+The differences between the two are here and nowhere else: how a transaction begins and locks, whose
 clock it is, how many rows are written at once, and what an unreachable database looks like.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine, make_url
@@ -83,15 +83,11 @@ def _postgresql(url: sa.URL) -> Engine:
 
 
 def _wrong(storage: str) -> str:
+    place = storage.rpartition("@")[2]  # the rest may have a password
     return (
-        f"{_without_password(storage)!r} is no storage: it is {DEFAULT} (a file), or "
+        f"{place!r} is no storage: give {DEFAULT} (a file), or "
         "postgresql://user:password@host:5432/database (the port may be left out)."
     )
-
-
-def _without_password(storage: str) -> str:
-    scheme, _, rest = storage.rpartition("@")
-    return rest if scheme else storage
 
 
 def _sqlite(url: sa.URL) -> Engine:
@@ -151,7 +147,7 @@ class Failure:
     """A transaction that failed: why, and whether that was while it was committed."""
 
     error: Exception
-    committing: bool  # then nobody knows whether it was stored
+    committing: bool  # then it is unknown whether it was stored
 
     @property
     def may_go_again(self) -> bool:
@@ -210,37 +206,25 @@ def failed(error: Exception, committing: bool = False) -> Failure:
     return Failure(error, committing)
 
 
-def look_at(connection: Connection, experiment: int) -> Any:
-    """What `lock` gives for an experiment, without locking it; None if it is not there."""
-    query = _locking(connection.dialect.name, 1, "")
-    with _at_the_driver(connection, query) as cursor:
-        cursor.execute(query, [experiment])
-        return cursor.fetchone()
+def look_at(
+    connection: Connection, experiments: Sequence[int], locking: Literal["", "wait", "skip"] = ""
+) -> list[Row]:
+    """Of each experiment its id, status, last event and the clock; locked, if so wanted.
 
-
-def lock(connection: Connection, experiments: Sequence[int], wait: bool = True) -> list[Any]:
-    """Lock experiments until the transaction ends: of each its id, status, last event, the clock.
-
-    Those that another process has locked are left out if they are not to be waited for.
-
-    All processes lock them in the same order, so that none waits for one that waits for it. On
-    SQLite the transaction has the only lock that there is. The clock is that of the moment when the
-    lock was there.
+    Locks end with the transaction. "skip" leaves out experiments that another process has locked.
+    All processes lock in the same order, so that none waits for one that waits for it, and read the
+    clock when they have the lock. On SQLite the transaction has the only lock that there is.
     """
-    postgresql = connection.dialect.name == "postgresql"
-    ending = (" FOR UPDATE" if wait else " FOR UPDATE SKIP LOCKED") if postgresql else ""
-    query = _locking(connection.dialect.name, len(experiments), ending)
-    with _at_the_driver(connection, query) as cursor:
-        cursor.execute(query, sorted(experiments))
-        return list(cursor.fetchall())
+    ending = {"": "", "wait": " FOR UPDATE", "skip": " FOR UPDATE SKIP LOCKED"}[locking]
+    query = _looking(connection.dialect.name, len(experiments), ending)
+    return fetch(connection, query, sorted(experiments))
 
 
 @functools.cache
-def _locking(dialect: str, n: int, ending: str) -> str:
-    mark = "%s" if dialect == "postgresql" else "?"
-    marks = ", ".join([mark] * n)
+def _looking(dialect: str, n: int, ending: str) -> str:
+    marks, ending = ", ".join("?" * n), ending if dialect == "postgresql" else ""
     rows = f"SELECT id, status, last_seq FROM experiment WHERE id IN ({marks}) ORDER BY id{ending}"
-    return f"SELECT id, status, last_seq, {_CLOCKS[dialect]} FROM ({rows}) AS locked"
+    return f"SELECT id, status, last_seq, {_CLOCKS[dialect]} FROM ({rows}) AS found"
 
 
 def clock(connection: Connection) -> float:

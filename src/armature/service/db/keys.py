@@ -21,7 +21,7 @@ PREFIX = "arm_"
 
 @dataclass(frozen=True)
 class Key:
-    """What is known of a key; never the key itself."""
+    """The data of a key, without the key itself."""
 
     name: str
     scopes: frozenset[str]
@@ -29,12 +29,12 @@ class Key:
     expires_at: float | None
 
     def may(self, scope: str) -> bool:
-        """Whether it is good for something."""
+        """Whether the key allows a scope."""
         return scope in self.scopes or "admin" in self.scopes
 
 
 def hash_of(token: str) -> str:
-    """What is stored of a token: it has 256 random bits, so that no salt is needed."""
+    """What is stored of a token; it has 256 random bits, so it needs no salt."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -45,9 +45,9 @@ def make_key(
     seconds: float | None = None,
     show: Callable[[str], None] = lambda token: None,
 ) -> str:
-    """Store a new key, which may be used for so many seconds, and return it: this once.
+    """Store a new key that expires after `seconds`, and return it; it can't be read again.
 
-    It is shown before it is stored: if that fails, there is no key that nobody has seen.
+    `show` is called before the key is stored, so that no key is stored that could not be shown.
     """
     wanted = set(scopes)
     if not wanted or not wanted <= set(SCOPES):
@@ -88,8 +88,3 @@ def read_keys(engine: Engine) -> tuple[dict[str, Key], float]:
         for row in rows
     }
     return keys, now
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs of the same machine can reach an address."""
-    return host in ("127.0.0.1", "::1", "localhost")

@@ -48,7 +48,7 @@ def migrate(engine: Engine) -> None:
 
 
 def is_there(engine: Engine) -> bool:
-    """Whether there is a database of the service; looking makes none."""
+    """Whether there is a database of the service; this creates none."""
     if engine.dialect.name == "sqlite" and not Path(str(engine.url.database)).exists():
         return False
     with engine.connect() as connection:
@@ -75,7 +75,7 @@ def _upgrade(connection: Connection) -> None:
 
 
 def restore(backup: Path, storage: str) -> int:
-    """Make a storage what its backup is; how many experiments that has."""
+    """Replace a storage by a backup; return how many experiments it has."""
     file = file_of(storage)
     if file is None:
         raise ArmatureError(
@@ -101,7 +101,7 @@ def _read_only(backup: Path) -> sqlite3.Connection:
 
 
 def _checked(source: sqlite3.Connection, backup: Path) -> int:
-    """How many experiments a backup has, if it is whole, ours, and not of a newer release."""
+    """Check that a backup is whole, ours and not newer; return its number of experiments."""
     try:
         ((found,),) = source.execute("PRAGMA integrity_check(1)").fetchall()
         if found != "ok":
@@ -122,7 +122,7 @@ def _checked(source: sqlite3.Connection, backup: Path) -> int:
 
 @contextmanager
 def _alone(file: Path) -> Iterator[sqlite3.Connection]:
-    """The database, which nobody else has open, and nobody else can open meanwhile."""
+    """The database, locked: no other process has it open, nor can open it."""
     if not file.exists():
         for suffix in BESIDE:
             Path(f"{file}{suffix}").unlink(missing_ok=True)

@@ -61,19 +61,21 @@ class Opened:
         return self._connect()
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
         with self._lock:
             first, self._first = self._first, None
         if first is not None:
             first.close()
 
     def check(self) -> None:
-        """Refuse to go on if the files are others than those that were opened."""
-        if self._first is not None and self._look() != self._files:
+        """Raise if the files are no longer those that were opened, or were emptied."""
+        if self._first is None:
+            return
+        if self._look() != self._files or os.path.getsize(self._path) == 0:
             raise Moved(
-                f"{self._path.name}, or its -wal or -shm, was replaced, moved or deleted while it "
-                "was open: nothing is stored any more. Stop all servers that use it, put the right "
-                "file there with `armature experiments restore`, and start them again"
+                f"{self._path.name}, or its -wal or -shm, was replaced, moved, deleted or emptied "
+                "while it was open: nothing is stored any more. Stop all servers that use it, put "
+                "the right file there with `armature experiments restore`, and start them again"
             )
 
     def _look(self) -> list[Identity]:
@@ -102,12 +104,12 @@ class Opened:
 
 
 class _Checked(sqlite3.Connection):
-    """A connection that has not committed anything unless the files are still there."""
+    """A connection whose commits fail if the files were replaced."""
 
     opened: Opened
 
     def commit(self) -> None:
-        """Commit, and say so only if it went where it can be found again."""
+        """Commit; raise if the file it went to is no longer the database."""
         super().commit()
         self.opened.check()
 

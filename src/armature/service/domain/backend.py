@@ -41,7 +41,7 @@ class Backend:
         self.writer = Writer(engine, allow, self.limits)
         self.looks = Pool(self.limits.looks, self.limits.looks_each, "look")
         self.bounds = Pool(self.limits.looks, self.limits.looks_each, "bound")
-        self._ids: dict[str, int] = {}  # which only a restore from a backup changes
+        self._ids: dict[str, int] = {}  # of names; only a restore from a backup changes them
         self.stopping = asyncio.Event()
         self.duplicates: Counter[int] = Counter()  # rewards that came again, by experiment
         self._expiring: dict[int, asyncio.Task[None]] = {}
@@ -73,7 +73,7 @@ class Backend:
         return is_new, {**reading.summary(found), **made}
 
     async def run(self, name: str, command: Command) -> Any:
-        """What comes of a command on an experiment, once it is on the disk."""
+        """Run a command on an experiment; the answer, once it is on the disk."""
         key = await self.id_of(name)
         try:
             return await self.writer.run(key, command, name)
@@ -102,30 +102,28 @@ class Backend:
             key = experiment_of(decision_id)
             if key is not None:
                 places[key].append(place)
-        await asyncio.gather(*(self._reward(k, items, p, results) for k, p in places.items()))
+        groups = await asyncio.gather(
+            *(self._reward(key, [items[i] for i in found]) for key, found in places.items())
+        )
+        for found, group in zip(places.values(), groups, strict=True):
+            for place, result in zip(found, group, strict=True):
+                results[place] = result
         for result in results:
             metrics.REWARDS.labels(result.status).inc()
         if items and all(result.status == "failed" for result in results):
             raise Refused(results[0].code, results[0].detail or "")
         return results
 
-    async def _reward(
-        self,
-        key: int,
-        items: Sequence[tuple[str, float]],
-        places: list[int],
-        results: list[Result],
-    ) -> None:
+    async def _reward(self, key: int, items: Sequence[tuple[str, float]]) -> list[Result]:
+        """The same for one experiment; where it fails, the rewards of others are still taken in."""
         try:
-            found = await self.writer.run(key, Reward([items[place] for place in places]))
+            results: list[Result] = await self.writer.run(key, Reward(items))
         except Refused as refused:
-            if refused.code != 404:  # the rewards of other experiments are none the worse for it
-                for place in places:
-                    results[place] = Result(refused.code, "failed", refused.detail)
-            return
-        for place, result in zip(places, found, strict=True):
-            results[place] = result
-            self.duplicates[key] += result.status == "duplicate"
+            gone = refused.code == 404
+            result = UNKNOWN if gone else Result(refused.code, "failed", refused.detail)
+            return [result] * len(items)
+        self.duplicates[key] += sum(result.status == "duplicate" for result in results)
+        return results
 
     async def id_of(self, name: str, again: bool = False) -> int:
         """The id of an experiment, or a refusal."""

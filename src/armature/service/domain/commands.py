@@ -51,7 +51,7 @@ class Decide(Command):
 
 @dataclass(frozen=True)
 class Result:
-    """What became of one reward: its HTTP code, and in words."""
+    """How one reward was taken: an HTTP code, a status, and perhaps a sentence."""
 
     code: int
     status: str
@@ -153,7 +153,7 @@ class Expire(Command):
 
 @dataclass(frozen=True)
 class Change(Command):
-    """Set the status and the floor; what is as it should be stays, so that repeating is safe."""
+    """Set the status and the floor. What already has its value is left, so repeating is safe."""
 
     status: Status | None = None
     floor: float | None = None

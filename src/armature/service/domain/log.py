@@ -35,7 +35,7 @@ COLUMNS = (
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # A text that begins so is a formula to a spreadsheet, which runs it: the last four are wide ones.
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-MOST = 64  # stretches; where there would be more, pairs of them become one
+MOST = 64  # stretches; when there would be more, each two become one
 CHOICES = (Kind.asked.value, Kind.kept.value)
 
 _COUNTS = (
@@ -81,7 +81,7 @@ def events_after(
 
 
 def export_log(engine: Engine, name: str, path: Path) -> int:
-    """Write an experiment's rewards to a .csv or .parquet file; how many there were."""
+    """Write an experiment's rewards to a .csv or .parquet file; return how many."""
     import pandas as pd  # half a second, which a server need not pay
 
     if path.suffix not in (".csv", ".parquet"):
@@ -172,7 +172,7 @@ class Timeline:
         self.kinds: Counter[str] = Counter()
 
     def catch_up(self, connection: Connection, experiment_id: int) -> None:
-        """Count what the log has more; all of it if it is another log than before."""
+        """Count the events since the last time; all of them if it is another log than before."""
         if event_at(connection, experiment_id, self.seq) != self._last:
             self._begin()
         newest = sa.select(sa.func.max(event.c.seq)).where(event.c.experiment_id == experiment_id)
@@ -205,7 +205,7 @@ class Timeline:
         self.stretches, self.width = pairs, 2 * self.width
 
     def past(self, numbers: Sequence[int]) -> Past:
-        """All of it, for the arms with these numbers: those that are still there, in their order.
+        """The whole log, for the arms with these numbers, in this order.
 
         Decisions for arms that were retired are left out.
         """

@@ -25,15 +25,10 @@ from armature.service.limits import Refused
 from armature.storage.registry import Allowed
 from armature.structures.instance import Instance
 
-_SUMMARY = (
-    experiment.c.id,
-    experiment.c.name,
-    experiment.c.status,
-    experiment.c.decisions,
-    experiment.c.rewards,
-    experiment.c.last_seq,
-    experiment.c.created_at,
-)
+_SUMMARY = [
+    experiment.c[name]
+    for name in ("id", "name", "status", "decisions", "rewards", "last_seq", "created_at")
+]
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,6 @@ from armature.service.limits import Limits, Refused
 T = TypeVar("T")
 MOST = 256  # requests in one turn
 
-CROWDED = "too many requests are waiting: try again in a while."
-CROWDED_HERE = "too many requests of this experiment are waiting: try again in a while."
-STOPPING = "the server is stopping: try again."
-
 
 @dataclass(eq=False)
 class Job:
@@ -90,11 +86,12 @@ class Scheduler:
         with self._changed:
             line = self._lines.get(job.experiment_id)
             if self._stopping:
-                raise Refused(503, STOPPING)
+                raise Refused(503, "the server is stopping: try again.")
             if self.waiting >= self._limits.waiting:
-                raise Refused(503, CROWDED)
+                raise Refused(503, "too many requests are waiting: try again in a while.")
             if line is not None and len(line) >= self._limits.waiting_each:
-                raise Refused(503, CROWDED_HERE)
+                whose = "too many requests of this experiment are waiting"
+                raise Refused(503, f"{whose}: try again in a while.")
             if line is not None:
                 line.append(job)
                 self.waiting += 1

@@ -140,7 +140,7 @@ def parse_spec(table: Any, allow: Allowed, limits: Limits) -> Spec:
 def read_spec(table: Any, allow: Allowed = ()) -> Spec:
     """The spec that a table describes: one that was stored, or one whose names were checked."""
     if not isinstance(table, dict):
-        raise ArmatureError("a spec is a table with at least a structure.")
+        raise ArmatureError("a spec must be a JSON object with at least a structure.")
     for key in table:
         if key not in KEYS:
             raise unknown("spec: the key", key, KEYS)
@@ -239,7 +239,7 @@ def _check_names(value: Any, allow: Allowed, limits: Limits) -> None:
 
 
 def _check_text(text: str) -> None:
-    """Refuse half of a character, which JSON can say and nobody can show."""
+    """Refuse half of a character: JSON allows it, but it can't be shown."""
     if any("\ud800" <= c <= "\udfff" for c in text):
         raise ArmatureError(f"the text {text!a} has half of a character (a lone surrogate).")
 
@@ -247,13 +247,12 @@ def _check_text(text: str) -> None:
 def _check_kind(kind: Any, allow: Allowed) -> None:
     names = {name for classes in KINDS for name in classes}
     if not isinstance(kind, str):
-        raise ArmatureError("a kind must be a name.")
+        raise ArmatureError("a kind must be a text.")
     module, colon, _ = kind.partition(":")
     if kind.lower() not in names and not (colon and is_allowed(module, allow)):
         if colon:
             raise ArmatureError(
-                f"{kind!r} is not part of Armature, and the operator of this server has not "
-                f"allowed its module: it would be started with --allow."
+                f"{kind!r} is not part of Armature, and this server does not --allow its module."
             )
         raise unknown("the kind", kind, names)
 

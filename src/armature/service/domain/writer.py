@@ -30,7 +30,7 @@ from sqlalchemy.engine import Connection, Engine
 
 from armature.errors import ArmatureError
 from armature.service import metrics
-from armature.service.db.database import Failure, Session, failed, lock, look_at, reading
+from armature.service.db.database import Failure, Row, Session, failed, look_at, reading
 from armature.service.db.schema import Kind
 from armature.service.domain import replay
 from armature.service.domain.replay import Loaded
@@ -51,7 +51,7 @@ class Writer:
 
     def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
         self._engine, self._allow = engine, allow
-        self._scheduler = Scheduler(limits or Limits(), self._take)
+        self.scheduler = Scheduler(limits or Limits(), self._take)
         self._ready: queue.SimpleQueue[Turn | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_turns, name="writer", daemon=True)
         self._shared: dict[int, int] = {}  # turns for which a row is still locked from the start
@@ -64,27 +64,22 @@ class Writer:
 
     def stop(self) -> None:
         """Finish what waits, and end."""
-        self._scheduler.stop()
+        self.scheduler.stop()
         self._ready.put(None)
         self._thread.join()
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait."""
-        return self._scheduler.waiting
 
     def run(
         self, experiment_id: int, command: Command, name: str | None = None
     ) -> asyncio.Future[Any]:
         """The answer to a command, once it is on the disk; see `Job` for the name."""
         job = Job(experiment_id, command, asyncio.get_running_loop().create_future(), name)
-        self._scheduler.add(job)
+        self.scheduler.add(job)
         return job.future
 
     # A turn, in a thread of the pool.
 
     def _take(self, turn: Turn) -> None:
-        """Run its requests; what they change is left to the thread that writes."""
+        """Run a turn's requests; the writing thread stores what they changed."""
         try:
             if turn.locked or turn.experiment_id in self._shared:
                 self._serve(turn, time.monotonic() + SLICE)
@@ -95,14 +90,14 @@ class Writer:
                     return
         except Exception as error:  # whatever it was, the line must go on
             self._give_up(turn, error)
-        self._scheduler.end(turn)
+        self.scheduler.end(turn)
 
     def _compute(self, turn: Turn) -> None:
         """Run the requests on the bandit in memory, with nothing locked."""
         key = turn.experiment_id
         try:
             with reading(self._engine) as connection:
-                turn.work = self._found(connection, turn, look_at(connection, key))
+                turn.work = self._found(connection, turn, look_at(connection, [key]))
         except sa.exc.SQLAlchemyError as error:
             turn.fail(failed(error).refusal())
             return
@@ -113,13 +108,13 @@ class Writer:
             self._warm.add(key)
         self._run(turn, turn.work, time.monotonic() + SLICE)
 
-    def _found(self, connection: Connection, turn: Turn, row: Any) -> Work | None:
+    def _found(self, connection: Connection, turn: Turn, rows: Sequence[Row]) -> Work | None:
         """The experiment and all that the requests need; None, with errors, where that fails."""
         key = turn.experiment_id
-        if row is None:
+        if not rows:
             turn.fail(Refused(404, "there is no such experiment."))
             return None
-        _, status, last_seq, now = row
+        _, status, last_seq, now = rows[0]
         try:
             loaded = self._up_to_date(connection, key, last_seq)
         except sa.exc.SQLAlchemyError:
@@ -144,10 +139,10 @@ class Writer:
         return loaded
 
     def _run(self, turn: Turn, work: Work, until: float) -> None:
-        """Run the requests in their order, at least one; the others as long as there is time."""
+        """Run the requests in order: the first one, and more until the time is up."""
         for place, job in enumerate(turn.jobs):
             if place and time.monotonic() > until:
-                self._scheduler.put_back(turn, turn.jobs[place:])
+                self.scheduler.put_back(turn, turn.jobs[place:])
                 return
             job.run(work)
 
@@ -156,8 +151,7 @@ class Writer:
         key, start, session = turn.experiment_id, time.perf_counter(), Session(self._engine)
 
         def body(connection: Connection) -> None:
-            rows = lock(connection, [key])
-            turn.work = self._found(connection, turn, rows[0] if rows else None)
+            turn.work = self._found(connection, turn, look_at(connection, [key], "wait"))
             if turn.work is None:
                 return
             try:
@@ -205,7 +199,7 @@ class Writer:
         current: list[Work] = []
 
         def body(connection: Connection) -> None:
-            rows = lock(connection, list(works), wait=False)
+            rows = look_at(connection, list(works), "skip")
             seqs = {key: last_seq for key, _, last_seq, _ in rows}
             for key, work in works.items():
                 found = replay.event_at(connection, key, work.first_seq)
@@ -218,12 +212,12 @@ class Writer:
             _count(current, sum(len(turn.jobs) for turn in turns), time.perf_counter() - start)
         for turn in turns:
             if failure is None and turn.work in current:
-                self._scheduler.end(turn)
+                self.scheduler.end(turn)
             else:
                 self._take_back(turn, failure)
 
     def _take_back(self, turn: Turn, failure: Failure | None) -> None:
-        """A turn was not written: its bandit is ahead of the log, and is forgotten."""
+        """Drop the bandit of a turn that was not written, and take the turn again or give up."""
         self.loaded.pop(turn.experiment_id, None)
         turn.work = None
         if failure is None:
@@ -232,9 +226,9 @@ class Writer:
             turn.attempt += 1
             if turn.attempt > TRIES or not failure.may_go_again:
                 turn.fail(failure.refusal())
-                self._scheduler.end(turn)
+                self.scheduler.end(turn)
                 return
-        self._scheduler.again(turn)
+        self.scheduler.again(turn)
 
     def _give_up(self, turn: Turn, error: Exception) -> None:
         """A policy, a structure or the log failed: nothing of this experiment is written."""

@@ -1,4 +1,4 @@
-"""The page: a list of experiments, each of them as a picture, and a form for a new one.
+"""The page: a list of experiments, each of them as a picture, and forms to make and change them.
 
 It is HTML and reads well without any script.
 """
@@ -9,7 +9,6 @@ import asyncio
 import functools
 import gzip
 import hashlib
-import json
 from importlib import resources
 from typing import Any
 from urllib.parse import quote
@@ -38,6 +37,7 @@ from armature.service.domain import reading
 from armature.service.domain.commands import Change
 from armature.service.domain.spec import hint_about
 from armature.service.limits import Refused
+from armature.service.page.forms import KNOWLEDGE, REWARDS, UNITS, spec_of
 from armature.service.page.viewing import FEW, Viewer
 from armature.views.pages import environment, stylesheet
 
@@ -164,10 +164,8 @@ async def create(request: Request) -> Response:
         if hint is not None:
             return await _form(request, fields, None, hint=hint)
         await request.app.state.backend.create(name, spec)
-    except ArmatureError as error:
-        return await _form(request, fields, str(error), 422)
-    except Refused as refused:
-        return await _form(request, fields, refused.detail, refused.code)
+    except (ArmatureError, Refused) as error:
+        return await _form(request, fields, str(error), getattr(error, "code", 422))
     return _see_other(f"/experiments/{quote(name, safe='')}")
 
 
@@ -235,7 +233,7 @@ async def static(request: Request, name: str) -> Response:
 
 
 @table.entry("GET", "/favicon.ico")
-async def icon() -> Response:
+async def icon(request: Request) -> Response:
     """None: the page brings its own."""
     return Response(status_code=204)
 
@@ -261,83 +259,4 @@ async def refuse(request: Request, refused: Refused) -> Response:
         back = request.url.path if request.method == "GET" else "/"
         problem = detail if detail == CLOSED else None
         return await _page(request, "login.html", 401, problem=problem, back=back)
-    return await _page(request, "refused.html", code, problem=detail)
-
-
-# The form for a new experiment, as a spec.
-
-KNOWLEDGE = {
-    "unconstrained": "nothing: any arm may be the best",
-    "unimodal": "one peak along the arms, as for prices",
-    "monotone": "later arms are never worse",
-    "concave": "diminishing returns along the arms",
-    "categorised": "one category is better than all others",
-}
-SALE = "sale"  # Bernoulli's family, with the arms' names as what a yes is worth
-REWARDS: dict[str, tuple[str, Any]] = {
-    "bernoulli": ("yes or no, as 1 or 0", {"kind": "bernoulli"}),
-    SALE: ("the price (the arm's label) or 0", {"kind": "bernoulli"}),
-    "gaussian": ("any number, with unknown variance", {"kind": "gaussian", "sigma": None}),
-    "bounded": ("a number from 0 to 1", {"kind": "bounded", "low": 0.0, "high": 1.0}),
-    "poisson": ("a count", {"kind": "poisson"}),
-}
-UNITS = {"": 0.0, "minutes": 60.0, "hours": 3_600.0, "days": 86_400.0}
-
-
-def spec_of(fields: dict[str, str]) -> Any:
-    """The spec that the fields describe; a text with a whole spec counts instead of them."""
-    text = fields.get("spec", "").strip()
-    if text:
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ArmatureError(f"the spec is not JSON that can be read: {error}.") from None
-    kind = fields.get("structure", "")
-    if kind not in KNOWLEDGE or fields.get("family") not in REWARDS:
-        raise ArmatureError("choose what you know about the arms, and what a reward is.")
-    labels, categories = _arms(fields.get("arms", ""), kind == "categorised")
-    structure: dict[str, Any] = {"kind": kind}
-    if kind == "categorised":
-        structure["categories"] = categories
-    family = dict(REWARDS[fields["family"]][1])
-    if fields["family"] == SALE:
-        family["scale"] = _prices(labels)
-    return {
-        "structure": structure,
-        "family": family,
-        "labels": labels,
-        "rewards": _rewards(fields),
-    }
-
-
-def _arms(text: str, with_categories: bool) -> tuple[list[str], list[str]]:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if len(lines) < 2:
-        raise ArmatureError("an experiment needs at least two arms, one per line.")
-    if not with_categories:
-        return lines, []
-    pairs = [line.rpartition("|") for line in lines]
-    if not all(label.strip() and category.strip() for label, _, category in pairs):
-        raise ArmatureError("write each arm with its category, as in: red shoe | shoes.")
-    labels = [label.strip() for label, _, _ in pairs]
-    return labels, [category.strip() for _, _, category in pairs]
-
-
-def _prices(labels: list[str]) -> list[float]:
-    try:
-        return [float(label) for label in labels]
-    except ValueError:
-        raise ArmatureError(
-            "where the reward is a price, each arm's label must be a number."
-        ) from None
-
-
-def _rewards(fields: dict[str, str]) -> dict[str, float | None]:
-    window, unit = fields.get("window", "").strip(), fields.get("unit", "")
-    default = fields.get("default", "").strip()
-    try:
-        seconds = float(window) * UNITS[unit] if window else None
-        value = float(default) if default else None
-    except (ValueError, KeyError):
-        raise ArmatureError("the time to wait, and the reward after it, must be numbers.") from None
-    return {"window": seconds, "default": value}
+    return await _page(request, "refused.html", code, problem=detail, missing=code == 404)

@@ -1,8 +1,8 @@
-"""What the page shows, worked out once for everybody who looks.
+"""What the page shows, computed once for all readers.
 
-A picture is kept for as long as nothing happens. What may take long is worked out beside it, and a
-page waits for it for a moment: for the lower bound and the verdict, of which it then shows those
-before; and for the counts of a long log, which at first come with the next look.
+A view is at most a second old. What may take long is computed in the background: the lower bound
+and the verdict, and the counts of a long log. A page waits for them for a moment; after that it
+shows the last ones, or none yet.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from armature.service.domain.replay import Replica
 from armature.service.limits import Refused
 from armature.views import Picture, picture_of
 
-FRESH = 1.0  # seconds for which a picture is not looked at again
-GROWTH = 1.02  # the bound is worked out again when there are so many times the rewards
+FRESH = 1.0  # seconds for which a view is used again
+GROWTH = 1.02  # the bound is computed again when the number of rewards has grown by this factor
 PATIENCE = 1.5  # seconds for which a page waits for a bound
 MOMENT = 0.5  # seconds for which it waits until the log is counted
 GLANCE, FEW = 0.7, 12  # seconds for which a list waits for its pictures, and how many it has
@@ -95,7 +95,7 @@ class Viewer:
             return kept.view
 
     async def glance(self, names: Sequence[str]) -> tuple[dict[str, View], dict[str, str]]:
-        """The first few of the experiments, as far as they are there in a moment; and troubles."""
+        """Views of the first few experiments that are ready in a moment; and what went wrong."""
         tasks = {name: asyncio.create_task(self.view(name)) for name in names[:FEW]}
         self._glances |= set(tasks.values())
         for task in tasks.values():
@@ -117,12 +117,12 @@ class Viewer:
             task.exception()  # which the list or the experiment's own page shows
 
     def forget(self, key: int) -> None:
-        """Look again at once: the experiment was changed from the page."""
+        """Compute the next view at once: the experiment was changed from the page."""
         if key in self._kept:
             self._kept[key].looked_at = -FRESH
 
     async def close(self) -> None:
-        """Wait for what is being worked out."""
+        """Wait for what is being computed."""
         await asyncio.gather(*self._glances, return_exceptions=True)
         tasks = [task for kept in self._kept.values() for task in (kept.bounding, kept.counting)]
         await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
@@ -137,7 +137,7 @@ class Viewer:
         return await self._backend.explain(key, view_of, row, replica, belief, kept, duplicates)
 
     async def _count(self, key: int, kept: _Kept) -> bool:
-        """Bring the timeline up to date; whether that is done in a moment."""
+        """Bring the timeline up to date; False if that takes longer than a moment."""
         if kept.counting is None or kept.counting.done():
             kept.counting = asyncio.create_task(self._backend.read(kept.timeline.catch_up, key))
         done, _ = await asyncio.wait([kept.counting], timeout=MOMENT)

@@ -155,7 +155,7 @@ def compile_for(number: int, bounds: bool) -> None:
 
 def compile_elsewhere(number: int, bounds: bool, stopping: threading.Event) -> None:
     """The same in another process, so that the server answers meanwhile and can be stopped."""
-    command = f"from armature.service.demo import compile_for; compile_for({number}, {bounds})"
+    command = f"from armature.cli.demo import compile_for; compile_for({number}, {bounds})"
     process = subprocess.Popen([sys.executable, "-c", command], stderr=subprocess.DEVNULL)
     while process.poll() is None:
         if stopping.wait(0.05):

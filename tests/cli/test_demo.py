@@ -18,9 +18,9 @@ from processes import PATIENCE, obeying
 from serving import free_port, serving, sqlite_in
 
 import armature as am
+from armature.cli import demo
 from armature.client import Client
 from armature.errors import ArmatureError
-from armature.service import demo
 
 
 def test_visitors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,245 @@
+"""What structures are, written down once more: unions of polyhedra, as matrices.
+
+Nothing here looks at how the library describes its structures.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import null_space
+from scipy.optimize import linprog
+
+import armature as am
+
+
+class Piece(NamedTuple):
+    """The means with G lam <= h and E lam = f."""
+
+    tag: object
+    G: np.ndarray
+    h: np.ndarray
+    E: np.ndarray
+    f: np.ndarray
+
+
+def order(K: int, pairs: list[tuple[int, int]]) -> np.ndarray:
+    """One row for each pair (a, b): lam_a - lam_b <= 0."""
+    rows = np.zeros((len(pairs), K))
+    for row, (a, b) in zip(rows, pairs, strict=True):
+        row[a], row[b] = 1.0, -1.0
+    return rows
+
+
+def n_peaks(ups: tuple[bool, ...]) -> int:
+    """How many arms are above both neighbours, for steps that rise or fall."""
+    steps = (True, *ups, False)
+    return sum(before and not after for before, after in itertools.pairwise(steps))
+
+
+def edges_from(edges: tuple[tuple[int, int], ...], root: int) -> list[tuple[int, int]]:
+    """The edges of a tree as (nearer, further), seen from the root."""
+    reached, rest, found = {root}, list(edges), []
+    while rest:
+        i, k = rest.pop(0)
+        if i not in reached and k not in reached:
+            rest.append((i, k))
+            continue
+        near, far = (i, k) if i in reached else (k, i)
+        reached.add(far)
+        found.append((near, far))
+    return found
+
+
+def pieces_of(structure: am.Structure) -> list[Piece]:
+    K = structure.n_arms
+    eye, none, nothing = np.eye(K), np.empty((0, K)), np.empty(0)
+    match structure:
+        case am.Unconstrained():
+            return [Piece("all", none, nothing, none, nothing)]
+        case am.Unimodal():
+            result = []
+            for p in range(K):
+                rows = order(
+                    K,
+                    [(i, i + 1) for i in range(p)] + [(i + 1, i) for i in range(p, K - 1)],
+                )
+                result.append(Piece(p, rows, np.zeros(len(rows)), none, nothing))
+            return result
+        case am.Categorised():
+            result = []
+            for label in structure.labels:
+                inside = [i for i in range(K) if structure.categories[i] == label]
+                outside = [i for i in range(K) if structure.categories[i] != label]
+                rows = order(K, list(itertools.product(outside, inside)))
+                result.append(Piece(label, rows, np.zeros(len(rows)), none, nothing))
+            return result
+        case am.Sparse():
+            level = structure.level
+            result = []
+            for s in itertools.combinations(range(K), structure.support):
+                out = [i for i in range(K) if i not in s]
+                G, h = -eye[list(s)], np.full(len(s), -level)
+                result.append(Piece(s, G, h, eye[out], np.full(len(out), level)))
+            return result
+        case am.Linear():
+            E = null_space(structure.features.T).T
+            return [Piece("all", none, nothing, E, np.zeros(len(E)))]
+        case am.Simplex():
+            return [Piece("all", -eye, np.zeros(K), np.ones((1, K)), np.ones(1))]
+        case am.Polyhedral():
+            return [Piece("all", structure.A, structure.b, structure.C, structure.d)]
+        case am.Lipschitz():
+            x, L = structure.positions, structure.constant
+            pairs = list(itertools.permutations(range(K), 2))
+            reach = np.array([L * abs(x[i] - x[k]) for i, k in pairs])
+            return [Piece("all", order(K, pairs), reach, none, nothing)]
+        case am.Concave():
+            sequence = np.argsort(structure.positions)
+            x = structure.positions[sequence]
+            steps = np.diff(eye[sequence], axis=0) / np.diff(x)[:, None]
+            return [Piece("all", np.diff(steps, axis=0), np.zeros(K - 2), none, nothing)]
+        case am.Box():
+            above, below = np.isfinite(structure.high), np.isfinite(structure.low)
+            G = np.vstack([eye[above], -eye[below]])
+            h = np.concatenate([structure.high[above], -structure.low[below]])
+            return [Piece("all", G, h, none, nothing)]
+        case am.Monotone():
+            rows = order(K, [(i, i + 1) for i in range(K - 1)])
+            return [Piece("all", rows, np.zeros(K - 1), none, nothing)]
+        case am.Multimodal():
+            result = []
+            for ups in itertools.product((True, False), repeat=K - 1):
+                if n_peaks(ups) <= structure.peaks:
+                    pairs = [(i, i + 1) if up else (i + 1, i) for i, up in enumerate(ups)]
+                    result.append(Piece(ups, order(K, pairs), np.zeros(K - 1), none, nothing))
+            return result
+        case am.UnimodalTree():
+            result = []
+            for peak in range(K):
+                pairs = [(far, near) for near, far in edges_from(structure.edges, peak)]
+                result.append(Piece(peak, order(K, pairs), np.zeros(K - 1), none, nothing))
+            return result
+        case am.Relabelled():
+            return [
+                piece._replace(G=piece.G[:, structure.order], E=piece.E[:, structure.order])
+                for piece in pieces_of(structure.structure)
+            ]
+        case am.Intersection():
+            both = itertools.product(*(pieces_of(part) for part in structure.parts))
+            return [
+                Piece(
+                    tuple(one.tag for one in some),
+                    np.vstack([one.G for one in some]),
+                    np.concatenate([one.h for one in some]),
+                    np.vstack([one.E for one in some]),
+                    np.concatenate([one.f for one in some]),
+                )
+                for some in both
+            ]
+        case am.Union():
+            return [piece for part in structure.parts for piece in pieces_of(part)]
+    raise NotImplementedError(structure)
+
+
+def can_beat(piece: Piece, k: int, best: int) -> bool:
+    """Whether arm k is better than the best one somewhere in a piece."""
+    K = piece.G.shape[1]
+    result = linprog(
+        np.eye(K)[best] - np.eye(K)[k], piece.G, piece.h, piece.E, piece.f, bounds=(-100, 100)
+    )
+    return result.status == 0 and -result.fun > 1e-6
+
+
+def ends_of(family: am.Family) -> tuple[np.ndarray | float, np.ndarray | float]:
+    """The ends of the domain: numbers, or one for each arm."""
+    match family:
+        case am.Bernoulli():
+            return 0.0, np.asarray(family.scale)
+        case am.Bounded():
+            return family.low, family.high
+        case am.Gaussian():
+            return -np.inf, np.inf
+        case _:
+            return 0.0, np.inf
+
+
+def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> bool:
+    """Whether means are in M and in the domain, up to 1e-9, straight from the definition."""
+    K, tol = structure.n_arms, 1e-9 * max(1.0, float(np.abs(lam).max()))
+    low, high = ends_of(family)
+    if (lam < low).any() or (lam > high).any():
+        return False
+    match structure:
+        case am.Unconstrained():
+            return True
+        case am.Unimodal():
+            steps = np.diff(lam)
+            return any((steps[:p] >= -tol).all() and (steps[p:] <= tol).all() for p in range(K))
+        case am.Categorised():
+            labels = np.array([structure.labels.index(c) for c in structure.categories])
+            tops = [(lam[labels == c], lam[labels != c]) for c in set(labels)]
+            return any(not low.size or top.min() >= low.max() - tol for top, low in tops)
+        case am.Sparse():
+            above = lam > structure.level + tol
+            return bool(above.sum() <= structure.support and (lam >= structure.level - tol).all())
+        case am.Linear():
+            theta = np.linalg.lstsq(structure.features, lam, rcond=None)[0]
+            return bool(np.abs(structure.features @ theta - lam).max() <= tol)
+        case am.Lipschitz():
+            apart = np.abs(structure.positions[:, None] - structure.positions)
+            rise = np.abs(lam[:, None] - lam)
+            return bool((rise <= structure.constant * apart + K * tol).all())
+        case am.Concave():
+            order = np.argsort(structure.positions)
+            x, y = structure.positions[order], lam[order]
+            middles = [
+                np.interp(x[i], x[[i - 1, i + 1]], y[[i - 1, i + 1]]) for i in range(1, K - 1)
+            ]
+            return bool((y[1:-1] >= np.array(middles) - tol).all())
+        case am.Simplex():
+            return bool((lam >= -tol).all() and abs(lam.sum() - 1) <= tol)
+        case am.Box():
+            return bool(((lam >= structure.low - tol) & (lam <= structure.high + tol)).all())
+        case am.Monotone():
+            return bool((np.diff(lam) >= -tol).all())
+        case am.Multimodal():
+            return any(
+                n_peaks(ups) <= structure.peaks
+                and all(
+                    (step >= -tol) if up else (step <= tol)
+                    for up, step in zip(ups, np.diff(lam), strict=True)
+                )
+                for ups in itertools.product((True, False), repeat=K - 1)
+            )
+        case am.UnimodalTree():
+            # Above every level, the arms are connected.
+            return all(
+                _connected([i for i in range(K) if lam[i] >= level - tol], structure.edges)
+                or _connected([i for i in range(K) if lam[i] > level + tol], structure.edges)
+                for level in lam
+            )
+        case am.Intersection():
+            return all(is_feasible(part, family, lam) for part in structure.parts)
+        case am.Union():
+            return any(is_feasible(part, family, lam) for part in structure.parts)
+        case am.Relabelled():
+            # The domain has been looked at, in the order of these arms.
+            return is_feasible(structure.structure, am.Gaussian(), lam[np.argsort(structure.order)])
+        case am.Polyhedral():
+            A, b, C, d = structure.A, structure.b, structure.C, structure.d
+            slack = tol * (1 + np.abs(A).sum(axis=1))
+            off = np.abs(C @ lam - d) <= tol * (1 + np.abs(C).sum(axis=1))
+            return bool((A @ lam <= b + slack).all() and off.all())
+    raise NotImplementedError(structure)
+
+
+def _connected(arms: list[int], edges: tuple[tuple[int, int], ...]) -> bool:
+    reached = set(arms[:1])
+    for _ in arms:
+        for i, k in edges:
+            if i in arms and k in arms and reached & {i, k}:
+                reached |= {i, k}
+    return len(reached) == len(arms)
