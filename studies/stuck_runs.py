@@ -22,7 +22,7 @@ import numpy as np
 import armature as am
 from armature.experiments import load_instance
 from armature.experiments.paper import PANELS
-from armature.policies.challenger import ChallengerState
+from armature.policies.challenges import ChallengerState
 from studies.unknown_sigma import settled_runs
 
 
@@ -126,7 +126,8 @@ def play(name: str, runs: int, workers: int | None) -> Played:
     error = (after - ratio * before).std(ddof=1) / (before.mean() * math.sqrt(runs))
     rare = [float(np.quantile(r, 0.99)) for r in regrets]
     means = float(before.mean()), float(after.mean()), float(error)
-    return Played(name, runs, *means, stuck[0], stuck[1], *rare, seconds[1] / seconds[0])
+    stayed = stuck[0], stuck[1]
+    return Played(name, runs, *means, *stayed, rare[0], rare[1], seconds[1] / seconds[0])
 
 
 def table(played: list[Played]) -> list[str]:

@@ -388,17 +388,17 @@ class Silent(am.PythonPolicy):
 
 
 @am.kernel
-def evenly(state, model, history, out):
+def mostly_the_first(state, model, history, out):
     for k in range(out.size):
-        out[k] = 1.0 / out.size
+        out[k] = 0.9 if k == 0 else 0.1 / (out.size - 1.0)
     return True
 
 
 @dataclass(frozen=True)
-class SaysEvenly(am.MINTS):
-    """Draws by weights, and says that all arms are equally likely."""
+class Boasting(am.MINTS):
+    """Says that the first arm is likely, and draws by weights."""
 
-    probabilities = evenly
+    probabilities = mostly_the_first
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,7 @@ class SaysEvenly(am.MINTS):
         (Numbered(), "numbers matter"),
         (Doubling(), "goes on differently"),
         (Silent(), "division"),
-        (SaysEvenly(), "more often than it says"),
+        (Boasting(), "more often than it says"),
     ],
     ids=lambda value: type(value).__name__,
 )

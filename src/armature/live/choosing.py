@@ -94,7 +94,8 @@ class Chooser:
         K = history.pulls.size
         arm, by_chance = self.peek(history, allowed)
         if not by_chance:
-            return (np.arange(K) == arm).astype(np.float64)
+            certain: Floats = (np.arange(K) == arm).astype(np.float64)
+            return certain
         moment = self.decisions.moment()
         try:
             known = self.decisions.probabilities(untouched(history))

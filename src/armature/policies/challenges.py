@@ -126,7 +126,7 @@ def evidence_against(
         own = own_cost(model, history, i, state.projected[j], matters / OWN)
         clear = is_clear(state, G, own, matters)
     if clear and not matters > G:
-        return G
+        return float(G)
     if not look.joint:
         G = nearest_challenger(model, mu, N, j, i, lam) - look.base
     if state.lone:
@@ -139,7 +139,7 @@ def evidence_against(
             state.last[1] = shared_evidence(model, history, state.projected, lam, look.size)
         if state.last[1] < math.inf:
             G = 0.0 if own == 0.0 else min(G, state.last[1] + OWN * own)
-    return max(G, 0.0)
+    return float(max(G, 0.0))
 
 
 class Due(NamedTuple):

@@ -99,7 +99,7 @@ def own_cost(model: Model, history: History, i: int, top: float, enough: float) 
         return least
     if inside(model.family, i, top) < top:
         return math.inf
-    return n * divergence(of_arm(model.family, i), mean, top)
+    return float(n * divergence(of_arm(model.family, i), mean, top))
 
 
 @kernel
