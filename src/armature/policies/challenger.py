@@ -302,6 +302,7 @@ class Challenger(CompiledPolicy):
         check_number(self, "price", high=4.0)
         check_number(self, "share", high=1.0, what="a probability", optional=True)
         check_flag(self.randomised, "randomised")
+        object.__setattr__(self, "randomised", bool(self.randomised))
         if self.randomised and self.draw != "none":
             raise ArmatureError(f"randomised=True draws by itself: leave draw={self.draw!r} out.")
 
