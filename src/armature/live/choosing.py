@@ -76,10 +76,13 @@ class Chooser:
     def choose_with_probability(self, history: History, allowed: Open) -> tuple[int, float | None]:
         """The arm to pull, and its probability; None where it would have to be estimated."""
         decisions = self.decisions
-        before, mark, seen = decisions.moment(), decisions.random_mark(), untouched(history)
+        mark, seen = decisions.random_mark(), untouched(history)
+        before = decisions.moment() if self.floor > 0.0 or decisions.knows_odds else None
         arm = self.choose(history, allowed)
         if self.floor == 0.0 and decisions.random_mark() == mark:
             return arm, 1.0
+        if before is None:
+            return arm, None
         after = decisions.moment()
         decisions.return_to(before)
         shares = self.shares(seen, allowed)

@@ -85,6 +85,11 @@ class PolicyRunner(abc.ABC):
             self.history.clock[1] = history.clock[1]
         return arm
 
+    @property
+    def knows_odds(self) -> bool:
+        """Whether it may say by which odds it draws."""
+        return False
+
     def probabilities(self, history: History) -> Floats | None:
         """With which probability `next` would give each arm, where it draws and that is known.
 
@@ -206,6 +211,10 @@ class CompiledRunner(PolicyRunner):
             words,
             reals if self.model.family.estimated else reals[:0],
         )
+
+    @property
+    def knows_odds(self) -> bool:
+        return self._compiled.probabilities is not None
 
     def probabilities(self, history: History) -> Floats | None:
         kernel = self._compiled.probabilities
