@@ -1,7 +1,5 @@
 """A client of the decision service, for programs in Python.
 
-    from armature.client import Client
-
     with Client("http://127.0.0.1:8000", key="arm_...") as client:
         decision = client.decide("prices", unit="customer 17")
         ...
@@ -25,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 from urllib.parse import quote
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_text
 
 try:
     import httpx
@@ -97,6 +95,7 @@ class _Call(Generic[T]):
 
 
 def _path(kind: str, name: str, rest: str = "") -> str:
+    check_text(name, "name" if kind == "experiments" else "id")
     return f"/v1/{kind}/{quote(name, safe='')}{rest}"
 
 
@@ -184,6 +183,10 @@ class _Attempts:
 
 
 def _settings(url: str, key: str | None, timeout: float) -> dict[str, Any]:
+    check_text(url, "url")
+    check_text(key or "", "key")
+    if not (isinstance(timeout, (int, float)) and timeout > 0.0):
+        raise ArmatureError(f"timeout must be a positive number of seconds; got {timeout!r}.")
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
     return {"base_url": url, "headers": headers, "timeout": timeout}
 

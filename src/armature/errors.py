@@ -30,6 +30,12 @@ def check_kind(value: object, kind: type[Any], name: str, example: str) -> None:
     raise ArmatureError(f"{name} must be {what} such as {example}; got {short(value)}.{hint}")
 
 
+def check_text(value: object, name: str) -> None:
+    """Refuse what is no text."""
+    if not isinstance(value, str):
+        raise ArmatureError(f"{name} must be a text; got {short(value)}.")
+
+
 def short(value: object, most: int = 200) -> str:
     """A value as it is shown in a sentence."""
     text = repr(value)

@@ -296,7 +296,7 @@ class ChallengerTwin(Twin):
         else:
             costs = [base if i == j else self.rival(mu, j, i).cost for i in range(self.K)]
         G = np.maximum(np.array(costs) - base, 0.0)
-        if isinstance(self.structure, am.Unconstrained | am.Linear | am.Sparse):
+        if not isinstance(self.structure, am.Unimodal | am.Categorised):
             return G
         pr = np.asarray(self.structure.project(mu, self.N, self.family).means)
         return np.array([0.0 if i == j else self.shared(mu, pr, j, i, G[i]) for i in range(self.K)])

@@ -16,7 +16,7 @@ import armature as am
 from armature.kernels.streams import DECISIONS, make_stream, next_units
 from armature.policies.records import spanning_arms
 from armature.rounds.runner import make_runner
-from armature.structures.oracles.model import challenger_bound, make_model
+from armature.structures.oracles.model import challenger_bounds, has_bounds, make_model
 from armature.testing import random_problem, supported_families
 
 CASES = {**SHARED, "one good arm": (am.Sparse(6, 1, 0.3), [0.3, 0.3, 0.3, 0.45, 0.3, 0.3])}
@@ -97,6 +97,7 @@ LOUD = am.Gaussian(1.0)
 DRAWS = 20_000
 LEVEL = 1e-6  # how often a right draw would fail by chance
 CONVEX = {
+    "Linear": am.Linear([[1, 0], [0, 1], [0.5, 0.6], [0.9, 0.2], [0.3, 0.3]]),
     "Lipschitz": am.Lipschitz(5, 0.25),
     "Concave": am.Concave(5),
     "Simplex": am.Simplex(5),
@@ -135,10 +136,12 @@ def test_the_projection_bounds_what_a_challenger_costs(name: str, rng: np.random
         mu, N = rng.normal(0.4, 0.5, 5), 10.0 ** rng.uniform(0.0, 3.0, 5)
         model = make_model(structure, am.Gaussian(0.7), am.Challenger.oracles)
         fit = structure.project(mu, N, am.Gaussian(0.7))
-        j = int(np.argmax(fit.means))
+        j, bounds = int(np.argmax(fit.means)), np.empty(5)
+        assert has_bounds.py_func(model)
+        challenger_bounds(model, mu, N, j, np.asarray(fit.means), bounds)
         for i in range(5):
             if i != j:
-                bound = challenger_bound.py_func(model, N, np.asarray(fit.means), j, i)
+                bound = bounds[i]
                 cost = structure.challenger_min(mu, N, j, i, am.Gaussian(0.7)).cost
                 assert bound <= (cost - fit.cost) * (1 + 1e-9) + 1e-9 * max(1.0, fit.cost)
                 tight += bound > 0.5 * (cost - fit.cost) > 0.0

@@ -14,7 +14,7 @@ import pytest
 import armature as am
 from armature.experiments.results import PolicyRuns
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES
-from armature.testing import check_family, check_structure
+from armature.testing import check_family, check_policy, check_structure
 from armature.words import Arm, Sentence
 
 WRONG = (
@@ -243,6 +243,81 @@ class Kept(am.Structure):
 
     def pieces(self):
         yield am.Piece(np.empty((0, 3)), [])
+
+
+class Declares(am.Structure):
+    """A structure whose author has made a mistake."""
+
+    def __init__(self, n_arms: Any, found: Any) -> None:
+        self.n_arms, self.found = n_arms, found
+
+    def pieces(self) -> Any:
+        return self.found
+
+
+class Answers(am.Structure):
+    n_arms = 3
+
+    def project(self, means, weights, family):
+        return None
+
+    def alt_min(self, means, weights, best, challenger, family):
+        return None
+
+
+class Countless(am.Structure):
+    def pieces(self):
+        return [am.Piece(np.eye(3), np.zeros(3))]
+
+
+@pytest.mark.parametrize(
+    ("structure", "complaint"),
+    [
+        (Declares(3, 3), "Declares.pieces() must yield am.Piece(A, b, C, d); got 3."),
+        (Declares(3, "x"), "Declares.pieces() must yield am.Piece(A, b, C, d); got 'x'."),
+        (Declares(3, [None]), "Declares.pieces() must yield am.Piece(A, b, C, d); got None."),
+        (Declares(3, [am.Piece(np.eye(2), np.zeros(2))]), "is for 2 arms, and its n_arms is 3"),
+        (Declares("3", []), "n_arms must be a whole number; got '3'."),
+        (Answers(), "Answers: project must return am.Fit(means, cost); got None."),
+        (Countless(), "Countless needs n_arms, the number of its arms."),
+    ],
+)
+def test_structures_with_a_mistake(structure: am.Structure, complaint: str) -> None:
+    def play() -> None:
+        bandit = am.Bandit(am.Challenger(), structure)
+        bandit.tell([0, 1, 2], [0.0, 1.0, 2.0])
+        bandit.ask()
+
+    assert complaint in refused(play)
+
+
+def test_suites_and_kernels_take_one_thing() -> None:
+    for wrong in ("unimodal", am.Unimodal, None, am.UCB()):
+        assert "structure must be a structure" in refused(check_structure, wrong)
+    for wrong in ("gaussian", am.Gaussian, None, 3):
+        assert "family must be a reward family" in refused(check_family, wrong)
+        assert "family must be a reward family" in refused(
+            check_structure, am.Unimodal(3), [wrong], problems=1
+        )
+    for wrong in ("ucb", am.UCB, None):
+        assert "policy must be a policy" in refused(
+            check_policy, wrong, am.Unimodal(3), am.Gaussian()
+        )
+    for wrong in (3, "x", None, am.UCB):
+        assert "kernel is for a function" in refused(am.kernel, wrong)
+
+
+def test_clients() -> None:
+    from armature.client import AsyncClient, Client
+
+    for make in (Client, AsyncClient):
+        assert refused(make, 3) == "url must be a text; got 3."
+        assert refused(make, "http://x", 3) == "key must be a text; got 3."
+        for timeout in ("x", 0, None, -1.0, math.nan):
+            assert "timeout must be a positive number" in refused(make, "http://x", timeout=timeout)
+    with Client("http://127.0.0.1:9", retries=0) as client:
+        assert refused(client.decide, 3) == "name must be a text; got 3."
+        assert refused(client.reward, None, 1.0) == "id must be a text; got None."
 
 
 def test_suites_take_what_keeps_a_list() -> None:

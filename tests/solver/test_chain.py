@@ -27,6 +27,12 @@ from armature.solver.chain_limits import UNPROVED, highest_on_chain
 from armature.solver.chain_messages import AT_HIGH, AT_LOW, FIXED, FREE
 from armature.solver.chain_proof import prove
 from armature.solver.chain_rows import chain_of
+from armature.structures.oracles.model import (
+    challenger_bounds,
+    make_model,
+    nearest_challenger,
+    projection,
+)
 from armature.structures.piece import differences_of
 
 PROBLEMS = 150
@@ -228,8 +234,24 @@ def test_what_is_a_chain() -> None:
     total = am.Piece([[1.0, 1.0]], [0.0])
     three = am.Piece([[1.0, -2.0, 1.0]], [0.0])
     empty = am.Piece([[0.0, 0.0]], [-1.0])
-    for piece in (ring, fork, uneven, total, three, empty):
+    for piece, reason in (
+        (ring, "an arm has more than two neighbours, or they go round"),
+        (fork, "an arm has more than two neighbours, or they go round"),
+        (uneven, "a condition on two arms is not about their difference"),
+        (total, "a condition on two arms is not about their difference"),
+        (three, "a condition has 3 arms"),
+        (empty, "one has no arm"),
+    ):
         assert piece.chain is None
+        assert piece.no_chain == reason
+
+
+def test_a_structure_says_how_it_is_solved() -> None:
+    assert am.Unimodal(4).solved_by == "Kernels of its own."
+    smooth = am.Unimodal(4) & am.Lipschitz(4, 0.1)
+    assert smooth.solved_by == am.Lipschitz(4, 0.1).solved_by
+    mixed = am.Lipschitz(4, 0.1) | am.Concave(4)
+    assert mixed.solved_by == "Dense programs, for tens of arms: a condition has 3 arms."
 
 
 def test_a_chain_says_what_its_rows_say(rng: np.random.Generator) -> None:
@@ -244,7 +266,7 @@ def test_a_chain_says_what_its_rows_say(rng: np.random.Generator) -> None:
         shuffled = rng.permutation(m)
         A, b = -(factors[:, None] * rows)[shuffled], -(factors * right)[shuffled]
         found = chain_of(A, b, np.empty((0, K)), np.empty(0))
-        assert found is not None
+        assert not isinstance(found, str)
         again = dataclasses.replace(problem, chain=found)
         for _ in range(20):
             lam = rng.uniform(size=K) * rng.choice([0.3, 1.0])
@@ -253,7 +275,7 @@ def test_a_chain_says_what_its_rows_say(rng: np.random.Generator) -> None:
 
 def test_equations_fix_differences() -> None:
     chain = chain_of(np.empty((0, 3)), np.empty(0), np.array([[0.0, 2.0, -2.0]]), np.array([1.0]))
-    assert chain is not None
+    assert not isinstance(chain, str)
     assert chain.order.tolist() == [0, 1, 2]
     assert chain.lo.tolist() == [-np.inf, -0.5]
     assert chain.hi.tolist() == [np.inf, -0.5]
@@ -336,3 +358,30 @@ def test_every_question_has_the_dense_solver_s_answer(
         assert (found is None) == (expected is None)
         if expected is not None:
             np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", [am.Gaussian(0.7), am.Bernoulli(), am.Poisson()])
+def test_bounds_on_challengers_are_bounds(family: am.Family, rng: np.random.Generator) -> None:
+    """Never more than what it costs that an arm beats another; together they say something."""
+    total = bounded = 0.0
+    for _ in range(40):
+        K = int(rng.choice((3, 6, 12)))
+        structure = am.Lipschitz(K, 0.3, rng.uniform(0.0, 3.0, K)) & am.Box(K, 0.0, 1.0)
+        mu, w = rng.uniform(size=K), 10.0 ** rng.uniform(-1.0, 2.0, K)
+        w[rng.random(K) < 0.1] = 0.0
+        model = make_model(structure, family, ("project", "challenger_min", "challenger_bounds"))
+        p, bounds, lam = np.empty((3, K))
+        base = projection(model, mu, w, p)
+        j = int(p.argmax())
+        challenger_bounds(model, mu, w, j, p, bounds)
+        for i in range(K):
+            if i != j:
+                more = nearest_challenger(model, mu, w, j, i, lam) - base
+                assert bounds[i] <= more + 1e-9 * max(base, 1.0)
+                if isinstance(family, am.Gaussian) and w[i] > 0.0 and w[j] > 0.0:
+                    pair = max(p[j] - p[i], 0.0) ** 2 / (2.0 * 0.7**2 * (1.0 / w[i] + 1.0 / w[j]))
+                    assert bounds[i] >= 0.98 * pair - 1e-12
+                if more < np.inf:
+                    total += more
+                    bounded += bounds[i]
+    assert 0.25 * total < bounded <= total

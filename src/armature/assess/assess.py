@@ -28,6 +28,7 @@ from armature.policies import Policy
 from armature.rounds.runner import checked_count, checked_policy
 from armature.rounds.stopping import checked_delta
 from armature.structures import Concave, Monotone, Structure, Unconstrained, Unimodal
+from armature.structures.structure import check_is_structure
 
 HORIZON = 10_000
 DRAWS = 40
@@ -119,7 +120,7 @@ def assess(
     the log.
     """
     family = Gaussian(sigma=None) if family is None else family
-    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    check_is_structure(structure)
     check_kind(family, Family, "family", "Gaussian()")
     delta, horizon = checked_delta(delta), checked_count(horizon, "horizon")
     traffic = _checked_traffic(traffic)

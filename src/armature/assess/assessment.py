@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armature.assess import report
@@ -18,7 +17,7 @@ from armature.assess.log import Log
 from armature.assess.noise import Informed
 from armature.assess.worth import Certainty
 from armature.errors import ArmatureError
-from armature.storage.files import write_text
+from armature.storage.files import checked_path, write_text
 from armature.storage.tagged_json import encoded
 from armature.words import Card, Shown, best_first, row_of
 
@@ -133,7 +132,7 @@ class Assessment(Shown):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write `report.html` and `assessment.json` to a folder, each whole or not at all."""
         contents = {DATA: self.to_json() + "\n", PAGE: self.to_html()}  # before any is written
-        out = Path(folder)
+        out = checked_path(folder)
         if out.exists() and not out.is_dir():
             raise ArmatureError(f"{str(folder)!r} is a file: give a folder.")
         out.mkdir(parents=True, exist_ok=True)

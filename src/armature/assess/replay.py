@@ -40,6 +40,7 @@ from armature.rounds.run import play_log
 from armature.rounds.runner import checked_count, checked_policy
 from armature.rounds.stopping import checked_delta
 from armature.structures import Structure
+from armature.structures.structure import check_is_structure
 
 Method = Literal["queues", "rejection", "ips"]
 METHODS = ("queues", "rejection", "ips")
@@ -110,7 +111,7 @@ def replay(
     from armature.assess.assess import checked_columns
 
     family = Gaussian(sigma=None) if family is None else family
-    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    check_is_structure(structure)
     check_kind(family, Family, "family", "Gaussian()")
     if not (isinstance(method, str) and method in METHODS):
         raise ArmatureError(f"method must be {', '.join(map(repr, METHODS))}; got {method!r}.")

@@ -17,11 +17,14 @@ anything that it refers to, in whatever file, compiles anew what is concerned an
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Generic, ParamSpec, TypeVar
+
+from armature.errors import ArmatureError, short
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,6 +106,8 @@ def _make(kernel: Kernel[..., Any], face: str) -> Any:
 
 def kernel(py_func: Callable[P, R]) -> Kernel[P, R]:
     """Mark a function as a kernel: compiled by Numba on first use, cached on disk."""
+    if not inspect.isfunction(py_func):
+        raise ArmatureError(f"kernel is for a function, as in @am.kernel; got {short(py_func)}.")
     return Kernel(py_func)
 
 

@@ -27,6 +27,7 @@ from armature.rounds.runner import checked_count, checked_policy, make_runner
 from armature.storage.files import read_text, write_text
 from armature.storage.registry import Allowed
 from armature.structures import Structure
+from armature.structures.structure import check_is_structure
 
 MOST_ASKED = 1_000_000  # arms in one list
 
@@ -98,7 +99,7 @@ class Bandit(ReadableBandit):
         family = Gaussian() if family is None else family
         self._horizon = None if horizon is None else checked_count(horizon, "horizon")
         policy = checked_policy(policy, self._horizon)
-        check_kind(structure, Structure, "structure", "Unimodal(5)")
+        check_is_structure(structure)
         check_kind(family, Family, "family", "Gaussian()")
         self._goal = Goal.of(goal, family)
         arms = Arms.of(labels, structure.n_arms)

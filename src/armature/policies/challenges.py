@@ -14,8 +14,9 @@ from armature.policies.records import History
 from armature.structures.oracles.leader import is_ahead
 from armature.structures.oracles.model import (
     Model,
-    challenger_bound,
+    challenger_bounds,
     challenger_costs,
+    has_bounds,
     is_joint,
     nearest_challenger,
 )
@@ -34,9 +35,8 @@ class ChallengerState(NamedTuple):
     lam: Floats
     last: Floats  # of the opponent in `lam`: see `evidence_against`
     sample: Floats
-    convex: bool  # whether M is
     log_gamma: float  # ln Gamma of half the arms but one
-    shared: bool  # whether "i is best" can tie many arms
+    shared: bool  # whether the structure orders arms, so that "i is best" can tie many
     lone: bool  # whether one arm at most is above a level, which is
     level: float
     draw: int
@@ -76,7 +76,7 @@ class Look(NamedTuple):
     leader: int
     base: float  # the cost of the projection
     joint: bool  # whether what challengers cost is in `state.costs`
-    bounded: bool  # whether it is easily bounded from below
+    bounded: bool  # whether lower bounds of that are there, of what it adds
     size: float  # the largest mean
 
 
@@ -89,7 +89,9 @@ def look_at_all(
     if joint:
         challenger_costs(model, history.means, history.pulls, j, base, state.costs, state.lam)
     state.last[0] = math.inf
-    bounded = not joint and state.convex and model.family.gaussian
+    bounded = not joint and has_bounds(model)
+    if bounded:
+        challenger_bounds(model, history.means, history.pulls, j, state.projected, state.costs)
     return Look(j, base, joint, bounded, largest(state.projected) if state.shared else 0.0)
 
 
@@ -115,11 +117,9 @@ def evidence_against(
     mu = history.means
     N = history.pulls
     lam = state.lam
-    G = state.costs[i] - look.base
-    if look.bounded:
-        G = challenger_bound(model, N, state.projected, j, i)
-    elif not look.joint:
-        G = 0.0
+    G = 0.0
+    if look.joint or look.bounded:
+        G = state.costs[i] - (look.base if look.joint else 0.0)
     clear = True
     own = 0.0
     if state.shared:
@@ -151,6 +151,19 @@ class Due(NamedTuple):
 
 
 @kernel
+def shortest_bound(state: ChallengerState, history: History, j: int) -> int:
+    """Of the arms other than j, the one that may have the least wait, by the bounds in `costs`."""
+    first = 1 if j == 0 else 0
+    least = math.inf  # of the arms before i
+    for i in range(history.pulls.size):
+        wait = waited(state.costs[i], history.pulls[i] + state.looked[i])
+        if i != j and wait < least:
+            least = wait
+            first = i
+    return first
+
+
+@kernel
 def longest_waiting(
     state: ChallengerState, model: Model, history: History, j: int, base: float, before: float
 ) -> Due:
@@ -164,16 +177,25 @@ def longest_waiting(
     look = look_at_all(state, model, history, j, base)
     due = Due(j, 0.0, before)
     late = before  # who waits as long as this is not due
+    first = -1
+    known = 0.0  # the evidence against that arm
+    if look.bounded:
+        first = shortest_bound(state, history, j)
+        looks = waited(0.0, N[first] + state.looked[first])
+        known = evidence_against(state, model, history, look, first, before - looks)
+        late = min(before, known + looks + SAME)
     for i in range(N.size):
         looks = waited(0.0, N[i] + state.looked[i])
         if i == j or looks >= late:
             continue
-        against = evidence_against(state, model, history, look, i, late - looks)
+        against = known
+        if i != first:
+            against = evidence_against(state, model, history, look, i, late - looks)
         wait = against + looks
         if not wait < late:
             continue
-        first = due.arm == j or wait < due.wait - SAME
-        if first or is_ahead(model.family, pr, history.means, N, i, due.arm):
+        sooner = due.arm == j or wait < due.wait - SAME
+        if sooner or is_ahead(model.family, pr, history.means, N, i, due.arm):
             due = Due(i, against, wait)
             late = min(before, wait + SAME)
     return due

@@ -17,6 +17,7 @@ from armature.kernels.kernel import Kernel
 from armature.kernels.numbers import MOST_PAIRED
 from armature.policies.records import History
 from armature.structures import Structure
+from armature.structures.structure import check_is_structure
 from armature.words import Arm, Sentence
 
 
@@ -188,7 +189,7 @@ class Policy(abc.ABC):
 
 
 def _check_problem(structure: Structure, family: Family) -> None:
-    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    check_is_structure(structure)
     check_kind(family, Family, "family", "Gaussian()")
 
 

@@ -12,19 +12,19 @@ from armature.kernels.arrays import Floats, Ints
 from armature.solver.chain import Chain
 
 
-def chain_of(A: Floats, b: Floats, C: Floats, d: Floats) -> Chain | None:
-    """The chain A @ means <= b, C @ means = d; None where it is none."""
+def chain_of(A: Floats, b: Floats, C: Floats, d: Floats) -> Chain | str:
+    """The chain A @ means <= b, C @ means = d; where it is none, the reason."""
     K = A.shape[1]
     rows, right = np.vstack([A, C, -C]), np.concatenate([b, d, -d])
     row, arm = np.nonzero(rows)
     counts = np.bincount(row, minlength=len(rows))
     if counts.size and not (counts.min() >= 1 and counts.max() <= 2):
-        return None
+        return f"a condition has {counts.max()} arms" if counts.max() > 2 else "one has no arm"
     value = rows[row, arm]
     first = np.cumsum(counts) - counts  # where each row begins in `arm`
     singles, pairs = first[counts == 1], first[counts == 2]
     if (value[pairs] != -value[pairs + 1]).any():
-        return None
+        return "a condition on two arms is not about their difference"
     bounds = right[counts == 1] / value[singles]
     above = value[singles] > 0.0
     low, high = np.full(K, -np.inf), np.full(K, np.inf)
@@ -34,7 +34,7 @@ def chain_of(A: Floats, b: Floats, C: Floats, d: Floats) -> Chain | None:
     down = np.where(value[pairs] > 0.0, arm[pairs + 1], arm[pairs])
     order = paths_of(np.minimum(up, down), np.maximum(up, down), K)
     if order is None:
-        return None
+        return "an arm has more than two neighbours, or they go round"
     place = np.empty(K, dtype=np.int64)
     place[order] = np.arange(K)
     most = right[counts == 2] / np.abs(value[pairs])  # of the means: up - down

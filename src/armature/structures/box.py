@@ -37,8 +37,8 @@ class Box(Structure):
 
     Guarantee
     ---------
-    Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
-    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver,
+    It is a chain: each answer is checked by its multipliers, to 1e-10 of its cost or to rounding,
+    and what fails the check is solved by dense programs. Compared in tests with a convex solver,
     for every reward family.
 
     >>> from armature.families import Gaussian
@@ -47,7 +47,7 @@ class Box(Structure):
 
     Limits
     ------
-    Dense quadratic programs, for tens of arms.
+    For a thousand arms.
 
     References
     ----------

@@ -86,9 +86,9 @@ class Intersection(_Composition):
 
     Guarantee
     ---------
-    A quadratic program for each piece, whose answer is checked by its multipliers, to 1e-10 of its
-    cost or to rounding. The pieces of two parts multiply: for tens of arms where they are few.
-    Compared in tests with a convex solver; its lower bound is at most that of any part.
+    A convex program for each piece, whose answer is checked by its multipliers, to 1e-10 of its
+    cost or to rounding: a chain where `solved_by` says so, else dense. The pieces of two parts
+    multiply. Compared in tests with a convex solver; its lower bound is at most that of any part.
 
     >>> from armature.structures import Lipschitz, Unimodal
     >>> smooth_peak = Unimodal(4) & Lipschitz(4, 0.2)
@@ -99,7 +99,8 @@ class Intersection(_Composition):
 
     Limits
     ------
-    A dense quadratic program for each pair of pieces, for tens of arms.
+    A program for each pair of pieces: a thousand arms if both parts are single chains, a hundred if
+    one has a piece for each arm; tens where programs are dense.
 
     References
     ----------
@@ -153,9 +154,9 @@ class Union(_Composition):
 
     Guarantee
     ---------
-    A quadratic program for each piece, whose answer is checked by its multipliers, to 1e-10 of its
-    cost or to rounding: for tens of arms. Compared in tests with a convex solver; its lower bound
-    is at least that of any part that holds.
+    A convex program for each piece, whose answer is checked by its multipliers, to 1e-10 of its
+    cost or to rounding: a chain where `solved_by` says so, else dense, for tens of arms. Compared
+    in tests with a convex solver; its lower bound is at least that of any part that holds.
 
     >>> from armature.structures import Categorised, Unimodal
     >>> either = Unimodal(4) | Categorised("aabb")
@@ -164,7 +165,7 @@ class Union(_Composition):
 
     Limits
     ------
-    A dense quadratic program for each piece, for tens of arms.
+    A program for each piece; where they are dense, for tens of arms.
 
     References
     ----------
@@ -208,9 +209,9 @@ class Relabelled(Structure):
 
     Guarantee
     ---------
-    A quadratic program for each piece, whose answer is checked by its multipliers, to 1e-10 of its
-    cost or to rounding; the kernels of what it relabels are not used. Compared in tests with a
-    convex solver.
+    A convex program for each piece, whose answer is checked by its multipliers, to 1e-10 of its
+    cost or to rounding; the kernels of what it relabels are not used, but a chain stays one.
+    Compared in tests with a convex solver.
 
     >>> from armature.structures import Unimodal
     >>> shuffled = Unimodal(3).relabelled([1, 0, 2])

@@ -6,7 +6,7 @@ import functools
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -25,7 +25,7 @@ from armature.structures.checks import (
 )
 from armature.structures.oracles import derived
 from armature.structures.oracles.records import ENTRIES, Oracle, Shape, Work, measure
-from armature.structures.oracles.table import listed, make_table
+from armature.structures.oracles.table import checked_pieces, listed, make_table
 from armature.structures.piece import Piece
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class Declared:
     # Facts that follow from the pieces, unless a class knows better.
     convex: bool | None = None  # whether M is convex
     order_only: bool | None = None  # orders and levels alone: all families share the minimisers
+    orders_arms: bool | None = None  # it says of some arms that one is at least as good as another
     # How "k beats j" is read where all challengers to j are weighed: "order", lam_k >= lam_j, or
     # "top", where besides k can be the best arm. A union of pieces reads it as "top".
     challenge: str | None = None
@@ -59,7 +60,6 @@ class Declared:
     same_for_costs: bool = False  # `about` minus the values say the same, with good and bad swapped
     arms_in_order: bool = False  # the place of an arm among the others means something
     has_constants: bool = False  # all means may be equal
-    ties_one_pair: bool = False  # where "k beats j", no other inequality than that has to bind
     cells_depend_on_means: ClassVar[bool] = False
 
     # What must be said of a new arm, by keyword; None where the structure does not say what a new
@@ -78,12 +78,23 @@ class Declared:
             "am.Piece(A, b, C, d), or both `project` and `alt_min`."
         )
 
+    def checked_pieces(self) -> Iterator[Piece]:
+        """The same one by one; refused where a class declares something else."""
+        return checked_pieces(self.pieces(), self.n_arms, type(self).__name__)
+
     @functools.cached_property
     def is_convex(self) -> bool:
         """Whether M is known to be convex."""
         if self.convex is not None or not declares_pieces(self):
             return bool(self.convex)
-        return len(list(itertools.islice(self.pieces(), 2))) == 1
+        return len(list(itertools.islice(self.checked_pieces(), 2))) == 1
+
+    @functools.cached_property
+    def is_ordering(self) -> bool:
+        """Whether a piece says of two arms that one is at least as good, or that may be."""
+        if self.orders_arms is not None or not declares_pieces(self):
+            return self.orders_arms is not False
+        return any(piece.orders_arms for piece in self._listed())
 
     @functools.cached_property
     def is_order_only(self) -> bool:
@@ -100,7 +111,7 @@ class Declared:
         """
         if not (self.is_convex and declares_pieces(self)):
             return None
-        (piece,) = self.pieces()
+        (piece,) = self.checked_pieces()
         C = np.asarray(piece.C, dtype=float).reshape(-1, self.n_arms)
         if not len(C):
             return None
@@ -137,14 +148,18 @@ class Declared:
         return self.work_size
 
     def _listed(self) -> list[Piece]:
-        return listed(self.pieces(), type(self).__name__)
+        return listed(self.checked_pieces(), type(self).__name__)
 
     def table(self, comparing: bool) -> Shape:
         """What the kernels read that are derived from the pieces."""
         known: dict[bool, Shape] = self.__dict__.setdefault("_tables", {})
         if comparing not in known:
             known[comparing] = make_table(
-                self.pieces(), self.n_arms, self.reads_by_top, comparing, type(self).__name__
+                self.checked_pieces(),
+                self.n_arms,
+                self.reads_by_top,
+                comparing,
+                type(self).__name__,
             )
         return known[comparing]
 
@@ -194,6 +209,11 @@ class Declared:
             own = quick.alt_min
         if own is not None or name in ("challenger_costs", "optimistic"):
             return own, False
+        if name == "challenger_bounds":
+            if not self.is_convex:
+                return None, False
+            if not self._among(quick, "challenger_min")[1]:
+                return derived.bounds_of_pairs, False
         return getattr(derived.DERIVED, name), True
 
     def own_side(self, family: Family | None) -> tuple[Shape, Work]:
@@ -221,7 +241,7 @@ class Declared:
         if not declares_pieces(self):
             return self._moved(means, tolerance)
         least, sentence = math.inf, None
-        for piece in self.pieces():
+        for piece in self.checked_pieces():
             worst = float(piece.excess(means).max(initial=0.0))
             if worst <= tolerance:
                 return None
@@ -273,7 +293,7 @@ class Declared:
         if ends not in known:
             low, high = np.broadcast_to([end[:2] for end in ends], (self.n_arms, 2)).T
             box = Piece.of_box(low, high)
-            known[ends] = any(not (piece & box).is_empty for piece in self.pieces())
+            known[ends] = any(not (piece & box).is_empty for piece in self.checked_pieces())
         return known[ends]
 
     def checked_arm(self, arm: int, name: str) -> int:

@@ -12,6 +12,7 @@ from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
 from armature.kernels.numbers import check_flag, check_mean
 from armature.structures import Structure
+from armature.structures.structure import check_is_structure
 from armature.words import Card, Shown, best_first, row_of
 
 Floats = npt.NDArray[np.float64]
@@ -47,7 +48,7 @@ class Instance(Shown):
         strict: bool = True,
     ) -> None:
         family = Gaussian() if family is None else family
-        check_kind(structure, Structure, "structure", "Unimodal(5)")
+        check_is_structure(structure)
         check_kind(family, Family, "family", "Gaussian()")
         check_flag(strict, "strict")
         structure.checked_family(family)

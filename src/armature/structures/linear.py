@@ -85,7 +85,7 @@ class Linear(Structure):
     )
     convex = True
     order_only = False
-    ties_one_pair = True
+    orders_arms = False
 
     @classmethod
     def examples(cls) -> tuple[Linear, ...]:

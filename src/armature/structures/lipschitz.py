@@ -54,8 +54,8 @@ class Lipschitz(Structure):
 
     Guarantee
     ---------
-    Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
-    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
+    It is a chain: each answer is checked by its multipliers, to 1e-10 of its cost or to rounding,
+    and what fails the check is solved by dense programs. Compared in tests with a convex solver.
     Exponential rewards are refused.
 
     >>> from armature.families import Gaussian
@@ -67,7 +67,8 @@ class Lipschitz(Structure):
 
     Limits
     ------
-    Dense quadratic programs, for tens of arms. Not for exponential rewards.
+    For a thousand arms, though in a round of `Challenger` each arm that may be due takes a few
+    passes along the line. Not for exponential rewards.
 
     References
     ----------

@@ -27,8 +27,8 @@ class Monotone(Structure):
 
     Guarantee
     ---------
-    Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
-    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver,
+    It is a chain: each answer is checked by its multipliers, to 1e-10 of its cost or to rounding,
+    and what fails the check is solved by dense programs. Compared in tests with a convex solver,
     for every reward family.
 
     >>> from armature.families import Gaussian
@@ -39,7 +39,7 @@ class Monotone(Structure):
 
     Limits
     ------
-    Dense quadratic programs, for tens of arms. By itself it leaves nothing to explore.
+    For a thousand arms. By itself it leaves nothing to explore.
 
     References
     ----------

@@ -29,7 +29,7 @@ class Multimodal(Structure):
 
     Guarantee
     ---------
-    Each quadratic program's answer is checked by its multipliers, to 1e-10 of its cost or to
+    Each piece is a chain, whose answer is checked by its multipliers, to 1e-10 of its cost or to
     rounding. Their number makes this a structure for ten or so arms. Compared in tests with a
     convex solver, with `Unimodal` for one peak, and with `Unconstrained` for many.
 
@@ -39,7 +39,7 @@ class Multimodal(Structure):
 
     Limits
     ------
-    A quadratic program for each way to turn: for about ten arms.
+    A chain for each way to turn: for about ten arms.
 
     References
     ----------

@@ -163,8 +163,26 @@ class Piece:
         return True
 
     @functools.cached_property
+    def orders_arms(self) -> bool:
+        """Whether a row says of two arms that one is at least as good as the other."""
+        for rows, right in ((self.A, self.b), (self.C, self.d)):
+            pairs = (np.count_nonzero(rows, axis=1) == 2) & (rows.sum(axis=1) == 0.0)
+            if (pairs & (right == 0.0)).any():
+                return True
+        return False
+
+    @property
     def chain(self) -> Chain | None:
         """The piece as a chain, where its rows hold single means and neighbours on a line alone."""
+        return None if isinstance(self._line, str) else self._line
+
+    @property
+    def no_chain(self) -> str:
+        """Why it is no chain; empty where it is one."""
+        return self._line if isinstance(self._line, str) else ""
+
+    @functools.cached_property
+    def _line(self) -> Chain | str:
         return chain_of(self.A, self.b, self.C, self.d)
 
     @functools.cached_property

@@ -36,7 +36,7 @@ class Polyhedral(Structure):
     Guarantee
     ---------
     Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
-    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
+    cost or to rounding. Compared in tests with a convex solver.
     Exponential rewards are refused unless each row orders two arms or bounds one.
 
     >>> from armature.families import Gaussian
@@ -46,8 +46,8 @@ class Polyhedral(Structure):
 
     Limits
     ------
-    Dense quadratic programs, for tens of arms. Exponential rewards only if each row orders two arms
-    or bounds one.
+    Dense quadratic programs, for tens of arms, unless rows make a chain (`solved_by`). Exponential
+    rewards only if each row orders two arms or bounds one.
 
     References
     ----------

@@ -14,7 +14,7 @@ from armature.families import Family, Gaussian
 from armature.families.kernels import divide_by_variances, unit_gaussian
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
-from armature.structures.checks import frozen
+from armature.structures.checks import checked_n_arms, frozen
 from armature.structures.declared import Declared, declares_pieces
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.records import Cell, Fit, Problem, Shape, Work
@@ -245,6 +245,25 @@ class Structure(Declared, Shown):
         if cell not in self.cells(cell.best, family=family):
             raise ArmatureError(f"{cell} is not a cell of {self}: take one from cells(...).")
 
+    @property
+    def solved_by(self) -> str:
+        """A sentence that says by what questions are answered, and why.
+
+        >>> from armature.structures import Concave, Lipschitz
+        >>> Lipschitz(300, 0.1).solved_by
+        'Chains: only neighbours along a line hold each other. For hundreds of arms.'
+        >>> Concave(9).solved_by
+        'Dense programs, for tens of arms: a condition has 3 arms.'
+        """
+        if overrides(self):
+            return "Methods of its own, in plain Python."
+        if self.oracle.project is not None:
+            return "Kernels of its own."
+        reason = next((piece.no_chain for piece in self.pieces() if piece.no_chain), "")
+        if reason:
+            return f"Dense programs, for tens of arms: {reason}."
+        return "Chains: only neighbours along a line hold each other. For hundreds of arms."
+
     def __and__(self, other: Structure) -> Intersection:
         from armature.structures.composition import Intersection
 
@@ -326,3 +345,11 @@ def check_highest(structure: Structure) -> None:
 def overrides(structure: Structure, *names: str) -> bool:
     """Whether a structure has one of these methods of its own."""
     return not structure.own_methods.isdisjoint(names or METHODS)
+
+
+def check_is_structure(structure: object) -> None:
+    """Refuse what is no structure, and one that does not say how many arms there are."""
+    check_kind(structure, Structure, "structure", "Unimodal(5)")
+    if not hasattr(structure, "n_arms"):
+        raise ArmatureError(f"{type(structure).__name__} needs n_arms, the number of its arms.")
+    checked_n_arms(structure.n_arms)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.families import Family, kernels
 from armature.kernels.streams import DECISIONS, Source, make_stream
 
@@ -22,6 +22,7 @@ PULLS, DRAWS = 1000, 500  # of a posterior: enough that its prior does not matte
 
 def check_family(family: Family, seed: int = 0) -> None:
     """Raise an AssertionError if a family breaks a promise."""
+    check_kind(family, Family, "family", "Gaussian()")
     if family.n_arms is not None:
         _check_arms(family, seed)
         return

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.families import Family, Gaussian
 from armature.live.bandit import Bandit
 from armature.policies import Policy
@@ -63,6 +63,8 @@ def check_policy(
     policy: Policy, structure: Structure, family: Family, rounds: int = 200, seed: int = 0
 ) -> None:
     """Raise an AssertionError if a policy breaks a promise on a structure and a family."""
+    check_kind(policy, Policy, "policy", "SPk()")
+    policy.check(structure, family)
     trial = Trial(policy, structure, family, rounds, seed)
     for check in POLICY_PROPERTIES:
         check(trial)

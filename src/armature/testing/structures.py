@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, check_kind
 from armature.families import Bernoulli, Bounded, Exponential, Family, Gaussian, Poisson
 from armature.structures import Fit, Structure
+from armature.structures.structure import check_is_structure
 from armature.testing.comparisons import declaration_of, has_another_best
 
 Floats = npt.NDArray[np.float64]
@@ -125,6 +126,9 @@ def check_structure(
     `families` are the reward families that it should go with: all, unless told; a fifth of the
     problems then goes to each of `further_families`.
     """
+    check_is_structure(structure)
+    for family in families or ():
+        check_kind(family, Family, "family", "Gaussian()")
     if families is None:
         check_structure(structure, further_families(structure), max(1, problems // 5), seed)
     for family in supported_families(structure) if families is None else families:

@@ -14,10 +14,11 @@ from typing import Any
 import numba
 import numpy as np
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, short
 from armature.families import Family
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, callback
+from armature.structures.oracles.derived import bounds_of_pairs
 from armature.structures.oracles.model import Model, assemble
 from armature.structures.oracles.records import ENTRIES, Cell, Fit, Problem, Shape, Work
 from armature.structures.structure import Structure, check_highest
@@ -120,6 +121,11 @@ def _answer(
     structure, family = _asked(number, variance)
     ask = list(METHODS.values())[method]
     fit = ask(structure, mu.copy(), w.copy(), first, second, family)
+    if not isinstance(fit, Fit):
+        raise ArmatureError(
+            f"{type(structure).__name__}: {list(METHODS)[method]} must return am.Fit(means, cost); "
+            f"got {short(fit)}."
+        )
     lam[:] = fit.means
     return float(fit.cost)
 
@@ -149,7 +155,8 @@ def make_model(structure: Structure, family: Family, oracles: Sequence[str]) -> 
         check_highest(structure)
     shape = Shape(np.empty(0), np.array([number_of(structure, family)], dtype=np.int64))
     work = Work(np.empty(0), np.empty(0, dtype=np.int64))
-    kernels = tuple(KERNELS.get(entry) for entry in ENTRIES)
+    bounds = {"challenger_bounds": bounds_of_pairs} if structure.is_convex else {}
+    kernels = tuple({**KERNELS, **bounds}.get(entry) for entry in ENTRIES)
     derived = [False] * len(ENTRIES)
     record = structure.checked_family(family)
     return assemble(record, shape, work, kernels, derived, oracles, structure, False)

@@ -18,6 +18,7 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, fill
 from armature.solver.chain import ChainScratch, make_chain_scratch
+from armature.solver.chain_bounds import bounds_on_chain
 from armature.solver.chain_limits import UNPROVED, highest_on_chain, minimise_on_chain
 from armature.solver.convex import minimise, nearest_of
 from armature.solver.pooling import GUESSES, pair_cost, settle
@@ -46,6 +47,7 @@ class DerivedScratch(NamedTuple):
     high: Floats
     trial: Floats
     base: Floats
+    bounds: Floats
     solver: Floats  # what `minimise` and `nearest_of` take
     chain: ChainScratch
 
@@ -55,7 +57,7 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
     """The scratch space for K arms and at most m rows in a piece."""
     n_real, n_integer = state_size(K, K, m)
     a = 2 * n_real
-    b = a + 4 * K + nearest_scratch_size(K, K)
+    b = a + 5 * K + nearest_scratch_size(K, K)
     return DerivedScratch(
         make_state(work.real[:n_real], work.integer[:n_integer], K, K, m),
         make_state(work.real[n_real:a], work.integer[n_integer : 2 * n_integer], K, K, m),
@@ -63,7 +65,8 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
         work.real[a + K : a + 2 * K],
         work.real[a + 2 * K : a + 3 * K],
         work.real[a + 3 * K : a + 4 * K],
-        work.real[a + 4 * K : b],
+        work.real[a + 4 * K : a + 5 * K],
+        work.real[a + 5 * K : b],
         make_chain_scratch(work.real[b:], work.integer[2 * n_integer :], K),
     )
 
@@ -253,8 +256,10 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
         if largest_of(beats) == 0:
             continue
         base = solve_in(search, p, plain, room.base)
-        for k in range(K):
-            if beats[k] == 0 or base >= best:
+        likeliest = bound_challengers(search, p, j, beats)
+        for visit in range(-1, K):
+            k = likeliest if visit < 0 else visit
+            if k < 0 or beats[k] == 0 or visit == likeliest or base + room.bounds[k] >= best:
                 continue
             if room.base[k] >= room.base[j]:
                 best = base
@@ -262,6 +267,26 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
             elif not family.alike or pair_cost(family, w[j], mu[j], w[k], mu[k]) < best:
                 best = keep_better(search, p, limits_of(search, j, k, NONE, NONE), best, lam)
     return best
+
+
+@kernel
+def bound_challengers(search: Search, p: int, j: int, beats: Ints) -> int:
+    """bounds = how much more than the projection onto piece p, in `base`, each arm costs at least.
+
+    The arm with the least bound, to begin with; NONE where there are no bounds but 0.
+    """
+    problem, table, room = search
+    K = beats.size
+    if table.orders_only or not is_chain(table, p, K):
+        fill(room.bounds, 0.0)
+        return NONE
+    cost = Cost(problem.family, problem.mu, problem.w)
+    bounds_on_chain(cost, chain_at(table, p, K), room.base, j, room.bounds, room.chain)
+    likeliest = NONE
+    for k in range(K):
+        if beats[k] == 1 and (likeliest < 0 or room.bounds[k] < room.bounds[likeliest]):
+            likeliest = k
+    return likeliest
 
 
 @kernel
@@ -325,6 +350,37 @@ def best_where_leading(search: Search, arm: int, limits: Limits, lam: Floats) ->
 
 
 @kernel
+def bounds_of_pairs(problem: Problem, first: int, second: int, out: Floats) -> float:
+    """From a projection p onto a convex set, every lam of the set is for Gaussian rewards at least
+    sum_k w_k (lam_k - p_k)^2 / (2 variance) further than p is. Where i beats j, these two arms
+    alone make up for this much of it.
+    """
+    w = problem.w
+    best = out[first]
+    for i in range(out.size):
+        gap = max(0.0, best - out[i])
+        out[i] = 0.0
+        if problem.family.gaussian and gap > 0.0 and w[i] > 0.0 and w[first] > 0.0:
+            noise = problem.family.parameter * (1.0 / w[i] + 1.0 / w[first])
+            out[i] = gap * gap / (2.0 * noise)
+    return 0.0
+
+
+@kernel
+def challenger_bounds(problem: Problem, first: int, second: int, out: Floats) -> float:
+    """In a chain, those that the two draw along count, too."""
+    K = out.size
+    table = table_of(problem.shape, K)
+    if table.equalities.size > 1 or not is_chain(table, 0, K):
+        return bounds_of_pairs(problem, first, second, out)
+    room = room_for(table, K, problem.work)
+    cost = Cost(problem.family, problem.mu, problem.w)
+    copy(out, room.base)
+    bounds_on_chain(cost, chain_at(table, 0, K), room.base, first, out, room.chain)
+    return 0.0
+
+
+@kernel
 def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
     """A linear program for each piece and arm; for all arms of a chain at once."""
     K = low.size
@@ -358,6 +414,7 @@ DERIVED = Oracle(
     cells=cells,
     cell_min=cell_min,
     challenger_min=challenger_min,
+    challenger_bounds=challenger_bounds,
     best_min=best_min,
     highest=highest,
 )

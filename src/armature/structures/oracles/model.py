@@ -15,9 +15,7 @@ import numpy as np
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import (
     divide_by_variances,
-    of_arm,
     unit_gaussian,
-    variance,
     with_variance,
 )
 from armature.kernels.addresses import address_of, function_at, is_compiling, teach_address
@@ -31,8 +29,8 @@ from armature.structures.structure import Structure
 
 # Places in `Model.table`: for each entry where its kernel is (0: there is none), then for each
 # entry whether it is derived from the pieces; where the arrays of what is derived begin; the marks.
-(PROJECT, ALT_MIN, NEAREST, CELLS, CELL_MIN, CHALLENGER_MIN, CHALLENGER_COSTS, BEST_MIN, HIGHEST,
- OPTIMISTIC) = range(len(ENTRIES))  # fmt: skip
+(PROJECT, ALT_MIN, NEAREST, CELLS, CELL_MIN, CHALLENGER_MIN, CHALLENGER_COSTS,
+ CHALLENGER_BOUNDS, BEST_MIN, HIGHEST, OPTIMISTIC) = range(len(ENTRIES))  # fmt: skip
 DERIVED = len(ENTRIES)
 ORIGIN = 2 * len(ENTRIES)  # of shape.real, shape.integer, work.real, work.integer
 MARKS = ORIGIN + 4
@@ -218,19 +216,19 @@ def challenger_costs(
 
 
 @inlined
-def challenger_bound(model: Model, w: Floats, projected: Floats, best: int, arm: int) -> float:
-    """At most what it costs more than the projection that an arm beats `best`.
+def has_bounds(model: Model) -> bool:
+    """Whether the structure bounds what challengers cost."""
+    return bool(model.table[CHALLENGER_BOUNDS] != 0)
 
-    For Gaussian rewards and convex M: from a projection pr onto a convex set, every lam of the set
-    is at least sum_k w_k (lam_k - pr_k)^2 / (2 variance) further than pr is, and where the arm
-    beats `best`, these two alone make up for this much of it.
-    """
-    if w[arm] == 0.0 or w[best] == 0.0:
-        return 0.0
-    gap = max(0.0, projected[best] - projected[arm])
-    noise = variance(of_arm(model.family, arm), projected[arm]) / w[arm]
-    noise += variance(of_arm(model.family, best), projected[best]) / w[best]
-    return float(gap * gap / (2.0 * noise))
+
+@kernel
+def challenger_bounds(
+    model: Model, mu: Floats, w: Floats, best: int, projected: Floats, out: Floats
+) -> None:
+    """out[i] = how much more than the projection it costs at least that i beats `best`."""
+    for i in range(out.size):
+        out[i] = projected[i]
+    ask(model, CHALLENGER_BOUNDS, mu, w, best, -1, out)
 
 
 @kernel
@@ -300,9 +298,9 @@ def assemble(
             np.concatenate([shape.real, more_shape.real]),
             np.concatenate([shape.integer, more_shape.integer]),
         )
-        work = Work(
-            np.concatenate([work.real, more_work.real]),
-            np.concatenate([work.integer, more_work.integer]),
+        work = Work(  # untouched zeros: what the dense solver alone needs takes no memory
+            np.zeros(work.real.size + more_work.real.size),
+            np.zeros(work.integer.size + more_work.integer.size, dtype=np.int64),
         )
     table = [*entry_addresses(kernels, tuple(oracles)), *derived, *origin, *[0] * structure.n_arms]
     weights = np.empty(structure.n_arms if weighs else 0)

@@ -62,6 +62,9 @@ class Oracle(NamedTuple):
     `challenger_costs` is one `challenger_min` for each k, in one sweep: it writes the costs to
     `out`, the projection's at j, and returns that one.
 
+    `challenger_bounds` is for convex M. It finds the projection in `out`, and replaces it: by how
+    much more than the projection it costs at least, for each arm, that it beats j.
+
     `cells` (problem, j, out) -> n writes the numbers of the cells of `not j`. Where these depend on
     the means, it notes in `problem.marks` what `cell_min` has to know.
 
@@ -80,6 +83,7 @@ class Oracle(NamedTuple):
     cell_min: Kernel[..., float] | None = None
     challenger_min: Kernel[..., float] | None = None
     challenger_costs: Kernel[..., float] | None = None
+    challenger_bounds: Kernel[..., float] | None = None
     best_min: Kernel[..., float] | None = None
     highest: Kernel[..., float] | None = None
     optimistic: Kernel[..., float] | None = None

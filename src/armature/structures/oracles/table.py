@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from armature.errors import ArmatureError
+from armature.errors import ArmatureError, short
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.solver.chain import Chain
@@ -61,6 +61,22 @@ def table_of(shape: Shape, K: int) -> Table:
         head[e + head[4] : e + head[4] + P * K],
         shape.real[m + head[4] : m + head[4] + P * (4 * K - 2)],
     )
+
+
+def checked_pieces(found: object, n_arms: int, owner: str) -> Iterator[Piece]:
+    """What a class declares, one by one; refused where it is no piece, or for other arms."""
+    wrong = f"{owner}.pieces() must yield am.Piece(A, b, C, d); got"
+    if not isinstance(found, Iterable):
+        raise ArmatureError(f"{wrong} {short(found)}.")
+    for piece in found:
+        if not isinstance(piece, Piece):
+            raise ArmatureError(f"{wrong} {short(piece)}.")
+        if piece.A.shape[1] != n_arms:
+            raise ArmatureError(
+                f"a piece of {owner} is for {piece.A.shape[1]} arms, and its n_arms is {n_arms}: "
+                "each row needs a number for each arm."
+            )
+        yield piece
 
 
 def listed(pieces: Iterable[Piece], owner: str) -> list[Piece]:
