@@ -222,14 +222,15 @@ class Challenger(CompiledPolicy):
     * Of challengers that wait equally long, and of arms k that tell as much, the one whose own
       rewards speak most for it goes first, as with the leader; i goes before other k.
 
-    **The evidence.** Where "i beats j" ties at most two arms, E_i = G_i. Where it ties many, each
-    of them costs something by chance alone, so that the cost is turned into its chance. Take the
-    arms with rewards that lam^i moves from pr: let them cost C at lam^i, and let there be m more of
-    them than values that they have there. Half a chi-squared variable of m degrees of freedom
-    exceeds C with some probability; let e be the evidence of a single arm that is as unlikely,
-    P(chi2_1 / 2 > e) = P(chi2_m / 2 > C). With own = N_i d(mean_i, pr_j) where mean_i < pr_j, what
-    counts is E_i = min(G_i, e + 4 own); and where the own mean of i is no less than pr_j, E_i = 0:
-    nobody is dismissed on the word of others alone. With m <= 1, E_i = G_i whatever follows.
+    **The evidence.** Where "i beats j" ties at most two arms, and where the structure does not
+    order arms, E_i = G_i. Where it ties many, each of them costs something by chance alone, so that
+    the cost is turned into its chance. Take the arms with rewards that lam^i moves from pr: let
+    them cost C at lam^i, and let there be m more of them than values that they have there. Half a
+    chi-squared variable of m degrees of freedom exceeds C with some probability; let e be the
+    evidence of a single arm that is as unlikely, P(chi2_1 / 2 > e) = P(chi2_m / 2 > C). With own =
+    N_i d(mean_i, pr_j) where mean_i < pr_j, what counts is E_i = min(G_i, e + 4 own); and where the
+    own mean of i is no less than pr_j, E_i = 0: nobody is dismissed on the word of others alone.
+    With m <= 1, E_i = G_i whatever follows.
 
     "i beats j" reads lam_i >= lam_j, but in a union of pieces (one peak, categories) it asks
     besides that i can be the best arm there: that the peak is at i, that its category is on top.
@@ -288,7 +289,7 @@ class Challenger(CompiledPolicy):
 
     starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
-    oracles: ClassVar = ("project", "challenger_min", "challenger_costs")
+    oracles: ClassVar = ("project", "challenger_min", "challenger_costs", "challenger_bounds")
     saved: ClassVar = ("looked", "begun")
     choose: ClassVar = choose
     probabilities: ClassVar = probabilities

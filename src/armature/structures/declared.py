@@ -91,9 +91,9 @@ class Declared:
 
     @functools.cached_property
     def is_ordering(self) -> bool:
-        """Whether a piece says of two arms that one is at least as good, or that may be."""
+        """Whether a piece says of two arms that one is at least as good as the other."""
         if self.orders_arms is not None or not declares_pieces(self):
-            return self.orders_arms is not False
+            return bool(self.orders_arms)
         return any(piece.orders_arms for piece in self._listed())
 
     @functools.cached_property
