@@ -404,3 +404,23 @@ def test_bounds_on_challengers_are_bounds(family: am.Family, rng: np.random.Gene
                     total += more
                     bounded += bounds[i]
     assert 0.25 * total < bounded <= total
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "scales", "poisson"])
+def test_the_nearest_alternative_is_the_least(name: str, rng: np.random.Generator) -> None:
+    """No challenger is ruled out by mistake; means are at ends that differ from arm to arm."""
+    found = 0
+    for _ in range(60):
+        K = int(rng.choice((3, 5)))
+        problem = random_problem(name, K, rng, pairs=False)
+        mu, w, family = problem.mu, np.maximum(problem.w, 1e-6), problem.family
+        ends = [family.for_arm(k).domain.high for k in range(K)]
+        at_end = (rng.random(K) < 0.4) & np.isfinite(ends)
+        mu = np.where(at_end, ends, mu)
+        structure = am.Lipschitz(K, float(rng.choice([0.1, 0.3, 1.0])))
+        j = int(structure.project(mu, w, family).means.argmax())
+        costs = [structure.alt_min(mu, w, j, k, family).cost for k in range(K) if k != j]
+        nearest = structure.nearest_alternative(mu, w, j, family).cost
+        found += nearest < np.inf
+        assert nearest == pytest.approx(min(costs), rel=1e-8, abs=1e-13)
+    assert found > 30
