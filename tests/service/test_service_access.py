@@ -172,6 +172,24 @@ def counted(http: httpx.Client) -> dict[str, float]:
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
 
+def test_other_addresses_and_methods(http: httpx.Client) -> None:
+    """Refused with what there is instead, as a page for browsers; and counted."""
+    before = counted(http)
+    answer = http.put("/v1/experiments/prices/decisions", json={})
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert "takes POST, not PUT" in sentence(answer)
+    assert http.get("/v1/experiments/prices").status_code == 200
+    assert http.get("/experiments/prices/more").status_code == 404
+    page = http.get("/nothing", headers={"Accept": "text/html"})
+    assert (page.status_code, "<h1>Not found</h1>" in page.text) == (404, True)
+    made = http.post("/v1/experiments/prices/decisions", json={"unit": "a\nb"})
+    assert (made.status_code, sentence(made)) == (422, "unit: only printable characters")
+    after = counted(http)
+    name = 'armature_requests_total{code="%d",endpoint="%s"}'
+    assert after[name % (404, "other")] - before.get(name % (404, "other"), 0.0) == 2
+    assert after[name % (405, "other")] - before.get(name % (405, "other"), 0.0) == 1
+
+
 def test_metrics(http: httpx.Client) -> None:
     """What a few requests add to each of them, worked out by hand."""
     before = counted(http)

@@ -125,8 +125,8 @@ ALIKE = [
 ]
 
 
-def test_the_shortcut_answers_as_the_framework_does(http: httpx.Client) -> None:
-    """A body of unknown length takes the long way: but for ids and arms, the same is answered."""
+def test_a_body_in_chunks_is_answered_like_one_of_known_length(http: httpx.Client) -> None:
+    """But for ids and arms, the answers are the same, and so are the counts."""
     http.post("/v1/experiments", json={"name": "paused", "spec": PRICES})
     http.patch("/v1/experiments/paused", json={"status": "paused"})
     codes = set()
