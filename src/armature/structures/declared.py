@@ -43,6 +43,7 @@ class Declared(Changeable):
     # Facts that follow from the pieces, unless a class knows better.
     convex: bool | None = None  # whether M is convex
     order_only: bool | None = None  # orders and levels alone: all families share the minimisers
+    orders_arms: bool | None = None  # it says of some arms that one is at least as good as another
     # How "k beats j" is read where all challengers to j are weighed: "order", lam_k >= lam_j, or
     # "top", where besides k can be the best arm. A union of pieces reads it as "top".
     challenge: str | None = None
@@ -74,6 +75,13 @@ class Declared(Changeable):
         if self.convex is not None or not declares_pieces(self):
             return bool(self.convex)
         return len(list(itertools.islice(self.checked_pieces(), 2))) == 1
+
+    @functools.cached_property
+    def is_ordering(self) -> bool:
+        """Whether a piece says of two arms that one is at least as good as the other."""
+        if self.orders_arms is not None or not declares_pieces(self):
+            return bool(self.orders_arms)
+        return any(piece.orders_arms for piece in self._listed())
 
     @functools.cached_property
     def is_order_only(self) -> bool:
