@@ -12,13 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from folders import content
+from folders import content, plans_of, quietly
 from processes import obeying
 from typer.testing import CliRunner
 
 import armature as am
 from armature.cli.program import app
 from armature.experiments.experiment import parse_experiments
+from armature.experiments.plan import play_on_threads
+from armature.experiments.run import run_missing
+from armature.experiments.run_store import Parts
+from armature.experiments.simulation import SimulationPlan
 
 SPEC = """
 title = "five prices"
@@ -229,13 +233,64 @@ def test_a_damaged_part_is_run_again(spec: Path, tmp_path: Path) -> None:
         assert (out / "results.parquet").read_bytes() == whole
 
 
-@pytest.mark.parametrize("command", ["run", "merge"])
-def test_an_address_is_no_folder(tmp_path: Path, command: str) -> None:
-    spec = tmp_path / "spec.toml"
-    spec.write_text(SPEC)
-    result = CliRunner().invoke(app, [command, str(spec), "--out", "s3://bucket/results"])
+@pytest.mark.parametrize(
+    "words",
+    ["run SPEC", "merge SPEC", "identify SPEC", "reproduce", "assess log --spec SPEC"],
+)
+def test_an_address_is_no_folder(
+    tmp_path: Path, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "SPEC").write_text(SPEC)
+    result = CliRunner().invoke(app, [*words.split(), "--out", "s3://bucket/results"])
     assert result.exit_code == 2
     said = " ".join(result.stderr.split())
     assert "is an address: give a folder of this machine" in said
     assert "aws s3 sync" in said
-    assert not list(tmp_path.glob("s3*"))
+    assert os.listdir(tmp_path) == ["SPEC"]
+
+
+def test_an_interruption_while_a_part_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was finished is written in the end: it is not played again."""
+    (plan,) = plans_of(SPEC.replace("repetitions = 25", "repetitions = 4"))
+    save, calls = Parts.save, []
+
+    def interrupted(*arguments: object) -> None:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        save(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Parts, "save", interrupted)
+    parts = Parts(tmp_path, plan)
+    with pytest.raises(KeyboardInterrupt):
+        run_missing(plan, parts, quietly(workers=1))
+    left = [stop - first for policy in plan.policies for first, stop in parts.missing(policy)]
+    assert sum(left) < 8 - 3  # the first block has four repetitions, and so has its policy
+
+
+class CutOff(list):
+    """Tasks that are handed out one by one, until Ctrl-C."""
+
+    def __iter__(self):
+        yield from self[:50]
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_while_tasks_are_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were handed out are not all played to their end first."""
+    (plan,) = plans_of(SPEC.replace("repetitions = 25", "repetitions = 1000"))
+    plan.compile(plan.policies)
+    played = []
+
+    def slowly(*_: object) -> tuple[None, float]:
+        played.append(time.sleep(0.02))
+        raise KeyboardInterrupt("not written")
+
+    monkeypatch.setattr(SimulationPlan, "play", slowly)
+    tasks = CutOff((policy, r) for r in range(500) for policy in plan.policies)
+    with pytest.raises(KeyboardInterrupt):
+        play_on_threads(plan, tasks, plan.room(), 1)
+    assert len(played) < 50

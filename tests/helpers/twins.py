@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.special import ndtri
+from scipy.stats import chi2
 
 import armature as am
 from armature.bounds.lower_bound import make_solution, run_allocate
@@ -289,12 +290,40 @@ class ChallengerTwin(Twin):
         return self.structure.challenger_min(mu, self.N, j, i, self.family)
 
     def evidence(self, mu: np.ndarray, j: int, base: float) -> np.ndarray:
-        """G, 0 for the leader."""
+        """What speaks against each arm, 0 for the leader."""
         if isinstance(self.structure, am.Sparse) and self.structure.support == 1:
             costs = [base if i == j else self.alone(mu, j, i) for i in range(self.K)]
         else:
             costs = [base if i == j else self.rival(mu, j, i).cost for i in range(self.K)]
-        return np.maximum(np.array(costs) - base, 0.0)
+        G = np.maximum(np.array(costs) - base, 0.0)
+        if not isinstance(self.structure, am.Unimodal | am.Categorised):
+            return G
+        pr = np.asarray(self.structure.project(mu, self.N, self.family).means)
+        return np.array([0.0 if i == j else self.shared(mu, pr, j, i, G[i]) for i in range(self.K)])
+
+    def shared(self, mu: np.ndarray, pr: np.ndarray, j: int, i: int, G: float) -> float:
+        """E: where i's being best ties many arms, what they cost as the chance of it."""
+        lam = np.asarray(self.rival(mu, j, i).means)
+        near = 1e-11 * np.abs(pr).max()
+        moved = np.flatnonzero((np.abs(lam - pr) > near) & (self.N > 0.0))
+        values: list[float] = []
+        for x in lam[moved]:
+            if not any(abs(x - y) <= near for y in values):
+                values.append(x)
+        m = moved.size - len(values)
+        if m <= 1:
+            return G
+        if mu[i] >= pr[j]:
+            return self.free(G)
+        cost = float(np.sum(self.N[moved] * self.family.divergence(mu[moved], lam[moved])))
+        e = chi2.isf(chi2.sf(2.0 * cost, m), 1) / 2.0
+        return min(G, e + self.own_counts * self.N[i] * float(self.family.divergence(mu[i], pr[j])))
+
+    own_counts = 4.0
+
+    def free(self, G: float) -> float:
+        """Nobody is dismissed on the word of others."""
+        return 0.0
 
     def alone(self, mu: np.ndarray, j: int, i: int) -> float:
         """What it costs that i is the one arm above the level, where the leader is thought to be.

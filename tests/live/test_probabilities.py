@@ -11,6 +11,7 @@ from live_bandits import Coin, refused
 from scipy import stats
 
 import armature as am
+from armature.live.choosing import untouched
 
 
 def test_probabilities_are_those_of_the_decisions() -> None:
@@ -75,3 +76,85 @@ def test_probabilities_of_a_policy_in_plain_python() -> None:
     assert abs(found.values[1] - 0.7) < 3.0 * found.standard_errors[1]
     copy = am.Bandit.from_json(before, policy=Coin())
     assert copy.ask(30) == bandit.ask(30)
+
+
+CIRCLE = [[1.0, 0.0], [0.3, 0.95], [-0.8, 0.6], [-0.8, -0.6], [0.3, -0.95]]
+DRAWN = {
+    "tail": (am.Challenger(randomised=True), am.Categorised("aabbc")),
+    "one peak": (am.Challenger(randomised=True), am.Unimodal(5)),
+    "linear": (am.Challenger(randomised=True), am.Linear(CIRCLE)),
+    "guarded": (am.Guarded(am.Challenger(randomised=True)), am.Unimodal(5)),
+    "challenger": (am.Challenger(patience=0.0), am.Linear(CIRCLE)),
+    "MINTS": (am.MINTS(), am.Unimodal(5)),
+    "IDS": (am.IDS(), am.Linear(CIRCLE)),
+    "SOLID": (am.SOLID(), am.Linear(CIRCLE)),
+}
+MANY = 100_000
+
+
+def told(policy: am.Policy, structure: am.Structure, floor: float = 0.0) -> am.Bandit:
+    """A bandit about to draw between at least two arms."""
+    bandit = am.Bandit(policy, structure, am.Gaussian(0.5), seed=4, floor=floor)
+    rewards = np.random.default_rng(2)
+    for _ in range(200):
+        shares = bandit.probabilities(draws=1)
+        if bandit.pulls.sum() > 9 and (shares.values > floor + 1e-3).sum() > 1:
+            return bandit
+        arm = bandit.ask()
+        bandit.tell(arm, rewards.normal([0.2, 0.5, 0.3, 0.1, 0.0][arm], 0.5))
+    raise AssertionError("it never draws")
+
+
+@pytest.mark.checks("Challenger", "Guarded", "MINTS", "IDS", "SOLID", by="a hundred thousand draws")
+@pytest.mark.parametrize("name", DRAWN)
+def test_exact_probabilities_are_those_of_the_draws(name: str) -> None:
+    bandit = told(*DRAWN[name])
+    before = bandit.to_json()
+    found = bandit.probabilities()
+    assert not found.standard_errors.any()
+    assert found.values.sum() == pytest.approx(1.0, abs=1e-12)
+    chooser = bandit._chooser
+    decisions, moment = chooser.decisions, chooser.decisions.moment()
+    counts = np.zeros(5)
+    for number in range(MANY):
+        decisions.return_to(moment)
+        decisions.use_numbers_of(number)
+        counts[chooser.choose(untouched(bandit._seen()), None)] += 1.0
+    decisions.return_to(moment)
+    possible = found.values > 0.0
+    assert not counts[~possible].any()
+    assert stats.chisquare(counts[possible], MANY * found.values[possible]).pvalue > 1e-4
+    assert bandit.to_json() == before
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_decision_says_its_probability(name: str) -> None:
+    for floor in (0.0, 0.05):
+        bandit = told(*DRAWN[name], floor=floor)
+        for exclude in ([], [1]):
+            expected = bandit.probabilities(exclude=exclude)
+            assert not expected.standard_errors.any()
+            decision = bandit.ask(exclude=exclude, ids=True)
+            assert decision.probability == pytest.approx(expected.values[decision.arm], abs=1e-12)
+            bandit.cancel_by_id(decision.id)
+
+
+def test_every_arm_that_is_possible_keeps_a_probability() -> None:
+    bandit = told(*DRAWN["one peak"])
+    bandit.tell([1] * 200, [0.5] * 200)
+    found = bandit.probabilities().values
+    assert (found > 0.0).all()
+    assert found[1] > 0.5
+
+
+def test_the_probability_of_thompson_sampling_is_not_known() -> None:
+    bandit = am.Bandit(am.ThompsonSampling(), am.Unconstrained(3))
+    bandit.tell([0, 1, 2], [0.0, 0.0, 0.0])
+    assert bandit.ask(ids=True).probability is None
+    assert bandit.probabilities().standard_errors.all()
+
+
+def test_randomised_is_a_way_to_draw() -> None:
+    with pytest.raises(am.ArmatureError, match="draws by itself"):
+        am.Challenger(randomised=True, draw="tail")
+    assert am.Challenger(randomised=True).name == "Challenger(randomised=True)"

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from random_structures import FAMILIES, KINDS, random_structure
 from scipy.special import erfc, ndtri
+from structures_again import FAMILIES, KINDS, random_structure
 from test_policy_twins import CASES as SHARED
 from test_policy_twins import DisagreementError, compare
 from twins import ChallengerTwin, Twin
@@ -224,6 +224,26 @@ class Ordered(ChallengerTwin):
         return self.rival(mu, j, i).cost
 
 
+class Sum(ChallengerTwin):
+    """What many arms cost counts as it is."""
+
+    def shared(self, mu: np.ndarray, pr: np.ndarray, j: int, i: int, G: float) -> float:
+        return G
+
+
+class Once(ChallengerTwin):
+    """What an arm says itself counts once."""
+
+    own_counts = 1.0
+
+
+class Dismissed(ChallengerTwin):
+    """An arm as good as the leader can be dismissed on the word of others."""
+
+    def free(self, G: float) -> float:
+        return G
+
+
 MISTAKES = {
     "leader": ("Linear", Empirical),
     "evidence": ("Unimodal", Raw),
@@ -231,6 +251,9 @@ MISTAKES = {
     "date": ("Unimodal", Hasty),
     "looks": ("Linear", Forgetful),
     "one good arm": ("one good arm", Ordered),
+    "the chance of it": ("Categorised", Sum),
+    "own evidence": ("Categorised", Once),
+    "others' word": ("Categorised", Dismissed),
 }
 
 

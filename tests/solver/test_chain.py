@@ -24,7 +24,7 @@ from chain_problems import (
 import armature as am
 from armature.solver.chain import Chain
 from armature.solver.chain_limits import UNPROVED, highest_on_chain
-from armature.solver.chain_messages import AT_HIGH, AT_LOW, FIXED, FREE
+from armature.solver.chain_messages import AT_HIGH, AT_LOW, FIXED, FREE, nearest_on_chain
 from armature.solver.chain_proof import prove
 from armature.solver.chain_rows import chain_of
 from armature.structures.oracles.model import (
@@ -122,6 +122,25 @@ def test_isotonic_regression(rng: np.random.Generator) -> None:
         mu, w = rng.uniform(size=K), rng.integers(1, 50, K).astype(float)
         _, lam = solve(ChainProblem(am.Gaussian(), mu, w, chain, (-1,) * 4))
         np.testing.assert_allclose(lam, isotonic_regression(mu, sample_weight=w), atol=1e-13)
+
+
+def test_one_pass_is_exact(rng: np.random.Generator) -> None:
+    """The messages alone, before any step mends what they missed."""
+    for _ in range(150):
+        K = int(rng.choice((2, 3, 8, 40)))
+        problem = random_problem("gaussian", K, rng, pairs=False)
+        order, *bounds = problem.chain
+        lam, held = np.empty(K), np.empty(K, dtype=np.int64)
+        messages = chain_scratch(K).messages
+        w, mu = problem.w[order], problem.mu[order]
+        found = nearest_on_chain(w, mu, *bounds, 1e-12, 1e-15, lam, held, messages)
+        least, _ = solve(problem)
+        assert found == (least < np.inf)
+        if found:
+            means = np.empty(K)
+            means[order] = lam
+            assert problem.violation(means) <= 1e-13
+            assert problem.cost(means) == pytest.approx(least, rel=1e-11, abs=1e-15 * w.max())
 
 
 def held_of(chain: Chain, lam: np.ndarray) -> np.ndarray:
@@ -385,3 +404,23 @@ def test_bounds_on_challengers_are_bounds(family: am.Family, rng: np.random.Gene
                     total += more
                     bounded += bounds[i]
     assert 0.25 * total < bounded <= total
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "scales", "poisson"])
+def test_the_nearest_alternative_is_the_least(name: str, rng: np.random.Generator) -> None:
+    """No challenger is ruled out by mistake; means are at ends that differ from arm to arm."""
+    found = 0
+    for _ in range(60):
+        K = int(rng.choice((3, 5)))
+        problem = random_problem(name, K, rng, pairs=False)
+        mu, w, family = problem.mu, np.maximum(problem.w, 1e-6), problem.family
+        ends = [family.for_arm(k).domain.high for k in range(K)]
+        at_end = (rng.random(K) < 0.4) & np.isfinite(ends)
+        mu = np.where(at_end, ends, mu)
+        structure = am.Lipschitz(K, float(rng.choice([0.1, 0.3, 1.0])))
+        j = int(structure.project(mu, w, family).means.argmax())
+        costs = [structure.alt_min(mu, w, j, k, family).cost for k in range(K) if k != j]
+        nearest = structure.nearest_alternative(mu, w, j, family).cost
+        found += nearest < np.inf
+        assert nearest == pytest.approx(min(costs), rel=1e-8, abs=1e-13)
+    assert found > 30

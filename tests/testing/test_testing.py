@@ -387,6 +387,20 @@ class Silent(am.PythonPolicy):
         return f"{1 // int(belief.evidence > 0.0)}"
 
 
+@am.kernel
+def mostly_the_first(state, model, history, out):
+    for k in range(out.size):
+        out[k] = 0.9 if k == 0 else 0.1 / (out.size - 1.0)
+    return True
+
+
+@dataclass(frozen=True)
+class Boasting(am.MINTS):
+    """Says that the first arm is likely, and draws by weights."""
+
+    probabilities = mostly_the_first
+
+
 @pytest.mark.parametrize(
     ("policy", "complaint"),
     [
@@ -397,6 +411,7 @@ class Silent(am.PythonPolicy):
         (Numbered(), "numbers matter"),
         (Doubling(), "goes on differently"),
         (Silent(), "division"),
+        (Boasting(), "more often than it says"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -16,8 +16,10 @@ def assess(
     log: Annotated[str, typer.Argument(help="A CSV or Parquet file: a row for each reward.")],
     spec: Annotated[str, typer.Option(help="A TOML file: columns, structure, rewards, plans.")],
     out: Annotated[
-        str | None,
-        typer.Option(help="A folder for the page and the data.", callback=options.checked_folder),
+        Path | None,
+        typer.Option(
+            help="A folder for the page and the data.", parser=options.folder, metavar="DIRECTORY"
+        ),
     ] = None,
     arm: Annotated[str | None, typer.Option(help="The column of arms.")] = None,
     reward: Annotated[str | None, typer.Option(help="The column of rewards.")] = None,
@@ -63,4 +65,4 @@ def assess(
             return
         output().print(visible(str(found), keep="\n"), soft_wrap=True)
     if out is not None:
-        output().print(f"the page: {visible(str(Path(out) / 'report.html'))}", soft_wrap=True)
+        output().print(f"the page: {visible(str(out / 'report.html'))}", soft_wrap=True)

@@ -34,10 +34,7 @@ def identify(
     max_rounds: Annotated[
         int, typer.Option(help="A run that has not stopped by then ends unsure.", min=1)
     ] = 1_000_000,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A folder for results, from which a run goes on.", file_okay=False),
-    ] = None,
+    out: options.Out = None,
     workers: options.Workers = None,
     engine: options.PlayedBy = options.Engine.threads,
     address: options.Address = None,

@@ -44,6 +44,30 @@ Address = Annotated[
 ]
 
 
+def folder(out: str) -> Path:
+    """A folder by its name: refused, as the command line does, where it can't be one."""
+    if "://" in out:
+        raise typer.BadParameter(
+            f"{out!r} is an address: give a folder of this machine, and copy it there and back "
+            "with a command such as `aws s3 sync`."
+        )
+    try:
+        is_file = Path(out).is_file()
+    except OSError as error:
+        raise typer.BadParameter(f"Directory {out!r}: {error.strerror}.") from None
+    if is_file:
+        raise typer.BadParameter(f"Directory {out!r} is a file.")
+    return Path(out)
+
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder for results, from which a run goes on.", parser=folder, metavar="DIRECTORY"
+    ),
+]
+
+
 class Engine(StrEnum):
     """What blocks are played by."""
 
@@ -110,24 +134,6 @@ def play(
     return None
 
 
-def checked_folder(out: str | None) -> str | None:
-    """The name of a folder: refused, as the command line does, where it can't be one."""
-    if out is None:
-        return None
-    if "://" in out:
-        raise typer.BadParameter(
-            f"{out!r} is an address: give a folder of this machine, and copy it there and back "
-            "with a command such as `aws s3 sync`."
-        )
-    try:
-        is_file = Path(out).is_file()
-    except OSError as error:
-        raise typer.BadParameter(f"Directory {out!r}: {error.strerror}.") from None
-    if is_file:
-        raise typer.BadParameter(f"Directory {out!r} is a file.")
-    return out
-
-
 def allowed(allow: list[str] | None) -> tuple[str, ...]:
     """The modules that may be imported, those of the current folder too."""
     here = os.getcwd()
@@ -138,12 +144,12 @@ def allowed(allow: list[str] | None) -> tuple[str, ...]:
     return tuple(allow or ())
 
 
-def kept_in(out: Path | str | None) -> str:
+def kept_in(out: Path | None) -> str:
     """What an interruption leaves."""
     return f"what is finished is kept in {out}" if out else "nothing is kept without --out"
 
 
-def say_where(out: Path | str | None) -> None:
+def say_where(out: Path | None) -> None:
     """Say where results are, if they are anywhere."""
     if out is not None:
         output().print(f"results, a table and a picture are in {visible(str(out))}", soft_wrap=True)

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 def run(
     spec: options.Spec,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            help="A folder for results, from which a run goes on.",
-            callback=options.checked_folder,
-        ),
-    ] = None,
+    out: options.Out = None,
     workers: options.Workers = None,
     engine: options.PlayedBy = options.Engine.threads,
     address: options.Address = None,
@@ -44,14 +38,13 @@ def run(
         experiments = load_experiments(spec, options.allowed(allow))
         options.check_engine(engine, address, shard)
         runner = options.runner_of(workers, quiet, engine, address)
-        folder = None if out is None else Path(out)
         plans = [SimulationPlan.of(experiment) for experiment in experiments]
-        found = options.play(plans, folder, runner, shard, "`armature merge`")
+        found = options.play(plans, out, runner, shard, "`armature merge`")
         if found is not None:
             _print_results(found, out, as_json)
 
 
-def _print_results(found: list[Summary], out: str | None, as_json: bool) -> None:
+def _print_results(found: list[Summary], out: Path | None, as_json: bool) -> None:
     from armature.cli.printing import print_summary, regret_as_json
 
     if as_json:
@@ -65,8 +58,8 @@ def _print_results(found: list[Summary], out: str | None, as_json: bool) -> None
 def merge(
     spec: options.Spec,
     out: Annotated[
-        str,
-        typer.Option(help="The folder for results.", callback=options.checked_folder),
+        Path,
+        typer.Option(help="The folder for results.", parser=options.folder, metavar="DIRECTORY"),
     ],
     sources: Annotated[
         list[Path] | None,
@@ -91,7 +84,7 @@ def merge(
         experiments = load_experiments(spec, options.allowed(allow))
         plans = [SimulationPlan.of(experiment) for experiment in experiments]
         runner = options.runner_of(1, quiet=True)
-        found = merge_shares(plans, sources or [], Path(out), runner, workers)
+        found = merge_shares(plans, sources or [], out, runner, workers)
         _print_results(found, out, as_json)
 
 
@@ -107,7 +100,11 @@ def reproduce(
     workers: options.Workers = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="A folder; without it, `out` for the whole figure.", file_okay=False),
+        typer.Option(
+            help="A folder; without it, `out` for the whole figure.",
+            parser=options.folder,
+            metavar="DIRECTORY",
+        ),
     ] = None,
     engine: options.PlayedBy = options.Engine.threads,
     address: options.Address = None,

@@ -284,11 +284,13 @@ def play_on_threads(
         runs[policy.name].write(repetition, *plan.play(policy, repetition, stop, tell))
 
     done: SimpleQueue[Future[None]] = SimpleQueue()
+    futures: dict[Future[None], Task] = {}
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
-        futures: dict[Future[None], Task] = {pool.submit(work, *task): task for task in tasks}
-        for future in futures:
-            future.add_done_callback(done.put)
         try:
+            for task in tasks:
+                futures[pool.submit(work, *task)] = task
+            for future in futures:
+                future.add_done_callback(done.put)
             for _ in tasks:
                 future = done.get()
                 future.result()

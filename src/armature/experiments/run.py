@@ -189,10 +189,11 @@ class Keeper:
             self._keep(block)
 
     def _keep(self, block: tuple[str, Range]) -> None:
-        policy, repetitions = self._fresh.pop(block)
+        policy, repetitions = self._fresh[block]
         if self._parts is not None:
             for first, stop in cut(repetitions, LARGEST):
                 self._parts.save(policy, self._runs[policy.name], first, stop)
+        del self._fresh[block]  # not before: a part that was cut short is written in the end
 
 
 def run_all(plans: Plans, out: Path | None, runner: Runner) -> list[Summary]:

@@ -200,7 +200,8 @@ class Bandit(ReadableBandit):
     def ask_with_probability(self, *, exclude: Sequence[Arm] = ()) -> tuple[Arm, float | None]:
         """What `ask` gives, and with which probability it did.
 
-        That is None where the policy draws its decisions, for it would have to be estimated
+        That is None where the policy draws by odds that it does not know (as Thompson sampling
+        does with more than two arms), for it would have to be estimated
         (`probabilities`).
         """
         allowed = self._setting.arms.allowed(exclude)

@@ -65,24 +65,51 @@ class Chooser:
         unseen = decisions.unseen(history)
         if unseen.size:
             arm = int(unseen[np.argmax(allowed[unseen])])
-        else:
-            arm = decisions.next(history)
+            return arm if allowed[arm] else self._instead(history, allowed, arm)
+        return self._instead(history, allowed, decisions.next(history))
+
+    def _instead(self, history: History, allowed: npt.NDArray[np.bool_], arm: int) -> int:
+        """The arm that the policy chose, if it is allowed and plausible; else the one that is."""
         low, high = self._bounds(history, allowed)
-        if allowed[arm] and (unseen.size or high[arm] >= low.max()):
-            return arm
-        return int(np.argmax(high))
+        return arm if allowed[arm] and high[arm] >= low.max() else int(np.argmax(high))
 
     def choose_with_probability(self, history: History, allowed: Open) -> tuple[int, float | None]:
-        """The arm to pull, and its probability; None where the policy leaves it to chance."""
-        if self.floor == 0.0:
-            before = self.decisions.random_mark()
-            arm = self.choose(history, allowed)
-            return arm, 1.0 if self.decisions.random_mark() == before else None
-        likely, by_chance = self.peek(history, allowed)
+        """The arm to pull, and its probability; None where it would have to be estimated."""
+        decisions = self.decisions
+        mark, seen = decisions.random_mark(), untouched(history)
+        before = decisions.moment() if self.floor > 0.0 or decisions.knows_odds else None
         arm = self.choose(history, allowed)
+        if self.floor == 0.0 and decisions.random_mark() == mark:
+            return arm, 1.0
+        if before is None:
+            return arm, None
+        after = decisions.moment()
+        decisions.return_to(before)
+        shares = self.shares(seen, allowed)
+        decisions.return_to(after)
+        if shares is None:
+            return arm, None
         n = history.pulls.size if allowed is None else int(allowed.sum())
-        rest = 1.0 - n * self.floor if arm == likely else 0.0
-        return arm, None if by_chance else self.floor + rest
+        return arm, float(self.floor + (1.0 - n * self.floor) * shares[arm])
+
+    def shares(self, history: History, allowed: Open) -> Floats | None:
+        """How likely each arm is without the floor, where that is known; nothing changes."""
+        K = history.pulls.size
+        arm, by_chance = self.peek(history, allowed)
+        if not by_chance:
+            certain: Floats = (np.arange(K) == arm).astype(np.float64)
+            return certain
+        moment = self.decisions.moment()
+        try:
+            known = self.decisions.probabilities(untouched(history))
+        finally:
+            self.decisions.return_to(moment)
+        if known is None or allowed is None:
+            return known
+        shares = np.zeros(K)
+        for k in np.flatnonzero(known):
+            shares[self._instead(history, allowed, int(k))] += known[k]
+        return shares
 
     def peek(self, history: History, allowed: Open) -> tuple[int, bool]:
         """What the policy would choose now, and whether that is left to chance; nothing changes."""
@@ -155,10 +182,10 @@ class Probabilities(NamedTuple):
     Attributes
     ----------
         values: of each arm, in the arms' order; they sum to 1.
-        standard_errors: 0 where the probabilities are exact, because the policy leaves nothing to
-            chance now. Otherwise (1 - n f) sqrt(q (1 - q) / draws), with n arms that may be chosen,
-            the floor f, and q = (x + 1/2) / (draws + 1) for an arm that was drawn x times: never 0,
-            for an arm that was not drawn may be likely still.
+        standard_errors: 0 where the probabilities are exact: the policy leaves nothing to chance
+            now, or knows the odds by which it draws. Otherwise (1 - n f) sqrt(q (1 - q) / draws),
+            with n arms that may be chosen, the floor f, and q = (x + 1/2) / (draws + 1) for an arm
+            that was drawn x times: never 0, for an arm that was not drawn may be likely still.
     """
 
     values: Floats
@@ -170,9 +197,9 @@ def probabilities(chooser: Chooser, history: History, allowed: Open, draws: int)
     K = history.pulls.size
     open_arms = np.ones(K) if allowed is None else allowed.astype(np.float64)
     left = 1.0 - chooser.floor * open_arms.sum()
-    arm, by_chance = chooser.peek(history, allowed)
-    if not by_chance:
-        return Probabilities(chooser.floor * open_arms + left * (np.arange(K) == arm), np.zeros(K))
+    shares = chooser.shares(history, allowed)
+    if shares is not None:
+        return Probabilities(chooser.floor * open_arms + left * shares, np.zeros(K))
     counts = np.zeros(K)
     decisions = chooser.decisions
     moment = decisions.moment()

@@ -112,7 +112,8 @@ class ReadableBandit(Shown):
     def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
         """With which probability `ask(exclude=exclude)` would choose each arm now.
 
-        Exact where the policy draws no random numbers, as UCB; else estimated from `draws`
+        Exact where the policy draws no random numbers, as UCB, or knows the odds by which it draws,
+        as Challenger; else estimated from `draws`
         imagined decisions, with standard errors. The floor is counted in. The bandit stays as it
         is: its next decision is the same.
 

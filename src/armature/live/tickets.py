@@ -22,7 +22,7 @@ class Decision(NamedTuple):
         id: a number, different for each decision of a bandit.
         arm: the arm to pull.
         probability: that of this arm, at that moment, under the floor and what was excluded; None
-            where the policy draws its decisions, for it would have to be estimated
+            where the policy draws by odds that it does not know, for it would have to be estimated
             (`Bandit.probabilities`).
     """
 

@@ -8,179 +8,62 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.kernels import divergence, draw_means, of_arm, variance, weighted_divergence
-from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import inlined, kernel
+from armature.families.kernels import divergence, draw_means, of_arm, variance
+from armature.kernels.arrays import Floats
+from armature.kernels.kernel import kernel
+from armature.kernels.numbers import check_flag
 from armature.kernels.streams import Stream, next_unit
-from armature.kernels.vectors import largest
+from armature.kernels.vectors import fill, largest
+from armature.policies.challenges import (
+    SAME,
+    ChallengerState,
+    evidence_against,
+    longest_waiting,
+    look_at_all,
+    waited,
+)
+from armature.policies.chance_of_evidence import UNMOVED
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
 from armature.policies.records import History, draw_index, mark_exploration, spanning_arms
 from armature.structures import Structure
 from armature.structures.oracles.leader import is_ahead, leader_of
-from armature.structures.oracles.model import (
-    Model,
-    challenger_bounds,
-    challenger_costs,
-    has_bounds,
-    is_joint,
-    nearest_challenger,
-    projection,
-)
+from armature.structures.oracles.model import Model, nearest_challenger, projection
 from armature.words import Arm, Sentence
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
-UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
-SAME = 1e-10  # likewise of waits, and of gains relative to the gain
 TINY = 1e-100  # the least regret to divide by
 DRAWS = ("none", "sample", "tail")
 NONE, SAMPLE, TAIL = range(3)
 
 
-class ChallengerState(NamedTuple):
-    """Which arms were checked; room for projection, costs, opponent and sample; the options."""
-
-    looked: Floats  # into each arm, how often, by pulling another one
-    begun: Ints  # [how many of the arms to begin with were handed out]
-    start: Ints  # these arms
-    projected: Floats
-    costs: Floats
-    lam: Floats
-    sample: Floats
-    convex: bool  # whether M is
-    lone: bool  # whether one arm at most is above a level, which is
-    level: float
-    draw: int
-    patience: float
-    price: float
-    share: float  # below 0: in proportion
-
-
-@inlined
-def waited(G: float, looks: float) -> float:
-    """The logarithm of how many pulls of the leader a challenger has to wait for (as in IMED)."""
-    return max(G, 0.0) + math.log(max(looks, 1.0))
-
-
-@inlined
-def replacing(
-    model: Model, history: History, pr: Floats, level: float, j: int, i: int, G: float
+@kernel
+def weigh_by_tails(
+    state: ChallengerState, model: Model, history: History, j: int, base: float
 ) -> float:
-    """What it costs that i is the one arm above a level, and as good as the leader j seems.
-
-    At least G, which it costs that i beats j. (It is nan where the rewards of two arms can't be of
-    that level, and so is G.)
-    """
-    mu = history.means
-    N = history.pulls
-    arm = of_arm(model.family, i)
-    alone = weighted_divergence(arm, N[i], mu[i], max(mu[i], pr[j]))
-    alone -= weighted_divergence(arm, N[i], mu[i], level)
-    if mu[j] > level:
-        alone += weighted_divergence(of_arm(model.family, j), N[j], mu[j], level)
-    return max(alone, G)
-
-
-@inlined
-def evidence_against(
-    state: ChallengerState, model: Model, history: History, j: int, i: int, G: float
-) -> float:
-    """What speaks against i, where it costs G more than the projection that i beats j."""
-    if state.lone:
-        return replacing(model, history, state.projected, state.level, j, i, G)
-    return G
-
-
-class Due(NamedTuple):
-    """The challenger that has waited longest, or the leader where there is none."""
-
-    arm: int
-    evidence: float  # against it
-    wait: float  # the logarithm of how many pulls of the leader it waits for
-
-
-@kernel
-def shortest_bound(state: ChallengerState, history: History, j: int) -> int:
-    """Of the arms other than j, the one that may have the least wait, by the bounds in `costs`."""
-    first = 1 if j == 0 else 0
-    least = math.inf  # of the arms before i
-    for i in range(history.pulls.size):
-        wait = waited(state.costs[i], history.pulls[i] + state.looked[i])
-        if i != j and wait < least:
-            least = wait
-            first = i
-    return first
-
-
-@kernel
-def longest_waiting(
-    state: ChallengerState, model: Model, history: History, j: int, base: float, before: float
-) -> Due:
-    """Of the challengers of leader j whose wait is less than `before`, the one with the least.
-
-    Invariant: `due` has the least wait of the challengers before i, and of several that wait
-    equally long the best own evidence (by their numbers only where that is equal, too).
-    """
-    N = history.pulls
-    mu = history.means
-    pr = state.projected
-    joint = is_joint(model)
-    if joint:
-        challenger_costs(model, history.means, N, j, base, state.costs, state.lam)
-    bounded = not joint and has_bounds(model)
-    late = before  # who waits as long as this is not due
-    first = -1
-    first_cost = math.inf
-    if bounded:
-        challenger_bounds(model, history.means, N, j, pr, state.costs)
-        first = shortest_bound(state, history, j)
-        looks = N[first] + state.looked[first]
-        if waited(state.costs[first], looks) < late:
-            first_cost = nearest_challenger(model, history.means, N, j, first, state.lam)
-            G = evidence_against(state, model, history, j, first, first_cost - base)
-            late = min(late, waited(G, looks) + SAME)
-    due = Due(j, 0.0, before)
-    for i in range(N.size):
-        if i == j:
-            continue
-        if joint:
-            cost = state.costs[i]
-        else:
-            if bounded and waited(state.costs[i], N[i] + state.looked[i]) >= late:
-                continue
-            cost = first_cost
-            if i != first:
-                cost = nearest_challenger(model, history.means, N, j, i, state.lam)
-        if cost - base >= late:
-            continue
-        G = evidence_against(state, model, history, j, i, cost - base)
-        wait = waited(G, N[i] + state.looked[i])
-        if wait >= late:
-            continue
-        if due.arm == j or wait < due.wait - SAME or is_ahead(model.family, pr, mu, N, i, due.arm):
-            due = Due(i, max(G, 0.0), wait)
-            late = min(before, wait + SAME)
-    return due
-
-
-@kernel
-def draw_by_tails(
-    state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
-) -> int:
-    """An arm by the weights erfc(sqrt(G)) / 2, the leader having 1."""
+    """state.costs = the weights erfc(sqrt(E)) / 2, the leader having 1; their sum."""
     q = state.costs
-    challenger_costs(model, history.means, history.pulls, j, base, q, state.lam)
+    look = look_at_all(state, model, history, j, base)
     total = 0.0  # invariant: of the weights before i
     for i in range(q.size):
-        G = max(evidence_against(state, model, history, j, i, q[i] - base), 0.0)
-        q[i] = 0.5 * math.erfc(math.sqrt(G)) if G < NEGLIGIBLE else 0.0
+        E = evidence_against(state, model, history, look, i, NEGLIGIBLE) if i != j else 0.0
+        q[i] = 0.5 * math.erfc(math.sqrt(E)) if E < NEGLIGIBLE else 0.0
         if i == j:
             q[i] = 1.0
         total += q[i]
-    drawn = draw_index(q, total, stream)
-    return drawn if drawn >= 0 else j
+    return total
+
+
+@kernel
+def due_arm(state: ChallengerState, model: Model, history: History, j: int, base: float) -> int:
+    """The arm that is due; the leader if there is none."""
+    if state.patience == math.inf:
+        return j
+    late = waited(0.0, history.pulls[j]) - state.patience
+    return longest_waiting(state, model, history, j, base, late).arm
 
 
 @kernel
@@ -188,21 +71,28 @@ def opponent(
     state: ChallengerState, model: Model, history: History, j: int, base: float, stream: Stream
 ) -> int:
     """The arm to check: one that is due, or one that is drawn; the leader if there is none."""
-    late = waited(0.0, history.pulls[j]) - state.patience
-    i = longest_waiting(state, model, history, j, base, late).arm
+    i = due_arm(state, model, history, j, base)
     if i != j or state.draw == NONE:
         return i
     if state.draw == TAIL:
-        return draw_by_tails(state, model, history, j, base, stream)
+        total = weigh_by_tails(state, model, history, j, base)
+        drawn = draw_index(state.costs, total, stream)
+        return drawn if drawn >= 0 else j
     draw_means(model.family, history.pulls, history.sums, history.means, stream, state.sample)
     projection(model, state.sample, history.pulls, state.lam)
     return random_argmax(state.lam, stream)
 
 
+class Answer(NamedTuple):
+    """Which of two arms is pulled because of a challenger, the first with a probability."""
+
+    first: int
+    second: int  # the same where there is no choice
+    share: float
+
+
 @kernel
-def answer(
-    state: ChallengerState, model: Model, history: History, j: int, i: int, stream: Stream
-) -> int:
+def answer_to(state: ChallengerState, model: Model, history: History, j: int, i: int) -> Answer:
     """The challenger i, or what tells most per regret against lam, the opponent that it stands for.
 
     Between the two, in proportion to information per squared regret. Of several arms that tell
@@ -214,7 +104,7 @@ def answer(
     lam = state.lam
     nearest_challenger(model, mu, N, j, i, lam)
     if abs(lam[i] - pr[i]) <= UNMOVED * largest(pr):
-        return i  # pulling it is the one way to learn more about it
+        return Answer(i, i, 1.0)  # pulling it is the one way to learn more about it
     noise = variance(of_arm(model.family, j), pr[j])
     least = max(TINY, math.sqrt(noise / (N[j] + 1.0)))
     # Invariant: of the arms before a, k tells most per regret, `most`; it is i where none tells.
@@ -232,7 +122,7 @@ def answer(
                 most = gain
                 k = a
     if k == i or most == math.inf:
-        return k
+        return Answer(k, k, 1.0)
     share = state.share
     if share < 0.0:
         own = divergence(of_arm(model.family, i), pr[i], lam[i])
@@ -240,7 +130,7 @@ def answer(
         other = divergence(of_arm(model.family, k), pr[k], lam[k])
         other /= max(pr[j] - pr[k], least) ** 2
         share = own / (own + other)
-    return i if next_unit(stream) < share else k
+    return Answer(i, k, share)
 
 
 @kernel
@@ -266,10 +156,50 @@ def choose(state: ChallengerState, model: Model, history: History, stream: Strea
     if i == j:
         return j
     mark_exploration(history)
-    k = answer(state, model, history, j, i, stream)
+    found = answer_to(state, model, history, j, i)
+    k = found.first
+    if found.second != k and next_unit(stream) >= found.share:
+        k = found.second
     if k != i:
         state.looked[i] += 1.0
     return k
+
+
+@kernel
+def add_answer(
+    state: ChallengerState, model: Model, history: History, j: int, i: int, p: float, out: Floats
+) -> None:
+    """Add to out with which probability each arm is pulled, where i is answered with p."""
+    if i == j:
+        out[j] += p
+        return
+    found = answer_to(state, model, history, j, i)
+    out[found.first] += p * found.share
+    out[found.second] += p * (1.0 - found.share)
+
+
+@kernel
+def probabilities(state: ChallengerState, model: Model, history: History, out: Floats) -> bool:
+    """out = with which probability `choose` would pull each arm; False: only draws can tell."""
+    fill(out, 0.0)
+    first = next_to_begin(state, history)
+    if first >= 0:
+        out[first] = 1.0
+        return True
+    base = projection(model, history.means, history.pulls, state.projected)
+    j = leader_of(model.family, state.projected, history.means, history.pulls)
+    i = due_arm(state, model, history, j, base)
+    if i != j or state.draw == NONE:
+        add_answer(state, model, history, j, i, 1.0, out)
+        return True
+    if state.draw == SAMPLE:
+        return False
+    weights = state.costs
+    total = weigh_by_tails(state, model, history, j, base)
+    for k in range(weights.size):
+        if weights[k] > 0.0:
+            add_answer(state, model, history, j, k, weights[k] / total, out)
+    return True
 
 
 @dataclass(frozen=True)
@@ -282,15 +212,25 @@ class Challenger(CompiledPolicy):
     more than pr that i beats j, at the mean vector lam^i, and let n_i count the pulls of i and the
     rounds in which i was looked into by pulling another arm (1 where there is none).
 
-    * If G_i + ln n_i + `patience` >= ln N_j for all i, pull j. (Without a structure and with
-      patience 0, this is IMED.)
-    * Else look into the i with the least G_i + ln n_i. Of the arms other than j, let k be the one
+    * If E_i + ln n_i + `patience` >= ln N_j for all i, pull j, E_i being the evidence against i:
+      see below. (Without a structure and with patience 0, this is IMED.)
+    * Else look into the i with the least E_i + ln n_i. Of the arms other than j, let k be the one
       with the most information per regret, d(pr_k, lam^i_k) / g_k, where g_k is the larger of
       pr_j - pr_k and sd / sqrt(N_j + 1), sd being the standard deviation of rewards of mean pr_j.
       Pull i or k, with probabilities in proportion to d(pr, lam^i) / g^2. Where lam^i leaves i
       where it was, pull i.
     * Of challengers that wait equally long, and of arms k that tell as much, the one whose own
       rewards speak most for it goes first, as with the leader; i goes before other k.
+
+    **The evidence.** Where "i beats j" ties at most two arms, and where the structure does not
+    order arms, E_i = G_i. Where it ties many, each of them costs something by chance alone, so that
+    the cost is turned into its chance. Take the arms with rewards that lam^i moves from pr: let
+    them cost C at lam^i, and let there be m more of them than values that they have there. Half a
+    chi-squared variable of m degrees of freedom exceeds C with some probability; let e be the
+    evidence of a single arm that is as unlikely, P(chi2_1 / 2 > e) = P(chi2_m / 2 > C). With own =
+    N_i d(mean_i, pr_j) where mean_i < pr_j, what counts is E_i = min(G_i, e + 4 own); and where the
+    own mean of i is no less than pr_j, E_i = 0: nobody is dismissed on the word of others alone.
+    With m <= 1, E_i = G_i whatever follows.
 
     "i beats j" reads lam_i >= lam_j, but in a union of pieces (one peak, categories) it asks
     besides that i can be the best arm there: that the peak is at i, that its category is on top.
@@ -307,11 +247,15 @@ class Challenger(CompiledPolicy):
     draw : {"none", "sample", "tail"}
         Which arm may be checked before it is due: none; the best arm of a posterior sample that
         is projected onto M (as in `ProjectedThompson`); or an arm drawn by the weights
-        erfc(sqrt(G_i)) / 2, the leader having 1. With a large patience, only what is drawn.
+        erfc(sqrt(E_i)) / 2, the leader having 1. With a large patience, only what is drawn.
     price : float
         The power of the regret by which k is found, at least 0.
     share : float, optional
         How often i is pulled where k is another arm; None: in proportion, as above.
+    randomised : bool
+        Who is looked into is drawn in every round by these weights, and there is no date. So every
+        arm that is still possible is pulled with a positive probability, which is known: for logs
+        from which other policies are to be judged.
 
     Guarantee
     ---------
@@ -341,12 +285,14 @@ class Challenger(CompiledPolicy):
     draw: str = "none"
     price: float = 1.0
     share: float | None = None
+    randomised: bool = False
 
     starts_with_each_arm: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "challenger_costs", "challenger_bounds")
     saved: ClassVar = ("looked", "begun")
     choose: ClassVar = choose
+    probabilities: ClassVar = probabilities
 
     def could_be(self, state: ChallengerState) -> bool:
         return bool(0 <= state.begun[0] <= state.start.size)
@@ -356,6 +302,10 @@ class Challenger(CompiledPolicy):
         check_choice(self, "draw", DRAWS)
         check_number(self, "price", high=4.0)
         check_number(self, "share", high=1.0, what="a probability", optional=True)
+        check_flag(self.randomised, "randomised")
+        object.__setattr__(self, "randomised", bool(self.randomised))
+        if self.randomised and self.draw != "none":
+            raise ArmatureError(f"randomised=True draws by itself: leave draw={self.draw!r} out.")
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:
@@ -363,6 +313,7 @@ class Challenger(CompiledPolicy):
             cls(),
             cls(draw="sample", patience=50.0, price=2.0),
             cls(draw="tail", patience=0.0, share=0.2),
+            cls(randomised=True),
         )
 
     def explain(self, belief: Belief) -> Sentence:
@@ -381,6 +332,12 @@ class Challenger(CompiledPolicy):
             "evidence": due.evidence,
             "due": math.exp(min(due.wait + self.patience, 700.0)),
         }
+        if self.randomised and due.arm != j:
+            return Sentence(
+                "{leader} leads. Each arm is drawn by how little speaks against it: the evidence "
+                "against {arm} is {evidence:.2f}, with {pulls:pull}.",
+                **said,
+            )
         if due.wait < waited.py_func(0.0, history.pulls[j]) - self.patience:
             return Sentence(
                 "{leader} leads, with {led:pull}. Right now {arm}{drawn} is being checked: "
@@ -407,12 +364,14 @@ class Challenger(CompiledPolicy):
             projected=np.zeros(K),
             costs=np.zeros(K),
             lam=np.zeros(K),
+            last=np.zeros(2),
             sample=np.zeros(K),
-            convex=structure.is_convex,
+            log_gamma=math.lgamma(0.5 * (K - 1)),
+            shared=structure.is_ordering,
             lone=level is not None,
             level=0.0 if level is None else level,
-            draw=DRAWS.index(self.draw),
-            patience=float(self.patience),
+            draw=TAIL if self.randomised else DRAWS.index(self.draw),
+            patience=math.inf if self.randomised else float(self.patience),
             price=float(self.price),
             share=-1.0 if self.share is None else float(self.share),
         )

@@ -26,9 +26,8 @@ from armature.families.kernels import (
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel, kernel
 from armature.kernels.numbers import MOST_COUNTED
-from armature.kernels.streams import Stream
-from armature.policies.baselines.imed import IMEDState
-from armature.policies.baselines.imed import choose as choose_by_imed
+from armature.kernels.vectors import fill
+from armature.policies.baselines.imed import least_index
 from armature.policies.challenger import Challenger
 from armature.policies.options import check_number
 from armature.policies.policy import Belief, CompiledPolicy, Dropped, Policy
@@ -121,10 +120,10 @@ def look(state: GuardedState, model: Model, history: History, misfit: float, j: 
 
 
 @kernel
-def guard(state: GuardedState, model: Model, history: History, stream: Stream) -> int:
+def guard(state: GuardedState, model: Model, history: History) -> int:
     """The arm that the guard asks for; -1: it leaves the choice to the policy."""
     if state.verdict[DROPPED] > 0.0:
-        return choose_by_imed(IMEDState(0.0), model, history, stream)
+        return least_index(model, history)
     misfit = projection(model, history.means, history.pulls, state.fitted)
     j = leader_of(model.family, state.fitted, history.means, history.pulls)
     found = look(state, model, history, misfit, j)
@@ -134,7 +133,7 @@ def guard(state: GuardedState, model: Model, history: History, stream: Stream) -
     usual, arm = found.leader, found.arm
     if found.reason != AUDIT:
         usual = found.best
-        arm = choose_by_imed(IMEDState(0.0), model, history, stream)
+        arm = least_index(model, history)
     if arm != usual:
         mark_exploration(history)
     return arm
@@ -169,10 +168,27 @@ def guarded_choose(choose: Kernel[..., int]) -> Kernel[..., int]:
     """The kernel that chooses: the guard's, around a policy's."""
 
     def guarded(state: Any, model: Any, history: Any, stream: Any) -> int:
-        arm = guard(state, model, history, stream)
+        arm = guard(state, model, history)
         if arm >= 0:
             return arm
         return choose(state.inner, model, history, stream)
+
+    return kernel(guarded)
+
+
+@functools.cache
+def guarded_probabilities(inner: Kernel[..., bool] | None) -> Kernel[..., bool] | None:
+    """The kernel that says how likely each arm is, if the policy has one: the guard draws none."""
+    if inner is None:
+        return None
+
+    def guarded(state: Any, model: Any, history: Any, out: Any) -> bool:
+        arm = guard(state, model, history)
+        if arm < 0:
+            return inner(state.inner, model, history, out)
+        fill(out, 0.0)
+        out[arm] = 1.0
+        return True
 
     return kernel(guarded)
 
@@ -293,6 +309,10 @@ class Guarded(CompiledPolicy):
     @property
     def choose(self) -> Kernel[..., int]:  # type: ignore[override]
         return guarded_choose(self.inner.choose)
+
+    @property
+    def probabilities(self) -> Kernel[..., bool] | None:  # type: ignore[override]
+        return guarded_probabilities(self.inner.probabilities)
 
     @property
     def update(self) -> Kernel[..., None]:  # type: ignore[override]

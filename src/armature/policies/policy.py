@@ -200,6 +200,8 @@ class CompiledPolicy(Policy):
     * `init(structure, family)` makes the state: a NamedTuple of arrays (which change, and are
       saved) and numbers (which do not change);
     * `choose(state, model, history, stream) -> arm`: a kernel;
+    * `probabilities(state, model, history, out) -> known`: where it draws, a kernel that writes
+      with which probability `choose` would pull each arm, and says whether that is known; or None;
     * `update(state, model, history, arm, reward)`: a kernel called after the reward is counted in
       `history`, or None where there is nothing to do.
 
@@ -214,6 +216,7 @@ class CompiledPolicy(Policy):
     saved: ClassVar[tuple[str, ...]] = ()
     reads_history: ClassVar[bool] = False
     choose: ClassVar[Kernel[..., int]]
+    probabilities: ClassVar[Kernel[..., bool] | None] = None
     update: ClassVar[Kernel[..., None] | None] = None
 
     def _objection(self, structure: Structure, family: Family) -> str | None:

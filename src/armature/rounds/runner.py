@@ -85,6 +85,18 @@ class PolicyRunner(abc.ABC):
             self.history.clock[1] = history.clock[1]
         return arm
 
+    @property
+    def knows_odds(self) -> bool:
+        """Whether it may say by which odds it draws."""
+        return False
+
+    def probabilities(self, history: History) -> Floats | None:
+        """With which probability `next` would give each arm, where it draws and that is known.
+
+        What the next decision depends on may change: come back to a `moment`.
+        """
+        return None
+
     def checked(self, arm: Any) -> int:
         """What the policy chose, if it is an arm."""
         n_arms = self.history.pulls.size
@@ -199,6 +211,17 @@ class CompiledRunner(PolicyRunner):
             words,
             reals if self.model.family.estimated else reals[:0],
         )
+
+    @property
+    def knows_odds(self) -> bool:
+        return self._compiled.probabilities is not None
+
+    def probabilities(self, history: History) -> Floats | None:
+        kernel = self._compiled.probabilities
+        if kernel is None:
+            return None
+        out = np.zeros(history.pulls.size)
+        return out if kernel(self.state, self.known(), history, out) else None
 
     def known(self) -> Model:
         if not self.model.family.estimated:

@@ -13,6 +13,8 @@ of arms about i and one about j, and what that costs is a bound for each t, conv
 
 from __future__ import annotations
 
+import math
+
 from armature.families.kernels import curvature, divergence, of_arm, slope
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
@@ -32,6 +34,8 @@ def drawn_arm(cost: Cost, k: int, p: float, level: float) -> tuple[float, float,
     if family.gaussian:
         curve = w[k] / arm.parameter
         return 0.5 * curve * move * move, curve * move, curve
+    if not arm.low <= level <= arm.high:
+        return math.inf, math.inf, 0.0
     steep = slope(arm, mu[k], p)
     value = divergence(arm, mu[k], level) - divergence(arm, mu[k], p) - steep * move
     steep = slope(arm, mu[k], level) - steep
@@ -90,6 +94,15 @@ def bound_at(cost: Cost, chain: Chain, p: Floats, j: int, i: int) -> float:
     for _ in range(STEPS):
         up = drawn(cost, chain, p, i, t, 1.0)
         down = drawn(cost, chain, p, j, t, -1.0)
+        if not (up[0] + abs(up[1]) < math.inf and down[0] + abs(down[1]) < math.inf):
+            if down[0] + abs(down[1]) < math.inf:  # t is too high for some arm
+                right = t
+            elif up[0] + abs(up[1]) < math.inf:
+                left = t
+            else:
+                break
+            t = 0.5 * left + 0.5 * right
+            continue
         value = up[0] + down[0]
         steep = up[1] + down[1]
         curve = up[2] + down[2]

@@ -278,6 +278,7 @@ class Categorised(Structure):
         highest=highest,
     )
     order_only = True
+    orders_arms = True
     has_constants = True
     arm_facts, arm_fields = ("category",), ("categories",)
     same_for_costs = True

@@ -1,13 +1,12 @@
-"""What a structure declares, what follows where arms change, and what compiled code needs."""
+"""What a structure declares, and what compiled code needs."""
 
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,38 +15,35 @@ from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord, Gaussian, Interval
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import Kernel
+from armature.structures.changeable import Changeable
 from armature.structures.checks import (
     checked_index,
     checked_n_arms,
-    checked_number,
-    checked_order,
     checked_vector,
 )
 from armature.structures.oracles import derived
 from armature.structures.oracles.records import ENTRIES, Oracle, Shape, Work, measure
+from armature.structures.oracles.search import scratch_of
 from armature.structures.oracles.table import checked_pieces, listed, make_table
 from armature.structures.piece import Piece
-
-if TYPE_CHECKING:
-    from armature.structures.structure import Structure
 
 EVERYTHING = (-math.inf, math.inf)
 TOLERANCE = 1e-9  # how far means in M may be from it, relative to their size
 SINGULAR = 1e-9  # relative to the largest singular value
 
 
-class Declared:
+class Declared(Changeable):
     """A set M of mean vectors as a union of convex pieces, with what follows for compiled code.
 
     `Structure` adds what users ask of it.
     """
 
-    n_arms: int
     oracle: ClassVar[Oracle] = Oracle()  # kernels that are faster than what follows from `pieces`
 
     # Facts that follow from the pieces, unless a class knows better.
     convex: bool | None = None  # whether M is convex
     order_only: bool | None = None  # orders and levels alone: all families share the minimisers
+    orders_arms: bool | None = None  # it says of some arms that one is at least as good as another
     # How "k beats j" is read where all challengers to j are weighed: "order", lam_k >= lam_j, or
     # "top", where besides k can be the best arm. A union of pieces reads it as "top".
     challenge: str | None = None
@@ -55,17 +51,9 @@ class Declared:
     # Facts that nothing else tells: a class that says nothing of them is asked in a slower way, or
     # refused. What uses a structure asks for these, never for its name.
     assumes_nothing: bool = False  # M is everything: there is nothing to compare it with, or refute
-    exchangeable: bool = False  # M stays the same however the arms are numbered
-    same_for_costs: bool = False  # `about` minus the values say the same, with good and bad swapped
     arms_in_order: bool = False  # the place of an arm among the others means something
     has_constants: bool = False  # all means may be equal
     cells_depend_on_means: ClassVar[bool] = False
-
-    # What must be said of a new arm, by keyword; None where the structure does not say what a new
-    # arm would mean. And the parameters in which these facts stand, an entry for each arm: from
-    # them follows what is left without an arm, and with the arms renumbered.
-    arm_facts: tuple[str, ...] | None = None
-    arm_fields: ClassVar[tuple[str, ...] | None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_arms", checked_n_arms(self.n_arms))
@@ -87,6 +75,13 @@ class Declared:
         if self.convex is not None or not declares_pieces(self):
             return bool(self.convex)
         return len(list(itertools.islice(self.checked_pieces(), 2))) == 1
+
+    @functools.cached_property
+    def is_ordering(self) -> bool:
+        """Whether a piece says of two arms that one is at least as good as the other."""
+        if self.orders_arms is not None or not declares_pieces(self):
+            return bool(self.orders_arms)
+        return any(piece.orders_arms for piece in self._listed())
 
     @functools.cached_property
     def is_order_only(self) -> bool:
@@ -159,7 +154,7 @@ class Declared:
     def table_work(self) -> tuple[int, int]:
         """How much scratch space these need."""
         rows = max(len(piece.b) + len(piece.d) for piece in self._listed())
-        return measure(derived.scratch_of, self.n_arms, rows)
+        return measure(scratch_of, self.n_arms, rows)
 
     @property
     def n_cells(self) -> int:
@@ -319,81 +314,8 @@ class Declared:
             raise ArmatureError(f"best and challenger are both arm {j}: they must differ.")
         return j, k
 
-    @property
-    def _itself(self) -> Structure:
-        return cast("Structure", self)
-
     def _others(self, arm: int) -> list[int]:
         return [k for k in range(self.n_arms) if k != arm]
-
-    def relabelled(self, order: Sequence[int]) -> Structure:
-        """The same knowledge with the arms renumbered: arm i is what was arm order[i]."""
-        if self.exchangeable:
-            checked_order(order, self.n_arms)
-            return self._itself
-        if self.arm_fields:
-            permutation = checked_order(order, self.n_arms)
-            return self._rebuilt(lambda values, _: [values[i] for i in permutation])._itself
-        from armature.structures.composition import Relabelled
-
-        return Relabelled(self._itself, order)
-
-    def with_arm(self, at: int, facts: Mapping[str, Any]) -> Self:
-        """The same knowledge with one more arm, number `at`; the others keep their order.
-
-        `facts` says of it what `arm_facts` asks for.
-        """
-        if self.arm_fields is not None:
-            new = {name: self._checked_fact(name, facts[name]) for name in self.arm_facts or ()}
-            return self._rebuilt(lambda old, name: [*old[:at], new[name], *old[at:]], 1)
-        raise ArmatureError(
-            f"{type(self).__name__} does not say what a new arm would mean: make a new bandit with "
-            "a structure for all arms, and give it what was learned as its history."
-        )
-
-    def without_arm(self, arm: int) -> Self:
-        """What is known about the other arms if nothing is said about this one."""
-        if self.arm_fields is not None:
-            return self._rebuilt(lambda old, _: [*old[:arm], *old[arm + 1 :]], -1)
-        raise ArmatureError(
-            f"{type(self).__name__} does not say what is left without an arm: exclude it whenever "
-            "you ask, or make a new bandit with a structure for the others."
-        )
-
-    def forgotten(self) -> Structure:
-        """As many arms, of which nothing is known: what is left if the structure is dropped."""
-        from armature.structures.unconstrained import Unconstrained
-
-        return Unconstrained(self.n_arms)
-
-    def mirrored(self, about: float) -> Structure:
-        """The set of values `about - cost`, where the structure is what is known about costs.
-
-        What a structure says of good and bad stays as it is: one peak of the values is one valley
-        of the costs. Numbers, such as bounds and levels, are those of the costs.
-        """
-        if self.same_for_costs:
-            return self._itself
-        raise ArmatureError(
-            f'{type(self).__name__} can\'t be read as knowledge about costs: leave goal="max", '
-            "tell minus the costs, and say what is known about these."
-        )
-
-    def _checked_fact(self, name: str, value: Any) -> Any:
-        """What is said of a new arm, or an error; by default any number."""
-        return checked_number(value, name)
-
-    def _rebuilt(self, change: Callable[[Sequence[Any], str], list[Any]], more: int = 0) -> Self:
-        """The same kind of structure, with other entries for the arms, and so many more arms.
-
-        `change` is given the entries of a parameter, and what one of them is called.
-        """
-        given = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-        if "n_arms" in given:
-            given["n_arms"] += more
-        for fact, field in zip(self.arm_facts or (), self.arm_fields or (), strict=False):
-            given[field] = change(given[field], fact)
-        return type(self)(**given)
 
 
 def declares_pieces(structure: Declared) -> bool:

@@ -85,6 +85,7 @@ class Linear(Structure):
     )
     convex = True
     order_only = False
+    orders_arms = False
 
     @classmethod
     def examples(cls) -> tuple[Linear, ...]:

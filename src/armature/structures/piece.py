@@ -162,6 +162,15 @@ class Piece:
                     return False
         return True
 
+    @functools.cached_property
+    def orders_arms(self) -> bool:
+        """Whether a row says of two arms that one is at least as good as the other."""
+        for rows, right in ((self.A, self.b), (self.C, self.d)):
+            pairs = (np.count_nonzero(rows, axis=1) == 2) & (rows.sum(axis=1) == 0.0)
+            if (pairs & (right == 0.0)).any():
+                return True
+        return False
+
     @property
     def chain(self) -> Chain | None:
         """The piece as a chain, where its rows hold single means and neighbours on a line alone."""

@@ -193,6 +193,7 @@ class Sparse(Structure):
     challenge = "order"
     arm_facts = arm_fields = ()
     exchangeable = True
+    orders_arms = False
     cells_depend_on_means = True
 
     @classmethod

@@ -164,6 +164,7 @@ class Unconstrained(Structure):
     order_only = True
     has_constants = True
     assumes_nothing = True
+    orders_arms = False
     arm_facts = arm_fields = ()
     exchangeable = True
     same_for_costs = True

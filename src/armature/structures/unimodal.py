@@ -90,6 +90,7 @@ class Unimodal(Structure):
     )
     convex = False
     order_only = True
+    orders_arms = True
     has_constants = True
     arm_facts = arm_fields = ()
     arms_in_order = True

@@ -12,14 +12,13 @@ from armature.testing.discovery import discover
 from armature.testing.families import check_family
 from armature.testing.fuzz import Finding, fuzz_bandits
 from armature.testing.policies import POLICY_PROPERTIES, Trial, check_policy
-from armature.testing.structures import (
-    STRUCTURE_PROPERTIES,
+from armature.testing.problems import (
     Problem,
-    check_structure,
     further_families,
     random_problem,
     supported_families,
 )
+from armature.testing.structures import STRUCTURE_PROPERTIES, check_structure
 
 __all__ = [
     "POLICY_PROPERTIES",

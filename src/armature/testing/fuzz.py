@@ -30,7 +30,7 @@ from armature.policies import Policy
 from armature.structures import Structure
 from armature.testing.discovery import discover
 from armature.testing.policies import resumed_from
-from armature.testing.structures import further_families, supported_families
+from armature.testing.problems import further_families, supported_families
 
 ROUNDS = 30
 REWARDS = 8  # of each arm, which then come again

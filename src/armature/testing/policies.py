@@ -214,6 +214,33 @@ def numbering_does_not_matter(trial: Trial) -> None:
     _require(plain[K:] == order[other][K:].tolist(), trial, "the arms' numbers matter")
 
 
+def probabilities_are_kept(trial: Trial) -> None:
+    """Where it says how likely each arm is, it draws accordingly, and saying so changes nothing."""
+    if getattr(trial.policy, "probabilities", None) is None:
+        return
+    bandit, rewards, pulled = (
+        trial.bandit(),
+        trial.rewards(trial.rounds),
+        [0] * trial.structure.n_arms,
+    )
+    surprise, variance = np.zeros(len(pulled)), np.zeros(len(pulled))
+    for _ in range(trial.rounds):
+        before = bandit.to_json()
+        found = bandit.probabilities(draws=1)
+        _require(bandit.to_json() == before, trial, "to tell its probabilities changes it")
+        arm = bandit.ask()
+        if not found.standard_errors.any():
+            shares = found.values
+            _require(abs(shares.sum() - 1.0) < 1e-9, trial, f"probabilities that are {shares}")
+            _require(shares.min() >= 0.0 < shares[arm], trial, f"arm {arm}, with those of {shares}")
+            surprise += (np.arange(len(pulled)) == arm) - shares
+            variance += shares * (1.0 - shares)
+        bandit.tell(arm, rewards[arm, pulled[arm]])
+        pulled[arm] += 1
+    calm = np.abs(surprise) < 5.0 * np.sqrt(variance) + 3.0
+    _require(calm.all(), trial, f"arms come {surprise} times more often than it says")
+
+
 def _run(trial: Trial, rewards: Floats, what: str) -> None:
     K, bandit = trial.structure.n_arms, trial.bandit()
     arms = play(bandit, rewards, trial.rounds)
@@ -237,4 +264,5 @@ POLICY_PROPERTIES: tuple[Callable[[Trial], None], ...] = (
     rewards_may_come_in_any_order,
     long_runs_are_survived,
     numbering_does_not_matter,
+    probabilities_are_kept,
 )

@@ -12,6 +12,7 @@ from armature.families import Family, FamilyRecord
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream, next_unit
+from armature.kernels.vectors import fill
 from armature.policies.baselines.lin_ucb import write_weights
 from armature.policies.baselines.solid import cost_of, distance, write_halves
 from armature.policies.options import check_number
@@ -118,9 +119,18 @@ def ratio_of(regret: float, information: float) -> float:
     return regret * regret / information if information > 0.0 else math.inf
 
 
+class Pair(NamedTuple):
+    """Two arms and how often it is the second; or one, without a draw."""
+
+    first: int
+    second: int
+    share: float
+    drawn: bool
+
+
 @kernel
-def mix(state: IDSState, j: int, stream: Stream) -> int:
-    """Draw from the two arms, and the share of the second, with the least ratio of all pairs.
+def best_pair(state: IDSState, j: int) -> Pair:
+    """The two arms, and the share of the second, with the least ratio of all pairs.
 
     Along a pair the ratio is convex in the share, so its stationary point is clipped.
     """
@@ -146,24 +156,43 @@ def mix(state: IDSState, j: int, stream: Stream) -> int:
                 first = a
                 second = b
                 share = p
-    return second if next_unit(stream) < share else first
+    return Pair(first, second, share, True)
 
 
 @kernel
-def choose(state: IDSState, model: Model, history: History, stream: Stream) -> int:
-    """The leader where the evidence for it suffices, else a draw."""
+def candidates(state: IDSState, model: Model, history: History) -> Pair:
+    """The leader where the evidence for it suffices, else the pair to draw from."""
     variance = model.family.proxy
     fit(state, model.family, history)
     j = argmax(state.means)
     least = write_evidence(state, variance, j)
     if least > math.log(1.0 + history.clock[0]):
-        return j
+        return Pair(j, j, 0.0, False)
     mark_exploration(history)
     width = state.width * math.sqrt(2.0 * variance * math.log(1.0 + history.clock[1]))
     write_shares(state, least)
     write_information(state, j, width)
     write_regrets(state, j, width)
-    return mix(state, j, stream)
+    return best_pair(state, j)
+
+
+@kernel
+def choose(state: IDSState, model: Model, history: History, stream: Stream) -> int:
+    """The leader where the evidence for it suffices, else a draw."""
+    pair = candidates(state, model, history)
+    if pair.drawn and next_unit(stream) < pair.share:
+        return pair.second
+    return pair.first
+
+
+@kernel
+def probabilities(state: IDSState, model: Model, history: History, out: Floats) -> bool:
+    """out = with which probability `choose` would pull each arm."""
+    pair = candidates(state, model, history)
+    fill(out, 0.0)
+    out[pair.first] = 1.0 - pair.share
+    out[pair.second] += pair.share
+    return True
 
 
 @dataclass(frozen=True)
@@ -225,6 +254,7 @@ class IDS(CompiledPolicy):
     tells_exploration_apart: ClassVar[bool] = True
     saved: ClassVar = ("rate",)
     choose: ClassVar = choose
+    probabilities: ClassVar = probabilities
 
     def __post_init__(self) -> None:
         check_number(self, "width")

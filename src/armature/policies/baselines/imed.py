@@ -23,7 +23,7 @@ class IMEDState(NamedTuple):
 
 
 @kernel
-def choose(state: IMEDState, model: Model, history: History, stream: Stream) -> int:
+def least_index(model: Model, history: History) -> int:
     """argmin of N d(mean, best mean) + ln N.
 
     Invariant: `least` is the least index of the arms before k and of the best one, and `chosen` the
@@ -44,6 +44,12 @@ def choose(state: IMEDState, model: Model, history: History, stream: Stream) -> 
                     least = index
                     chosen = k
     return chosen
+
+
+@kernel
+def choose(state: IMEDState, model: Model, history: History, stream: Stream) -> int:
+    """The arm with the least index."""
+    return least_index(model, history)
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,16 @@ class MINTSState(NamedTuple):
     convex: bool  # whether M is: then the projection's best arm is best at no further cost
 
 
+class Weighed(NamedTuple):
+    """What `weigh` found besides the weights."""
+
+    total: float
+    leader: int
+
+
 @kernel
-def choose(state: MINTSState, model: Model, history: History, stream: Stream) -> int:
-    """Draw an arm with probability proportional to exp(-cost)."""
+def weigh(state: MINTSState, model: Model, history: History) -> Weighed:
+    """state.weights = exp(-cost) of each arm."""
     mu = history.means
     w = history.pulls
     K = w.size
@@ -42,8 +49,24 @@ def choose(state: MINTSState, model: Model, history: History, stream: Stream) ->
             cost = nearest_with_best(model, mu, w, j, state.lam)
         state.weights[j] = math.exp(-max(0.0, cost - base))
         total += state.weights[j]
-    drawn = draw_index(state.weights, total, stream)
-    return drawn if drawn >= 0 else leader
+    return Weighed(total, leader)
+
+
+@kernel
+def choose(state: MINTSState, model: Model, history: History, stream: Stream) -> int:
+    """Draw an arm with probability proportional to exp(-cost)."""
+    found = weigh(state, model, history)
+    drawn = draw_index(state.weights, found.total, stream)
+    return drawn if drawn >= 0 else found.leader
+
+
+@kernel
+def probabilities(state: MINTSState, model: Model, history: History, out: Floats) -> bool:
+    """out = with which probability `choose` would pull each arm."""
+    found = weigh(state, model, history)
+    for k in range(out.size):
+        out[k] = state.weights[k] / found.total
+    return True
 
 
 @dataclass(frozen=True)
@@ -60,7 +83,9 @@ class MINTS(CompiledPolicy):
 
     Guarantee
     ---------
-    None is proved, and its regret is not compared with anything. The costs are compared with convex
+    Near-optimal regret at finite times under constraints on the means, and the lower bound's
+    constant without a structure and for one peak (Wang 2026). What was measured here is in
+    `docs/studies/challenger.md`. The costs are compared with convex
     programs in tests, for Gaussian and Bernoulli rewards. For most structures a round takes a
     convex program for each arm.
 
@@ -72,17 +97,19 @@ class MINTS(CompiledPolicy):
 
     Limits
     ------
-    No guarantee, and its regret was not compared with anything. A convex program for each arm and
+    A convex program for each arm and
     round. Its costs were compared for Gaussian and Bernoulli rewards only. For a structure in plain
     Python it answers a slightly different question.
 
     References
     ----------
-    None: this docstring defines it.
+    Wang (2025), "A Minimalist Bayesian Framework for Stochastic Optimization", arXiv 2509.07030.
+    Wang (2026), "MINTS: Minimalist Thompson Sampling", arXiv 2606.01655.
     """
 
     oracles: ClassVar = ("project", "best_min")
     choose: ClassVar = choose
+    probabilities: ClassVar = probabilities
 
     def init(self, structure: Structure, family: Family) -> MINTSState:
         K = structure.n_arms

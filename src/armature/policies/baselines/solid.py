@@ -12,7 +12,7 @@ from armature.families import Family, FamilyRecord
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream, next_unit
-from armature.kernels.vectors import copy
+from armature.kernels.vectors import copy, fill
 from armature.policies.baselines.lin_ucb import write_weights
 from armature.policies.options import check_number
 from armature.policies.policy import CompiledPolicy, Policy
@@ -162,6 +162,28 @@ def draw(omega: Floats, stream: Stream) -> int:
 
 
 @kernel
+def probabilities(state: SOLIDState, model: Model, history: History, out: Floats) -> bool:
+    """out = with which probability `choose` would pull each arm."""
+    fit(state, model.family, history)
+    j = argmax(state.means)
+    write_halves(state.ridge, state.halves)
+    z, least = nearest(state, model.family.proxy, j)
+    fill(out, 0.0)
+    if z < 0 or least > math.log(1.0 + history.clock[0]):
+        out[j] = 1.0
+        return True
+    last = 0
+    rest = 1.0  # invariant: what the arms before k leave, of which `last` is the last with a share
+    for k in range(out.size):
+        if state.omega[k] > 0.0:
+            last = k
+            out[k] = min(state.omega[k], rest)
+            rest -= out[k]
+    out[last] += rest
+    return True
+
+
+@kernel
 def choose(state: SOLIDState, model: Model, history: History, stream: Stream) -> int:
     """The leader where the evidence for it suffices, else a draw, and a step of both players."""
     fit(state, model.family, history)
@@ -244,6 +266,7 @@ class SOLID(CompiledPolicy):
     tells_exploration_apart: ClassVar[bool] = True
     saved: ClassVar = ("omega", "game")
     choose: ClassVar = choose
+    probabilities: ClassVar = probabilities
 
     def __post_init__(self) -> None:
         check_number(self, "length", 1.0, what="a number, at least 1")
