@@ -241,10 +241,10 @@ def fill_on_ray(
             getattr(runs[block.job.policy.name], name)[block.first : block.stop] = values
 
     def finished(block: Block, seconds: float) -> None:
-        each = seconds / (block.stop - block.first)
-        runs[block.job.policy.name].seconds[block.first : block.stop] = each
+        name, first, stop = block.job.policy.name, block.first, block.stop
+        runs[name].seconds[first:stop] = seconds / (stop - first)
         if progress is not None:
-            progress(block.job.policy.name, block.stop - 1, block.rounds)
+            progress(name, stop - 1, plan.rounds_of(runs[name], first, stop))
 
     every = [(0, plan.repetitions)]
     waiting = WaitingBlocks((plan.job(policy), every) for policy in plan.policies)

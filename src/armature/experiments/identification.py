@@ -109,6 +109,9 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
             write_outcome(run.history, -1, 0.0, at, outcome)
         return outcome, spent
 
+    def rounds_of(self, runs: SamplingRuns, first: int, stop: int) -> int:
+        return int(runs.rounds[first:stop, -1].sum())  # the smallest delta's, which come last
+
     def gather(self, runs: dict[str, SamplingRuns], origin: Origin | None = None) -> Identification:
         return Identification(
             self.instance,

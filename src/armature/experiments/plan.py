@@ -118,6 +118,10 @@ class Plan(ABC, Generic[R, F]):
     ) -> tuple[Any, float]:
         """Play a whole repetition: what `Runs.write` takes over, and how many seconds it took."""
 
+    def rounds_of(self, runs: R, first: int, stop: int) -> int:
+        """How many rounds some repetitions have had, by what is kept of them."""
+        return self.horizon * (stop - first)
+
     def seconds(self, policy: Policy) -> float | None:
         """About how long a repetition takes; None if that can't be known beforehand."""
         return None
