@@ -1,8 +1,11 @@
 """Armature: structured stochastic bandits.
 
 Say what you know about the shape of the rewards, and explore only as much as that requires.
+
+What the rooms of families, structures and policies export is public here, too.
 """
 
+from armature import families, policies, structures
 from armature.assess import Assessment, Columns, Replay, assess, replay
 from armature.bounds import (
     Alternative,
@@ -16,156 +19,37 @@ from armature.bounds import (
 from armature.bounds.evidence import Evidence
 from armature.errors import ArmatureError
 from armature.experiments import Identification, Paired, Results, identify, simulate
-from armature.families import (
-    Bernoulli,
-    Bounded,
-    Exponential,
-    Family,
-    Formulas,
-    Gaussian,
-    Interval,
-    Poisson,
-)
+from armature.families import *
 from armature.kernels.kernel import kernel
 from armature.live.bandit import Bandit
 from armature.live.choosing import Probabilities
 from armature.live.explanation import Explanation
 from armature.live.tickets import Decision
 from armature.live.verdict import Verdict
-from armature.policies import (
-    CATSE,
-    IDS,
-    IMED,
-    IMEDUB,
-    KLUCB,
-    MINTS,
-    OSSB,
-    OSUB,
-    SOLID,
-    UCB,
-    Challenger,
-    CompiledPolicy,
-    EndOfOptimism,
-    GameSampling,
-    Guarded,
-    History,
-    LinUCB,
-    Policy,
-    Problem,
-    ProjectedThompson,
-    PythonPolicy,
-    SparseUCB,
-    SPk,
-    SPLambda,
-    StructuredUCB,
-    ThompsonSampling,
-    TopTwo,
-    TrackAndStop,
-    UniformSampling,
-    UnimodalThompson,
-)
-from armature.structures import (
-    Box,
-    Categorised,
-    Cell,
-    Concave,
-    Fit,
-    Intersection,
-    Linear,
-    Lipschitz,
-    Monotone,
-    Multimodal,
-    Piece,
-    Polyhedral,
-    Relabelled,
-    Simplex,
-    Sparse,
-    Structure,
-    Unconstrained,
-    Unimodal,
-    UnimodalTree,
-    Union,
-)
+from armature.policies import *
+from armature.structures import *
 from armature.structures.instance import Instance
 
 __version__ = "0.2.0"
 
 __all__ = [
-    "CATSE",
-    "IDS",
-    "IMED",
-    "IMEDUB",
-    "KLUCB",
-    "MINTS",
-    "OSSB",
-    "OSUB",
-    "SOLID",
-    "UCB",
     "Alternative",
     "ArmatureError",
     "Assessment",
     "Bandit",
-    "Bernoulli",
-    "Bounded",
-    "Box",
-    "Categorised",
-    "Cell",
-    "Challenger",
     "CharacteristicTime",
     "Columns",
-    "CompiledPolicy",
-    "Concave",
     "Decision",
-    "EndOfOptimism",
     "Evidence",
     "Explanation",
-    "Exponential",
-    "Family",
-    "Fit",
-    "Formulas",
     "Game",
-    "GameSampling",
-    "Gaussian",
-    "Guarded",
-    "History",
     "Identification",
     "Instance",
-    "Intersection",
-    "Interval",
-    "LinUCB",
-    "Linear",
-    "Lipschitz",
     "LowerBound",
-    "Monotone",
-    "Multimodal",
     "Paired",
-    "Piece",
-    "Poisson",
-    "Policy",
-    "Polyhedral",
     "Probabilities",
-    "Problem",
-    "ProjectedThompson",
-    "PythonPolicy",
-    "Relabelled",
     "Replay",
     "Results",
-    "SPLambda",
-    "SPk",
-    "Simplex",
-    "Sparse",
-    "SparseUCB",
-    "Structure",
-    "StructuredUCB",
-    "ThompsonSampling",
-    "TopTwo",
-    "TrackAndStop",
-    "Unconstrained",
-    "UniformSampling",
-    "Unimodal",
-    "UnimodalThompson",
-    "UnimodalTree",
-    "Union",
     "Verdict",
     "__version__",
     "assess",
@@ -177,6 +61,9 @@ __all__ = [
     "simulate",
     "solve_game",
 ]
+__all__ += families.__all__
+__all__ += policies.__all__
+__all__ += structures.__all__
 
 
 def __dir__() -> list[str]:

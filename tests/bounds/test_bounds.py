@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 from dual_reference import check_certificate, dual_value_or_none
-from random_structures import FAMILIES, KINDS, random_structure
+from structures_again import FAMILIES, KINDS, random_structure
 
 import armature as am
 from armature.bounds.allocation import CERTIFIED, NO_ALTERNATIVE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dual_reference import dual_value_or_none
-from random_structures import FAMILIES, KINDS
 from scipy.optimize import brentq
+from structures_again import FAMILIES, KINDS
 from test_bounds import PANELS, random_instance
 
 import armature as am

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dual_reference import dual_value, dual_value_or_none
-from random_structures import FAMILIES, KINDS, random_structure
+from structures_again import FAMILIES, KINDS, random_structure
 
 import armature as am
 from armature.bounds import bound_or_none

@@ -9,9 +9,9 @@ import math
 import numpy as np
 import pytest
 from false_alarms import highest_of
-from random_structures import FAMILIES, KINDS, random_structure
 from reference import Reference, UnsolvedError
 from scipy import stats
+from structures_again import FAMILIES, KINDS, random_structure
 
 import armature as am
 from armature.bounds.evidence import doubt_of, evidence

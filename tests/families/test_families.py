@@ -1,4 +1,7 @@
-"""Reward families: conformance, and the formulas in sixty digits."""
+"""Reward families: conformance, the formulas in sixty digits, rewards and posteriors against SciPy.
+
+Every distribution test has a p-value under the null, to be above LEVEL; the seeds are fixed.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import armature as am
+from armature.families.kernels import draw_means
+from armature.kernels.streams import DECISIONS, make_stream
+from armature.rounds.rewards import make_rewards, next_reward
 from armature.testing import check_family, discover
 
 EXAMPLES = [example for cls in discover(am.Family, am) for example in cls.examples()]
 ONE_PARAMETER = [f for f in EXAMPLES if f.n_arms is None and not f.estimated]
 mpmath.mp.dps = 60
+LEVEL = 1e-4
 
 
 @pytest.mark.checks("families", by="the conformance suite")
@@ -181,3 +189,93 @@ def test_support() -> None:
     assert math.nan not in am.Gaussian().support
     assert math.inf not in am.Exponential().support
     assert "1" not in am.Gaussian().support
+
+
+def rewards_of(family: am.Family, mean: float, n: int = 20_000) -> np.ndarray:
+    rewards = make_rewards(np.array([0.5, mean]), 11, 3)
+    return np.array([next_reward(family.record_for(2), rewards, 1) for _ in range(n)])
+
+
+@pytest.mark.checks("Gaussian", "Bounded", "Exponential", by="rewards against SciPy")
+@pytest.mark.parametrize(
+    ("family", "mean", "distribution"),
+    [
+        (am.Gaussian(2.0), -1.0, stats.norm(-1.0, 2.0)),
+        (am.Gaussian([1.0, 0.5]), 3.0, stats.norm(3.0, 0.5)),
+        (am.Exponential(), 3.0, stats.expon(scale=3.0)),
+        (am.Bounded(0.0, 1.0), 0.5, stats.uniform()),
+        (am.Bounded(-1.0, 3.0), 0.2, stats.beta(0.6, 1.4, loc=-1.0, scale=4.0)),
+        (am.Bounded(-1.0, 3.0), 2.5, stats.beta(1.75, 0.25, loc=-1.0, scale=4.0)),
+    ],
+)
+def test_continuous_rewards(family, mean, distribution) -> None:
+    assert stats.kstest(rewards_of(family, mean), distribution.cdf).pvalue > LEVEL
+
+
+@pytest.mark.checks("Poisson", by="rewards against SciPy")
+@pytest.mark.parametrize("mean", [0.0, 0.3, 4.0, 9.9, 10.0, 25.0, 3000.0])
+def test_poisson_rewards(mean: float) -> None:
+    """Both ways of drawing them; chi-square over cells with at least 20 expected rewards."""
+    rewards = rewards_of(am.Poisson(), mean)
+    if mean == 0.0:
+        assert (rewards == 0.0).all()
+        return
+    edges = np.unique(stats.poisson(mean).ppf(np.linspace(0.005, 0.995, 40)))
+    edges = np.concatenate([[-1.0], edges, [np.inf]])
+    expected = np.diff(stats.poisson(mean).cdf(edges)) * rewards.size
+    cells = np.histogram(rewards, bins=np.where(np.isinf(edges), 1e9, edges + 0.5))[0]
+    keep = expected >= 20
+    cells = np.append(cells[keep], cells[~keep].sum())
+    expected = np.append(expected[keep], expected[~keep].sum())
+    statistic = ((cells - expected) ** 2 / np.maximum(expected, 1e-9))[expected > 0].sum()
+    assert stats.chi2((expected > 0).sum() - 1).sf(statistic) > LEVEL
+
+
+@pytest.mark.checks("Bernoulli", by="rewards against SciPy")
+@pytest.mark.parametrize("mean", [0.0, 0.2, 1.0])
+def test_bernoulli_rewards(mean: float) -> None:
+    ones = int(rewards_of(am.Bernoulli(), mean).sum())
+    assert stats.binomtest(ones, 20_000, mean).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("family", [am.Bernoulli(5.0), am.Bernoulli([2.0, 5.0])], ids=str)
+@pytest.mark.parametrize("mean", [0.0, 1.5, 5.0])
+def test_rewards_of_nothing_or_a_scale(family: am.Family, mean: float) -> None:
+    rewards = rewards_of(family, mean)
+    assert set(rewards.tolist()) <= {0.0, 5.0}
+    assert stats.binomtest(int((rewards > 0.0).sum()), 20_000, mean / 5.0).pvalue > LEVEL
+
+
+def test_the_ends_of_an_interval() -> None:
+    assert (rewards_of(am.Bounded(-1.0, 3.0), -1.0, 100) == -1.0).all()
+    assert (rewards_of(am.Bounded(-1.0, 3.0), 3.0, 100) == 3.0).all()
+
+
+@pytest.mark.checks("ThompsonSampling", by="SciPy")
+@pytest.mark.parametrize(
+    ("family", "total", "posterior"),
+    [
+        (am.Gaussian(2.0), 3.0, stats.norm(0.6, 2.0 / np.sqrt(5.0))),
+        (am.Gaussian([1.0, 2.0]), 3.0, stats.norm(0.6, 2.0 / np.sqrt(5.0))),
+        (am.Bernoulli(), 2.0, stats.beta(3.0, 4.0)),
+        (am.Bernoulli([1.0, 3.0]), 6.0, stats.beta(3.0, 4.0, scale=3.0)),
+        (am.Bounded(-1.0, 3.0), 3.0, stats.beta(3.0, 4.0, loc=-1.0, scale=4.0)),
+        (am.Poisson(), 3.0, stats.gamma(3.5, scale=1.0 / 5.0)),
+        (am.Exponential(), 3.0, stats.invgamma(5.0, scale=3.0)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_posterior_samples(family, total, posterior) -> None:
+    """Five rewards of each of two arms; the second arm's samples."""
+    pulls, sums, means = np.full(2, 5.0), np.full(2, total), np.full(2, total / 5.0)
+    stream, out, samples = make_stream(1, 0, DECISIONS), np.zeros(2), []
+    for _ in range(10_000):
+        draw_means(family.record_for(pulls.size), pulls, sums, means, stream, out)
+        samples.append(out[1])
+    assert stats.kstest(samples, posterior.cdf).pvalue > LEVEL
+
+
+def test_the_checks_of_rewards_can_fail() -> None:
+    """A planted error: a mean that is two hundredths off."""
+    shifted = stats.norm(-0.92, 2.0)
+    assert stats.kstest(rewards_of(am.Gaussian(2.0), -1.0), shifted.cdf).pvalue < LEVEL

@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 from dual_reference import check_certificate, dual_value_or_none
-from random_structures import KINDS, random_structure
 from scipy.optimize import minimize_scalar
+from structures_again import KINDS, random_structure
 
 import armature as am
 from armature.experiments import load_instance

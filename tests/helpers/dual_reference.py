@@ -13,31 +13,11 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
-from pieces import Piece, can_beat, ends_of, order, pieces_of
+from reference import perspective
 from scipy.optimize import linprog
+from structures_again import Piece, can_beat, ends_of, order, pieces_of
 
 import armature as am
-
-
-def perspective(family: am.Family, x: float, q: cp.Expression, y: cp.Expression) -> cp.Expression:
-    """q d(x, y / q); for exponential rewards y stands for q / mean."""
-
-    def entropy(x: float, y: cp.Expression) -> cp.Expression:
-        """q x ln(x q / y), which is nothing at x = 0."""
-        return x * np.log(x) * q + x * cp.rel_entr(q, y) if x > 0.0 else 0.0
-
-    match family:
-        case am.Gaussian():
-            return cp.quad_over_lin(y - q * x, q) / (2.0 * family.sigma**2)
-        case am.Bernoulli() | am.Bounded():
-            low, high = ends_of(family)
-            x, y = (x - low) / (high - low), (y - q * low) / (high - low)
-            return entropy(x, y) + entropy(1 - x, q - y)
-        case am.Poisson():
-            return y - q * x + entropy(x, y)
-        case am.Exponential():
-            return x * y - q - q * np.log(x) + cp.rel_entr(q, y)
-    raise NotImplementedError(family)
 
 
 def is_open(instance: am.Instance, piece: Piece, k: int, stays: bool) -> bool:

@@ -31,8 +31,8 @@ from collections.abc import Callable, Iterator
 
 import dense_problems
 import numpy as np
-from random_structures import KINDS, random_structure
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from structures_again import KINDS, random_structure
 
 import armature as am
 from armature.testing import (

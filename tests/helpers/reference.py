@@ -1,8 +1,9 @@
 """The oracles' problems once more, for a general convex solver (Clarabel).
 
 Nothing here looks at how the library solves them. Each structure is a union of polyhedra
-(`pieces.py`); each problem is solved over every piece. The programs are given to the solver as
-matrices: what cvxpy would make of them, without making it anew for each of thousands.
+(`structures_again.py`); each problem is solved over every piece. The programs are given to the
+solver as matrices: what cvxpy would make of them, without making it anew for each of thousands. The
+formulas of reward families are all here, `perspective` for the lower bound's program too.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import functools
 from collections.abc import Callable
 
 import clarabel
+import cvxpy as cp
 import numpy as np
 import pytest
-from pieces import Piece, can_beat, ends_of, is_feasible, order, pieces_of
 from scipy import sparse
+from structures_again import Piece, can_beat, ends_of, is_feasible, order, pieces_of
 
 import armature as am
 
@@ -85,6 +87,27 @@ def cost(family: am.Family, means: np.ndarray, weights: np.ndarray, lam: np.ndar
     """sum_i w_i d(mu_i, lam_i), where no weight means no cost."""
     terms = divergence(family, means, lam)
     return float(np.sum(np.where(weights > 0.0, weights, 0.0) * np.where(weights > 0, terms, 0)))
+
+
+def perspective(family: am.Family, x: float, q: cp.Expression, y: cp.Expression) -> cp.Expression:
+    """q d(x, y / q); for exponential rewards y stands for q / mean."""
+
+    def entropy(x: float, y: cp.Expression) -> cp.Expression:
+        """q x ln(x q / y), which is nothing at x = 0."""
+        return x * np.log(x) * q + x * cp.rel_entr(q, y) if x > 0.0 else 0.0
+
+    match family:
+        case am.Gaussian():
+            return cp.quad_over_lin(y - q * x, q) / (2.0 * family.sigma**2)
+        case am.Bernoulli() | am.Bounded():
+            low, high = ends_of(family)
+            x, y = (x - low) / (high - low), (y - q * low) / (high - low)
+            return entropy(x, y) + entropy(1 - x, q - y)
+        case am.Poisson():
+            return y - q * x + entropy(x, y)
+        case am.Exponential():
+            return x * y - q - q * np.log(x) + cp.rel_entr(q, y)
+    raise NotImplementedError(family)
 
 
 class Nearest:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from random_structures import FAMILIES, KINDS, random_structure
 from scipy.special import erfc, ndtri
+from structures_again import FAMILIES, KINDS, random_structure
 from test_policy_twins import CASES as SHARED
 from test_policy_twins import DisagreementError, compare
 from twins import ChallengerTwin, Twin

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from plain_structure import Plain
-from random_structures import FAMILIES, KINDS
+from structures_again import FAMILIES, KINDS
 
 import armature as am
 from armature.storage.registry import POLICIES

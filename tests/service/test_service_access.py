@@ -182,12 +182,18 @@ def test_other_addresses_and_methods(http: httpx.Client) -> None:
     assert http.get("/experiments/prices/more").status_code == 404
     page = http.get("/nothing", headers={"Accept": "text/html"})
     assert (page.status_code, "<h1>Not found</h1>" in page.text) == (404, True)
+    page = http.put("/experiments", headers={"Accept": "text/html"})
+    assert (page.status_code, page.headers["allow"], "takes POST" in page.text) == (
+        405, "POST", True,
+    )  # fmt: skip
+    for path in ("/openapi-json", "/faviconxico", "/healthz/", "/v1/experiments/"):
+        assert http.get(path).status_code == 404, path
     made = http.post("/v1/experiments/prices/decisions", json={"unit": "a\nb"})
     assert (made.status_code, sentence(made)) == (422, "unit: only printable characters")
     after = counted(http)
     name = 'armature_requests_total{code="%d",endpoint="%s"}'
-    assert after[name % (404, "other")] - before.get(name % (404, "other"), 0.0) == 2
-    assert after[name % (405, "other")] - before.get(name % (405, "other"), 0.0) == 1
+    assert after[name % (404, "other")] - before.get(name % (404, "other"), 0.0) == 6
+    assert after[name % (405, "other")] - before.get(name % (405, "other"), 0.0) == 2
 
 
 def test_metrics(http: httpx.Client) -> None:

@@ -23,6 +23,7 @@ from serving import PRICES, Postgres, copy_sqlite, free_port, query, sentence, s
 
 import armature as am
 from armature.client import Client, ServiceError
+from armature.service.api import access
 from armature.service.api import app as readiness
 from armature.service.db.database import open_database, writing
 from armature.service.db.maintenance import migrate
@@ -90,6 +91,13 @@ def test_a_file_that_is_lost_under_a_server(
         assert refused.status_code == 503
         assert "was replaced, moved, deleted or emptied" in sentence(refused)
         assert httpx.get(f"{url}/healthz").status_code == 200
+        monkeypatch.setattr(access, "FRESH", 0.0)  # the keys can't be read either
+        for path in ("/", "/experiments/prices", "/readyz"):
+            page = httpx.get(f"{url}{path}", headers={"Accept": "text/html"})
+            assert page.status_code == 503, path
+            assert page.headers["content-type"].startswith("text/html")
+            assert "was replaced, moved, deleted or emptied" in page.text
+        assert httpx.get(f"{url}/login").status_code == 200
         if how in ("moved away", "deleted"):
             assert not file.exists(), "the server has made an empty one in its place"
 

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 import pytest
-from random_structures import ATOMS, FAMILIES, random_structure
+from structures_again import ATOMS, FAMILIES, random_structure
 
 import armature as am
 from armature.testing import check_structure, random_problem, supported_families

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pieces import Piece, order, pieces_of
-from random_structures import FAMILIES, KINDS, random_structure
 from reference import Nearest, Reference, UnsolvedError, cost
 from scipy.optimize import linprog
+from structures_again import FAMILIES, KINDS, Piece, order, pieces_of, random_structure
 
 import armature as am
 from armature.structures.oracles.model import highest_means as model_highest

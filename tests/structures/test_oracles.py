@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from random_structures import FAMILIES, KINDS, random_structure
 from reference import Reference, UnsolvedError, assert_optimal
+from structures_again import FAMILIES, KINDS, random_structure
 
 import armature as am
 from armature.testing import Problem, discover, further_families, random_problem, supported_families

@@ -6,14 +6,14 @@ from armature.families.exponential import Exponential
 from armature.families.family import Family
 from armature.families.gaussian import Gaussian
 from armature.families.poisson import Poisson
-from armature.families.record import FamilyRecord, Formulas, Interval
+from armature.families.record import FamilyRecord as FamilyRecord
+from armature.families.record import Formulas, Interval
 
 __all__ = [
     "Bernoulli",
     "Bounded",
     "Exponential",
     "Family",
-    "FamilyRecord",
     "Formulas",
     "Gaussian",
     "Interval",

@@ -20,7 +20,8 @@ from armature.policies.baselines.unimodal_thompson import UnimodalThompson
 from armature.policies.challenger import Challenger
 from armature.policies.game_sampling import GameSampling
 from armature.policies.guarded import Guarded
-from armature.policies.policy import Belief, CompiledPolicy, Policy, Problem, PythonPolicy
+from armature.policies.policy import Belief as Belief
+from armature.policies.policy import CompiledPolicy, Policy, Problem, PythonPolicy
 from armature.policies.projected_thompson import ProjectedThompson
 from armature.policies.records import History
 from armature.policies.spk import SPk
@@ -39,7 +40,6 @@ __all__ = [
     "OSUB",
     "SOLID",
     "UCB",
-    "Belief",
     "Challenger",
     "CompiledPolicy",
     "EndOfOptimism",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import json
 import logging
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, get_type_hints
 
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import compile_path
 from starlette.types import Receive, Scope, Send
 
 from armature.errors import ArmatureError
@@ -44,9 +44,8 @@ class Answer(Response):
 
 
 async def refuse(request: Request, refused: Refused) -> Response:
-    """A refusal as JSON, with how to try again if that makes sense."""
-    headers = {**HEADERS.get(refused.code, {}), **refused.headers}
-    return Answer({"detail": refused.detail}, refused.code, headers)
+    """A refusal as JSON."""
+    return Answer({"detail": refused.detail}, refused.code)
 
 
 class Entry:
@@ -66,7 +65,7 @@ class Entry:
     ) -> None:
         self.method, self.path, self.endpoint = method, path, endpoint
         self.scope, self.described = scope, described
-        self.pattern = re.compile(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", path))
+        self.pattern, _, _ = compile_path(path)
         models = get_type_hints(endpoint)
         self._query, self._body = models.get("query"), models.get("body")
 
@@ -153,7 +152,9 @@ class Service(FastAPI):
                 path = entry.path
                 answer = await entry.answer(request)
             except Exception as error:
-                answer = await self._refuse(request, _refusal_of(error))
+                refused = _refusal_of(error)
+                answer = await self._refuse(request, refused)
+                answer.headers.update({**HEADERS.get(refused.code, {}), **refused.headers})
             code = answer.status_code
             await answer(scope, receive, send)
         finally:

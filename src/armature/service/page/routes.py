@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from fastapi import Request
 from jinja2 import Environment
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from armature import __version__
@@ -100,7 +101,7 @@ def _rendered(name: str, content: dict[str, Any], small: bool) -> bytes:
 async def _may_change(request: Request) -> bool:
     try:
         await admit_browser(request, "admin")
-    except Refused:
+    except (Refused, SQLAlchemyError):  # a page that says what has failed is shown, too
         return False
     return True
 
