@@ -17,7 +17,13 @@ from armature.policies.chance_of_evidence import (
     single_evidence,
 )
 from armature.policies.records import make_history
-from armature.structures.oracles.model import make_model
+from armature.structures.oracles.model import (
+    challenger_costs,
+    make_model,
+    most_ties,
+    nearest_challenger,
+    projection,
+)
 
 DEGREES = (1, 2, 3, 5, 10, 29, 99, 1000, 10_000)
 
@@ -98,3 +104,30 @@ def test_a_good_arm_is_not_dismissed_because_of_its_companions() -> None:
     bandit.tell([6] * 40, [1.0] * 40)
     assert "Right now arm 0 is being checked" in bandit.explain().summary
     assert bandit.ask() == 0
+
+
+@pytest.mark.checks("Challenger", by="ties counted at each opponent")
+@pytest.mark.parametrize("K", [2, 3, 7, 20])
+def test_no_opponent_of_one_peak_ties_more_than_was_noted(K: int, rng: np.random.Generator) -> None:
+    """Means with ties and plateaus, arms without rewards; the bound is often as low as can be."""
+    structure, family = am.Unimodal(K), am.Gaussian()
+    model = make_model(structure, family, am.Challenger.oracles)
+    tight = 0
+    for _ in range(150):
+        mu = rng.normal(0.0, 1.0, K) - 0.3 * np.abs(np.arange(K) - rng.integers(K))
+        if rng.random() < 0.5:
+            mu = np.round(mu, 0 if rng.random() < 0.5 else 1)
+        N = np.floor(10.0 ** rng.uniform(0.0, 2.0, K)) * (rng.random(K) < rng.choice([0.7, 1.0]))
+        pr, lam, costs = np.zeros(K), np.zeros(K), np.zeros(K)
+        base = projection(model, mu, N, pr)
+        j = int(np.argmax(pr))
+        challenger_costs(model, mu, N, j, base, costs, lam)
+        noted = [most_ties.py_func(model, i) for i in range(K)]
+        for i in range(K):
+            if i != j:
+                nearest_challenger(model, mu, N, j, i, lam)
+                moved = (np.abs(lam - pr) > 1e-9) & (N > 0.0)
+                ties = int(moved.sum()) - np.unique(np.round(lam[moved], 9)).size
+                assert max(1, ties) <= noted[i]
+                tight += max(1, ties) == noted[i] < K - 1 or K < 4
+    assert tight > 100

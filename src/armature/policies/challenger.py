@@ -366,7 +366,7 @@ class Challenger(CompiledPolicy):
             lam=np.zeros(K),
             last=np.zeros(2),
             sample=np.zeros(K),
-            log_gamma=math.lgamma(0.5 * (K - 1)),
+            log_gamma=np.array([math.lgamma(0.5 * max(m, 1)) for m in range(K + 1)]),
             shared=structure.is_ordering,
             lone=level is not None,
             level=0.0 if level is None else level,

@@ -18,6 +18,7 @@ from armature.structures.oracles.model import (
     challenger_costs,
     has_bounds,
     is_joint,
+    most_ties,
     nearest_challenger,
 )
 
@@ -35,7 +36,7 @@ class ChallengerState(NamedTuple):
     lam: Floats
     last: Floats  # of the opponent in `lam`: see `evidence_against`
     sample: Floats
-    log_gamma: float  # ln Gamma of half the arms but one
+    log_gamma: Floats  # (K + 1,): ln Gamma of half of 0 (which is not asked for), 1, ...
     shared: bool  # whether the structure orders arms, so that "i is best" can tie many
     lone: bool  # whether one arm at most is above a level, which is
     level: float
@@ -96,12 +97,12 @@ def look_at_all(
 
 
 @inlined
-def is_clear(state: ChallengerState, G: float, own: float, matters: float) -> bool:
-    """Whether who shares in a cost of at least G plays no part: what counts is G, or enough."""
+def is_clear(state: ChallengerState, ties: int, G: float, own: float, matters: float) -> bool:
+    """Whether ties, at most so many, play no part in a cost of at least G: it counts, or enough."""
     left = matters - OWN * own
-    if left <= 0.0:
+    if left <= 0.0 or ties <= 1:
         return True
-    return own > 0.0 and left <= G and is_worth(state.looked.size - 1, state.log_gamma, G, left)
+    return own > 0.0 and left <= G and is_worth(ties, state.log_gamma[ties], G, left)
 
 
 @kernel
@@ -124,7 +125,7 @@ def evidence_against(
     own = 0.0
     if state.shared:
         own = own_cost(model, history, i, state.projected[j], matters / OWN)
-        clear = is_clear(state, G, own, matters)
+        clear = is_clear(state, most_ties(model, i), G, own, matters)
     if clear and not matters > G:
         return float(G)
     if not look.joint:

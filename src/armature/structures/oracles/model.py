@@ -201,6 +201,13 @@ def is_joint(model: Model) -> bool:
     return bool(model.table[CHALLENGER_COSTS] != 0)
 
 
+@inlined
+def most_ties(model: Model, arm: int) -> int:
+    """After `challenger_costs`: how many ties there are at most where an arm beats the best one."""
+    noted = model.table[MARKS + arm]
+    return int(noted) if noted > 0 else model.table.size - MARKS - 1
+
+
 @kernel
 def challenger_costs(
     model: Model, mu: Floats, w: Floats, best: int, base: float, costs: Floats, lam: Floats

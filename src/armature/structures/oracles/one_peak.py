@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from armature.families import FamilyRecord
 from armature.families.kernels import total_divergence, weighted_divergence
-from armature.kernels.arrays import Floats
+from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy
 from armature.solver.pooling import (
@@ -36,6 +36,8 @@ class PeakScratch(NamedTuple):
     short_lam: Floats
     mirrored_mu: Floats  # (K,)
     mirrored_w: Floats
+    left_common: Ints  # (K + 1,): see `count_common`
+    right_common: Ints
 
 
 @kernel
@@ -55,6 +57,8 @@ def scratch_of(work: Work, K: int) -> PeakScratch:
         real[a + 3 * K : a + 4 * K],
         real[a + 4 * K : a + 5 * K],
         real[a + 5 * K : a + 6 * K],
+        integer[3 * n : 4 * n],
+        integer[4 * n : 5 * n],
     )
 
 
@@ -308,9 +312,34 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def peak_cost(
+def count_common(run: Prefixes, s: int, n: int, common: Ints) -> None:
+    """common[t] = of how many arms the fits to the first s and to the first t of n arms agree.
+
+    Where a block of the longer fit ends within the shorter one, one of that ends there, too: blocks
+    that are pooled stay so.
+    """
+    end = s
+    for t in range(s, -1, -1):  # end: where a block of the fit to s arms ends, at or before t + 1
+        while end > t:
+            end = run.before[end]
+        common[t] = end
+    for t in range(s + 1, n + 1):  # those before t are known
+        end = run.before[t]
+        common[t] = end if end <= s else common[end]
+
+
+class PeakFit(NamedTuple):
+    """The cost of a peak; how many arms to its left and right have the fit of their side alone."""
+
+    cost: float
+    left: int
+    right: int
+
+
+@kernel
+def peak_fit(
     family: FamilyRecord, mu: float, w: float, left: Prefixes, a: int, right: Prefixes, b: int
-) -> float:
+) -> PeakFit:
     """The cost of a peak at an arm of mean mu and weight w with a arms to its left, b to its right.
 
     If the peak is put on one side, and what is then its block is at least as high as all of the
@@ -318,14 +347,14 @@ def peak_cost(
     that exceeds it, on either side, until there is none.
     """
     if left.mean[a] <= right.mean[b + 1]:
-        return float(left.cost[a] + right.cost[b + 1])
+        return PeakFit(left.cost[a] + right.cost[b + 1], a, b + 1)
     if right.mean[b] <= left.mean[a + 1]:
-        return float(left.cost[a + 1] + right.cost[b])
+        return PeakFit(left.cost[a + 1] + right.cost[b], a + 1, b)
     cost = left.cost[a] + right.cost[b]
     while True:  # the peak's block has mean mu, weight w; cost: of all
         m = max(left.mean[a], right.mean[b])
         if m <= mu:
-            return float(cost)
+            return PeakFit(cost, a, b)
         if left.mean[a] >= right.mean[b]:
             v = left.weight[a]
             a = left.before[a]
@@ -341,16 +370,25 @@ def peak_cost(
 
 @kernel
 def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """A challenger beats j where the peak is at it: O(K) unless valleys are many."""
+    """A challenger beats j where the peak is at it: O(K) unless valleys are many.
+
+    Only arms can be tied that are not at both ends, where the fit is that of the best split.
+    """
     family = problem.family
     mu = problem.mu
     w = problem.w
     K = mu.size
     room = scratch_of(problem.work, K)
     fit_both(family, mu, w, room)
+    split = best_split(room, K, 1, K - 1, -2)
+    count_common(room.left, split, K, room.left_common)
+    count_common(room.right, K - split, K, room.right_common)
     base = math.inf
     for i in range(K):  # base: the least cost before i
-        costs[i] = peak_cost(family, mu[i], w[i], room.left, i, room.right, K - 1 - i)
+        fit = peak_fit(family, mu[i], w[i], room.left, i, room.right, K - 1 - i)
+        costs[i] = fit.cost
+        stay = room.left_common[fit.left] + room.right_common[fit.right]
+        problem.marks[i] = max(1, K - 1 - stay)
         base = min(base, costs[i])
     costs[first] = base
     return base

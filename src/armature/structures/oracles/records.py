@@ -42,7 +42,7 @@ class Problem(NamedTuple):
     w: Floats
     shape: Shape
     work: Work
-    marks: Ints  # one number for each arm, where cells depend on the means: see `Oracle.cells`
+    marks: Ints  # one number for each arm: see `Oracle.cells` and `Oracle.challenger_costs`
 
 
 class Oracle(NamedTuple):
@@ -60,7 +60,8 @@ class Oracle(NamedTuple):
     * `best_min`: where arm j is best.
 
     `challenger_costs` is one `challenger_min` for each k, in one sweep: it writes the costs to
-    `out`, the projection's at j, and returns that one.
+    `out`, the projection's at j, and returns that one. It may note in `problem.marks`, for each k,
+    how many arms at most its minimiser moves from the projection, less one: a bound on their ties.
 
     `challenger_bounds` is for convex M. It finds the projection in `out`, and replaces it: by how
     much more than the projection it costs at least, for each arm, that it beats j.
