@@ -13,6 +13,7 @@ import pytest
 from processes import PATIENCE
 from serving import PRICES, query, serving, sqlite_in
 
+import armature as am
 from armature.client import AsyncClient, Client, ServiceError, UnreachableError
 from armature.service.db.database import open_database
 from armature.service.domain import replay
@@ -258,6 +259,21 @@ def test_floors(client: Client) -> None:
     assert client.change("prices", floor=0.25)["floor"] == 0.25
     refused(422, client.change, "prices", floor=0.3)
     assert kinds(client).count("floor") == 1
+
+
+def test_a_policy_that_draws_by_known_odds_says_them(client: Client) -> None:
+    """The same number as a bandit that was told the same."""
+    make(client, policy={"kind": "challenger", "randomised": True})
+    bandit = am.Bandit(am.Challenger(randomised=True), am.Unimodal(4), am.Bernoulli())
+    said = []
+    for n in range(30):
+        decision = client.decide("prices")
+        expected = bandit.probabilities().values[decision.arm]
+        said.append(decision.probability)
+        assert decision.probability == pytest.approx(expected, abs=1e-12)
+        client.reward(decision.id, float(n % 3 == 0))
+        bandit.tell(decision.arm, float(n % 3 == 0))
+    assert min(said) < 1.0
 
 
 def test_arms_come_and_go(client: Client, storage: str) -> None:
