@@ -1,4 +1,4 @@
-"""The lower bound as one convex program over the cells of `not *`, for cvxpy.
+"""The lower bound as one convex program over the cells of `not *`, for Clarabel.
 
     maximise sum_c q_c   subject to  sum_c q_c d(mu_k, lam^c_k) <= gap_k for all k,  lam^c in cell c
 
@@ -8,12 +8,11 @@ where its gap is 0.
 
 from __future__ import annotations
 
-import warnings
-
-import cvxpy as cp
+import clarabel
 import numpy as np
 import pytest
-from reference import perspective
+from reference import Rows, UnsolvedError, merged, perspective
+from scipy import sparse
 from scipy.optimize import linprog
 from structures_again import Piece, can_beat, ends_of, order, pieces_of
 
@@ -52,64 +51,85 @@ def is_open(instance: am.Instance, piece: Piece, k: int, stays: bool) -> bool:
     return least.status == 0 and -least.fun > 1e-8
 
 
+def divided(row: np.ndarray, y: int, q: int, limit: float) -> dict[int, float]:
+    """row lam - limit for lam = y / q, times q."""
+    return {**{y + i: float(value) for i, value in enumerate(row)}, q: -limit}
+
+
 def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
-    """V (or V_eps) by cvxpy with Clarabel."""
-    structure, family, mu, best = (
-        instance.structure,
-        instance.family,
-        instance.means,
-        instance.best_arm,
-    )
-    K = structure.n_arms
+    """V (or V_eps) by Clarabel."""
+    family, mu, best = instance.family, instance.means, instance.best_arm
+    K = instance.n_arms
     gaps = np.maximum(instance.gaps, epsilon or 0.0)
-    reciprocal = isinstance(family, am.Exponential)
-    constraints, qs, uses = [], [], [0.0] * K
-    for piece in pieces_of(structure):
+    stays = gaps[best] == 0.0
+    inverse = isinstance(family, am.Exponential)
+    low, high = (np.broadcast_to(end, K) for end in ends_of(family))
+    equal, less, squares, logs = Rows(), Rows(), Rows(), Rows()  # `logs` counts all variables
+    qs: list[int] = []
+    uses: list[dict[int, float]] = [{} for _ in range(K)]
+    for piece in pieces_of(instance.structure):
         for k in range(K):
-            stays = gaps[best] == 0.0
             if not (can_beat(piece, k, best) and is_open(instance, piece, k, stays)):
                 continue
-            q, y = cp.Variable(nonneg=True), cp.Variable(K)
+            q, y = logs.new(1), logs.new(K)
+            qs.append(q)
+            less.add({q: -1.0})
             G = np.vstack([piece.G, order(K, [(best, k)])])
             h = np.append(piece.h, 0.0)
-            if reciprocal:
-                # lam_a <= lam_b is y_a >= y_b; a level is its reciprocal.
-                singles = (np.abs(G).sum(axis=1) == 1.0) & (h != 0.0)
-                level = np.where(singles, 1.0 / np.where(h == 0.0, 1.0, h), h)
-                constraints += [-(G @ y) <= -level * q]
-                constraints += [piece.E @ y == (1.0 / piece.f) * q] if len(piece.f) else []
-            else:
-                constraints += [G @ y <= h * q]
-                constraints += [piece.E @ y == piece.f * q] if len(piece.f) else []
-                low, high = (np.broadcast_to(end, K) for end in ends_of(family))
-                if isinstance(family, (am.Bernoulli, am.Bounded, am.Poisson)):
-                    constraints += [y >= q * low]
-                if isinstance(family, (am.Bernoulli, am.Bounded)):
-                    constraints += [y <= q * high]
-            if gaps[best] == 0.0:
-                constraints.append(y[best] == q * (1.0 / mu[best] if reciprocal else mu[best]))
+            for row, limit in zip(G, h, strict=True):
+                if inverse:  # lam_a <= lam_b is y_a >= y_b; a level is its reciprocal
+                    is_level = np.abs(row).sum() == 1.0 and limit != 0.0
+                    less.add(divided(-row, y, q, -1.0 / limit if is_level else -limit))
+                else:
+                    less.add(divided(row, y, q, limit))
+            for row, value in zip(piece.E, piece.f, strict=True):
+                equal.add(divided(row, y, q, 1.0 / value if inverse else value))
             for i in range(K):
-                if i != best or gaps[best] > 0.0:
-                    own = family.for_arm(i)
-                    uses[i] = uses[i] + perspective(own, float(mu[i]), q, y[i])
-            qs.append(q)
+                if np.isfinite(low[i]) and not inverse:
+                    less.add({y + i: -1.0, q: low[i]})
+                if np.isfinite(high[i]):
+                    less.add({y + i: 1.0, q: -high[i]})
+                if i != best or not stays:
+                    own = perspective(family.for_arm(i), float(mu[i]), q, y + i, logs, squares)
+                    uses[i] = merged(uses[i], own)
+            if stays:
+                equal.add({y + best: 1.0, q: -1.0 / mu[best] if inverse else -mu[best]})
     if not qs:
         return 0.0
-    constraints += [uses[i] <= gaps[i] for i in range(K) if gaps[i] > 0.0]
-    problem = cp.Problem(cp.Maximize(cp.sum(cp.hstack(qs))), constraints)
-    problem.solve(solver=cp.CLARABEL)
-    if problem.status != cp.OPTIMAL:
-        raise cp.error.SolverError(f"the solver says that its answer is {problem.status}")
-    return float(problem.value)
+    for i in range(K):
+        if gaps[i] > 0.0:
+            less.add(uses[i], gaps[i])
+    groups = (equal, less, squares, logs)
+    starts = np.cumsum([0, *(len(group.limits) for group in groups)])
+    rows, columns, values = zip(
+        *((start + r, c, v) for start, group in zip(starts, groups, strict=False)
+          for r, c, v in group.entries),
+        strict=True,
+    )  # fmt: skip
+    n = logs.size
+    A = sparse.csc_matrix((values, (rows, columns)), shape=(starts[-1], n))
+    limits = np.concatenate([group.limits for group in groups])
+    cones = [clarabel.ZeroConeT(len(equal.limits)), clarabel.NonnegativeConeT(len(less.limits))]
+    cones += [clarabel.SecondOrderConeT(3)] * (len(squares.limits) // 3)
+    cones += [clarabel.ExponentialConeT()] * (len(logs.limits) // 3)
+    objective = np.zeros(n)
+    objective[qs] = -1.0
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    solver = clarabel.DefaultSolver(
+        sparse.csc_matrix((n, n)), objective, A, limits, cones, settings
+    )
+    solution = solver.solve()
+    if solution.status != clarabel.SolverStatus.Solved:
+        raise UnsolvedError(f"the solver says that its answer is {solution.status}")
+    return -float(solution.obj_val)
 
 
 def dual_value_or_none(instance: am.Instance, epsilon: float | None = None) -> float | None:
-    """The same without the solver's remarks; None where it gives up."""
+    """The same; None where the solver gives up."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return dual_value(instance, epsilon)
-    except cp.error.SolverError:
+        return dual_value(instance, epsilon)
+    except UnsolvedError:
         return None
 
 

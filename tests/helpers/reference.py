@@ -12,7 +12,6 @@ import functools
 from collections.abc import Callable
 
 import clarabel
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
@@ -89,24 +88,70 @@ def cost(family: am.Family, means: np.ndarray, weights: np.ndarray, lam: np.ndar
     return float(np.sum(np.where(weights > 0.0, weights, 0.0) * np.where(weights > 0, terms, 0)))
 
 
-def perspective(family: am.Family, x: float, q: cp.Expression, y: cp.Expression) -> cp.Expression:
-    """q d(x, y / q); for exponential rewards y stands for q / mean."""
+class Rows:
+    """Rows of `limits - A x`, gathered entry by entry, x longer with each `new`."""
 
-    def entropy(x: float, y: cp.Expression) -> cp.Expression:
-        """q x ln(x q / y), which is nothing at x = 0."""
-        return x * np.log(x) * q + x * cp.rel_entr(q, y) if x > 0.0 else 0.0
+    def __init__(self) -> None:
+        self.size = 0
+        self.entries: list[tuple[int, int, float]] = []
+        self.limits: list[float] = []
+
+    def new(self, count: int) -> int:
+        """The first of some more variables."""
+        self.size += count
+        return self.size - count
+
+    def add(self, terms: dict[int, float], limit: float = 0.0) -> None:
+        """limit - sum of coefficient x variable."""
+        self.entries += [(len(self.limits), at, value) for at, value in terms.items() if value]
+        self.limits.append(limit)
+
+
+def merged(*some: dict[int, float]) -> dict[int, float]:
+    total: dict[int, float] = {}
+    for terms in some:
+        for at, value in terms.items():
+            total[at] = total.get(at, 0.0) + value
+    return total
+
+
+def perspective(
+    family: am.Family, x: float, q: int, y: int, logs: Rows, squares: Rows
+) -> dict[int, float]:
+    """q d(x, y / q) as a linear function, which is as small as cones leave it.
+
+    For exponential rewards y is q / mean.
+    """
+
+    def log_ratio(of: dict[int, float]) -> dict[int, float]:
+        """t >= q ln(q / of), which is (-t, q, of) in the exponential cone."""
+        t = logs.new(1)
+        for terms in ({t: 1.0}, {q: -1.0}, {at: -value for at, value in of.items()}):
+            logs.add(terms)
+        return {t: 1.0}
+
+    def entropy(x: float, of: dict[int, float]) -> dict[int, float]:
+        """q x ln(x q / of), which is nothing at x = 0."""
+        if x <= 0.0:
+            return {}
+        return merged({q: x * np.log(x)}, {at: x for at in log_ratio(of)})
 
     match family:
-        case am.Gaussian():
-            return cp.quad_over_lin(y - q * x, q) / (2.0 * family.sigma**2)
+        case am.Gaussian():  # 4 u q >= 2 (y - q x)^2 / sigma^2: (u + q, u - q, ...) is in its cone
+            u, root = logs.new(1), np.sqrt(2.0) / float(family.sigma)
+            for terms in ({u: -1.0, q: -1.0}, {u: -1.0, q: 1.0}, {y: -root, q: root * x}):
+                squares.add(terms)
+            return {u: 1.0}
         case am.Bernoulli() | am.Bounded():
-            low, high = ends_of(family)
-            x, y = (x - low) / (high - low), (y - q * low) / (high - low)
-            return entropy(x, y) + entropy(1 - x, q - y)
+            low, high = map(float, ends_of(family))
+            size = high - low
+            x, share = (x - low) / size, {y: 1.0 / size, q: -low / size}
+            rest = merged({q: 1.0}, {at: -value for at, value in share.items()})
+            return merged(entropy(x, share), entropy(1.0 - x, rest))
         case am.Poisson():
-            return y - q * x + entropy(x, y)
+            return merged({y: 1.0, q: -x}, entropy(x, {y: 1.0}))
         case am.Exponential():
-            return x * y - q - q * np.log(x) + cp.rel_entr(q, y)
+            return merged({y: x, q: -1.0 - np.log(x)}, log_ratio({y: 1.0}))
     raise NotImplementedError(family)
 
 

@@ -322,3 +322,26 @@ def test_what_is_no_answer_has_no_nearest_point() -> None:
     answer = solve(problem)
     assert answer.cost == np.inf
     assert np.isnan(answer.lam).all()
+
+
+def test_a_weightless_arm_does_not_buy_what_rows_forbid() -> None:
+    """Arms 0 to 2 share a line; arm 3 has no weight, and only has to be as good as arm 0.
+
+    Sent away to 1e11, it bent the rounded rows by 7e-5 in the other arms, and the cost came out
+    too low. By hand, arms 0, 1 and 2 are at a, a and a / 2 for the best a.
+    """
+
+    class Rows(am.Structure):
+        def __init__(self, features: list[list[float]]) -> None:
+            self.linear, self.n_arms = am.Linear(features), len(features)
+
+        def pieces(self):
+            return self.linear.pieces()
+
+    structure = Rows([[1.0, 0.1], [1.0, 0.1], [0.5, 0.05], [0.2, 1.0], [0.4, 2.0]])
+    means, weights = np.array([0.0625, 0.5, 0.5, 0.5, 0.5]), np.array([1.0, 1.0, 1.0, 0.0, 0.0])
+    fit = structure.alt_min(means, weights, 0, 3, am.Poisson())
+    a = means[:3].sum() / 2.5  # where sum_i (c_i - means_i / a) = 0, c = (1, 1, 1 / 2)
+    at = a * np.array([1.0, 1.0, 0.5])
+    assert fit.cost == pytest.approx(np.sum(at - means[:3] + means[:3] * np.log(means[:3] / at)))
+    assert fit.means[:3] == pytest.approx(at, rel=1e-9)

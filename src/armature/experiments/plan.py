@@ -32,8 +32,9 @@ from armature.experiments.runs import (
     with_settings,
 )
 from armature.kernels.numbers import is_several
+from armature.kernels.streams import key_of
 from armature.policies import Policy
-from armature.rounds.runner import checked_policy
+from armature.rounds.runner import checked_count, checked_policy
 from armature.structures.instance import Instance
 
 if TYPE_CHECKING:
@@ -99,6 +100,27 @@ class Plan(ABC, Generic[R, F]):
             **more,
         )
 
+    @classmethod
+    def checked(
+        cls,
+        instance: Instance,
+        policies: Sequence[Policy],
+        horizon: int,
+        repetitions: int,
+        seed: int,
+        **more: Any,
+    ) -> Self:
+        """The plan of a call's arguments; refused if one of these is wrong."""
+        key_of(seed)
+        return cls(
+            instance=instance,
+            policies=checked_policies(policies, instance, horizon),
+            horizon=horizon,
+            repetitions=checked_count(repetitions, "repetitions"),
+            seed=int(seed),
+            **more,
+        )
+
     @property
     def settings(self) -> dict[str, Any]:
         """What the numbers depend on besides problem, policy, horizon and seed, as plain data."""
@@ -117,6 +139,10 @@ class Plan(ABC, Generic[R, F]):
         self, policy: Policy, repetition: int, stop: threading.Event, progress: Progress
     ) -> tuple[Any, float]:
         """Play a whole repetition: what `Runs.write` takes over, and how many seconds it took."""
+
+    def rounds_of(self, runs: R, first: int, stop: int) -> int:
+        """How many rounds some repetitions have had, by what is kept of them."""
+        return self.horizon * (stop - first)
 
     def seconds(self, policy: Policy) -> float | None:
         """About how long a repetition takes; None if that can't be known beforehand."""
@@ -253,6 +279,8 @@ def run_in_memory(
     """Run a plan of which nothing goes to files, on threads or on a Ray cluster."""
     if progress is not None and not callable(progress):
         raise ArmatureError(f"progress must be a function; got {short(progress)}.")
+    if workers is not None:
+        workers = checked_count(workers, "workers")
     runs = plan.room()
     if checked_engine(engine) == "ray":
         from armature.experiments.cluster import fill_on_ray

@@ -20,7 +20,7 @@ CONVERGED = 1e-15  # the decrease that is still worth a step, relative to F
 NOTHING = 1e-30  # a cost that counts as none, relative to the heaviest weight
 NEWTON_STEPS = 200
 PRECISELY_FLATTEST = 1e-26  # FLATTEST for programs with 32 digits, after some steps
-HELD = 1e-20  # the least curvature for a weightless arm where rounding of a gradient reaches it
+HELD = 1e-18  # the least curvature for a weightless arm
 LESS_FLAT = 1e3  # how much more what is flat curves where the digits were not enough
 STRAIGHTEST = 1e-6  # how little a model may curve, relative to what keeps it within reach
 
@@ -180,8 +180,8 @@ def newton(
     flattest = FLATTEST if digits == 16 else 1e-20
     is_over = False
     for _ in range(NEWTON_STEPS):
-        # With a basis, rounding of the gradient would send a weightless arm far away.
-        weightless = flattest if basis.shape[0] == 0 else max(flattest, HELD)
+        # Rounding, of a gradient or of rows, would send a weightless arm far away.
+        weightless = max(flattest, HELD)
         if write_model(cost, lam, straightest, flattest, weightless, s) == 0.0:
             return SOLVED, value
         if digits == 16:
