@@ -1,7 +1,7 @@
 """Plans: what is run many times, and what comes out; and playing a plan on threads.
 
-A plan is some policies on a problem, each for so many repetitions. It says how a repetition is
-played, what is recorded, and what the results are. The code that cuts plans into blocks, plays,
+A plan is some policies on a problem, each for some repetitions. It says how a repetition is played,
+what is recorded, and what the results are. The code that cuts plans into blocks, plays,
 resumes, shares and merges them uses this alone, so it exists once. There are two plans: a
 simulation and an identification.
 """
@@ -64,7 +64,7 @@ class Files(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(ABC, Generic[R, F]):
-    """Policies on a problem, each for so many repetitions of at most `horizon` rounds.
+    """Policies on a problem, each for `repetitions` runs of at most `horizon` rounds.
 
     Where it is a point of a sweep, `point` has the values that were set, and `common` what all
     points have in common.
@@ -245,7 +245,7 @@ def checked_policies(
 
 
 def check_memory(count: int, what: str, each: int) -> None:
-    """Refuse what takes more memory than there is: so many, each of so many bytes."""
+    """Refuse what takes more memory than there is: `count` of something, each of `each` bytes."""
     needed, there = count * each, memory()
     if needed > there:
         raise ArmatureError(
