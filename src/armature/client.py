@@ -5,9 +5,9 @@
         ...
         client.reward(decision.id, 1.0)
 
-A request that got no answer, or a 5xx one, is sent again after a pause, and the pauses grow. That
-is safe: a decision carries a request id, by which the server knows that it was made already, and a
-reward of the same value counts once. `AsyncClient` is the same for asyncio.
+A request that got no answer, or one that says to try again (408, 429, 502, 503, 504), is sent again
+after a pause, and the pauses grow. That is safe: by a decision's request id the server knows that
+it was made already, and an equal reward counts once. `AsyncClient` is the same for asyncio.
 
 It needs httpx, which comes with the extra `service`.
 """

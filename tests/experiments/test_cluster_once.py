@@ -14,7 +14,9 @@ from test_sweep import SWEEP
 
 import armature as am
 from armature.experiments.identification import IdentificationPlan
+from armature.experiments.plan import run_in_memory
 from armature.experiments.run import run_all
+from armature.experiments.simulation import SimulationPlan
 
 
 class Cluster:
@@ -73,8 +75,8 @@ def test_it_is_opened_once_for_all_points(cluster: Cluster, tmp_path: Path, spec
     assert (cluster.opened, cluster.closed) == (1, 1)
 
 
-def test_it_is_opened_once_for_all_identifications(cluster: Cluster, tmp_path: Path) -> None:
-    points = [
+def identifications(*seeds: int) -> list[IdentificationPlan]:
+    return [
         IdentificationPlan(
             instance=am.Instance(am.Unimodal(3), [0.0, 1.0, 0.5]),
             policies=(am.TopTwo(),),
@@ -84,10 +86,27 @@ def test_it_is_opened_once_for_all_identifications(cluster: Cluster, tmp_path: P
             deltas=(0.2,),
             threshold="practical",
         )
-        for seed in (1, 2)
+        for seed in seeds
     ]
+
+
+def test_it_is_opened_once_for_all_identifications(cluster: Cluster, tmp_path: Path) -> None:
+    points = identifications(1, 2)
     run_all(points, tmp_path / "cluster", quietly(engine="ray"))
     assert (cluster.opened, cluster.closed) == (1, 1)
     run_all(points, tmp_path / "threads", quietly(workers=2))
     name = "point-2/identification.parquet"
     assert content(tmp_path / "cluster")[name] == content(tmp_path / "threads")[name]
+
+
+def test_progress_counts_the_rounds_that_were_played(cluster: Cluster) -> None:
+    """A run that stops early has not had all rounds that it might have had."""
+    (plan,) = identifications(1)
+    simulation = SimulationPlan(
+        instance=plan.instance, policies=(am.UCB(),), horizon=50, repetitions=3, seed=1
+    )
+    for one in (plan, simulation):
+        rounds: dict[str, list[int]] = {"ray": [], "threads": []}
+        for engine, told in rounds.items():
+            run_in_memory(one, 1, lambda *words, t=told: t.append(words[2]), engine, None)
+        assert sum(rounds["ray"]) == sum(rounds["threads"]) > 0

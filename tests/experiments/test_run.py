@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from typer.testing import CliRunner
 import armature as am
 from armature.cli.program import app
 from armature.experiments.experiment import parse_experiments
-from armature.experiments.plan import play_on_threads
+from armature.experiments.plan import Interrupted, play_on_threads
 from armature.experiments.run import run_missing
 from armature.experiments.run_store import Parts
 from armature.experiments.simulation import SimulationPlan
@@ -257,40 +259,40 @@ def test_an_interruption_while_a_part_is_written(
     (plan,) = plans_of(SPEC.replace("repetitions = 25", "repetitions = 4"))
     save, calls = Parts.save, []
 
-    def interrupted(*arguments: object) -> None:
-        calls.append(arguments)
+    def interrupted(parts: Parts, policy: am.Policy, runs: Any, first: int, stop: int) -> None:
+        calls.append((policy, set(range(first, stop))))
         if len(calls) == 1:
             raise KeyboardInterrupt
-        save(*arguments)  # type: ignore[arg-type]
+        save(parts, policy, runs, first, stop)
 
     monkeypatch.setattr(Parts, "save", interrupted)
     parts = Parts(tmp_path, plan)
     with pytest.raises(KeyboardInterrupt):
         run_missing(plan, parts, quietly(workers=1))
-    left = [stop - first for policy in plan.policies for first, stop in parts.missing(policy)]
-    assert sum(left) < 8 - 3  # the first block has four repetitions, and so has its policy
+    policy, finished = calls[0]
+    assert finished
+    assert not finished & {r for gap in parts.missing(policy) for r in range(*gap)}
 
 
 class CutOff(list):
     """Tasks that are handed out one by one, until Ctrl-C."""
 
     def __iter__(self):
-        yield from self[:50]
+        yield from self[:2]
         raise KeyboardInterrupt
 
 
 def test_an_interruption_while_tasks_are_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that were handed out are not all played to their end first."""
-    (plan,) = plans_of(SPEC.replace("repetitions = 25", "repetitions = 1000"))
-    plan.compile(plan.policies)
-    played = []
+    """Those that were handed out are stopped, and not played to their end first."""
+    (plan,) = plans_of(SPEC)
+    told: list[bool] = []
 
-    def slowly(*_: object) -> tuple[None, float]:
-        played.append(time.sleep(0.02))
-        raise KeyboardInterrupt("not written")
+    def play(_: object, policy: am.Policy, repetition: int, stop: threading.Event, *__: object):
+        told.append(stop.wait(10.0))
+        raise Interrupted
 
-    monkeypatch.setattr(SimulationPlan, "play", slowly)
-    tasks = CutOff((policy, r) for r in range(500) for policy in plan.policies)
+    monkeypatch.setattr(SimulationPlan, "play", play)
+    tasks = CutOff((policy, r) for r in range(4) for policy in plan.policies)
     with pytest.raises(KeyboardInterrupt):
         play_on_threads(plan, tasks, plan.room(), 1)
-    assert len(played) < 50
+    assert told in ([], [True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 
 import armature as am
 from armature.cli.program import app
-from armature.experiments import keys
+from armature.experiments import keys, merging
 from armature.experiments.blocks import Shard
 from armature.experiments.merging import collect_point, merge, points_of
 from armature.experiments.run import claim_all, run_shard
@@ -176,3 +177,20 @@ def test_the_command_line(shares: Shares, tmp_path: Path) -> None:
     alone = call("run", "--quiet")[1]
     row = next(line for line in said.splitlines() if line.startswith("UCB(width=0.5)"))
     assert row.split()[1] in alone
+
+
+class Deadly:
+    """A point that kills the process that reads it."""
+
+    def __reduce__(self) -> tuple[object, tuple[int]]:
+        return os._exit, (9,)
+
+
+def test_a_process_that_is_killed_leaves_the_work_to_others(
+    shares: Shares, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares.run("1/1", tmp_path, SWEEP)
+    monkeypatch.setattr(merging, "points_of", lambda places: [Deadly()] * len(places))
+    found = merge(plans_of(SWEEP), [], tmp_path, quietly(), processes=2)
+    assert len(found) == len(plans_of(SWEEP))
+    assert (tmp_path / "table.csv").is_file()

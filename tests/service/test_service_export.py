@@ -12,6 +12,7 @@ from serving import PRICES, serving
 
 from armature.client import Client
 from armature.service.db.database import open_database
+from armature.service.domain import log
 from armature.service.domain.log import COLUMNS, export_log, harmless
 
 
@@ -45,6 +46,31 @@ def test_rewards_that_did_not_count(storage: str, tmp_path: Path) -> None:
     assert counts == {arm["label"]: arm["pulls"] for arm in shown["arms"] if arm["pulls"]}
     _export(storage, tmp_path / "log.csv")
     assert pd.read_csv(tmp_path / "log.csv")["counted"].tolist() == table["counted"].tolist()
+
+
+def test_an_arm_that_comes_meanwhile(
+    storage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels and rewards are those of one moment."""
+    spec = {**PRICES, "labels": ["a", "b", "c", "d"]}
+    labels_of = log._labels
+    with serving(storage) as url, Client(url) as client:
+        client.create("prices", spec)
+        for decision in client.decide_many("prices", 4):
+            client.reward(decision.id, 1.0)
+
+        def read_and_let_write(*arguments: Any) -> list[Any]:
+            found = labels_of(*arguments)
+            client.add_arm("prices", "e", after="d")
+            client.rewards([(made.id, 1.0) for made in client.decide_many("prices", 8)])
+            return found
+
+        monkeypatch.setattr(log, "_labels", read_and_let_write)
+        _export(storage, tmp_path / "log.csv")
+        monkeypatch.undo()
+        _export(storage, tmp_path / "later.csv")
+    assert pd.read_csv(tmp_path / "log.csv")["arm"].tolist() == ["a", "b", "c", "d"]
+    assert "e" in pd.read_csv(tmp_path / "later.csv")["arm"].tolist()
 
 
 RUNS = [

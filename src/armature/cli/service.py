@@ -38,7 +38,7 @@ def _storage(storage: str, make: bool = False) -> Iterator[Engine]:
         with extra():
             from sqlalchemy.exc import SQLAlchemyError
 
-            from armature.service.db.database import open_database
+            from armature.service.db.database import open_database, reason_of
             from armature.service.db.maintenance import is_there, migrate
         try:
             engine = open_database(storage)
@@ -47,8 +47,7 @@ def _storage(storage: str, make: bool = False) -> Iterator[Engine]:
             migrate(engine)
             yield engine
         except SQLAlchemyError as error:
-            reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-            raise ArmatureError(f"the storage can't be used: {reason}.") from None
+            raise ArmatureError(f"the storage can't be used: {reason_of(error)}.") from None
 
 
 @contextmanager

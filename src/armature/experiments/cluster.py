@@ -27,7 +27,7 @@ from armature.experiments.keys import package_code
 from armature.experiments.plan import Job, Plan, Progress
 from armature.experiments.run_store import by_folder, say_of_other_code, unpack, wanted_of
 from armature.experiments.runs import Runs
-from armature.experiments.worker import Outcome, play_block
+from armature.experiments.worker import Played, play_block
 from armature.storage.files import PREFIX, write_bytes
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class RayEngine:
             )
             self._flying[reference] = block
 
-    def _landed(self, timeout: float | None) -> Iterator[tuple[Block, Outcome | Failure]]:
+    def _landed(self, timeout: float | None) -> Iterator[tuple[Block, Played | Failure]]:
         """The blocks that are back: one at least, unless there is no time."""
         ready, rest = self._ray.wait(list(self._flying), num_returns=1, timeout=timeout)
         if rest:
@@ -148,7 +148,7 @@ class RayEngine:
         for reference in ready:
             block = self._flying.pop(reference)
             try:
-                outcome: Outcome = self._ray.get(reference)
+                outcome: Played = self._ray.get(reference)
             except self._ray.exceptions.RayTaskError as error:
                 yield block, Failure(block, _reason(error.cause))
             except self._ray.exceptions.RayError as error:
@@ -241,10 +241,10 @@ def fill_on_ray(
             getattr(runs[block.job.policy.name], name)[block.first : block.stop] = values
 
     def finished(block: Block, seconds: float) -> None:
-        each = seconds / (block.stop - block.first)
-        runs[block.job.policy.name].seconds[block.first : block.stop] = each
+        name, first, stop = block.job.policy.name, block.first, block.stop
+        runs[name].seconds[first:stop] = seconds / (stop - first)
         if progress is not None:
-            progress(block.job.policy.name, block.stop - 1, block.rounds)
+            progress(name, stop - 1, plan.rounds_of(runs[name], first, stop))
 
     every = [(0, plan.repetitions)]
     waiting = WaitingBlocks((plan.job(policy), every) for policy in plan.policies)

@@ -14,13 +14,11 @@ from armature.experiments.plan import (
     Files,
     Plan,
     Progress,
-    checked_policies,
     play_in_chunks,
     run_in_memory,
 )
 from armature.experiments.runs import Origin
 from armature.kernels.numbers import is_several
-from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.outcome import Outcome, make_outcome, write_outcome
 from armature.rounds.run import make_sampling_run
@@ -109,6 +107,9 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
             write_outcome(run.history, -1, 0.0, at, outcome)
         return outcome, spent
 
+    def rounds_of(self, runs: SamplingRuns, first: int, stop: int) -> int:
+        return int(runs.rounds[first:stop, -1].sum())  # the smallest delta's, which come last
+
     def gather(self, runs: dict[str, SamplingRuns], origin: Origin | None = None) -> Identification:
         return Identification(
             self.instance,
@@ -174,20 +175,9 @@ def identify(
     ((4, 1), [1, 1, 1, 1])
     """
     check_kind(instance, Instance, "instance", INSTANCE)
-    max_rounds = checked_count(max_rounds, "max_rounds")
-    repetitions = checked_count(repetitions, "repetitions")
-    chosen = checked_policies(policies, instance, max_rounds)
-    if workers is not None:
-        workers = checked_count(workers, "workers")
-    key_of(seed)
-    plan = IdentificationPlan(
-        instance=instance,
-        policies=chosen,
-        horizon=max_rounds,
-        repetitions=repetitions,
-        seed=int(seed),
-        deltas=checked_deltas(delta),
-        threshold=threshold,
+    max_rounds, deltas = checked_count(max_rounds, "max_rounds"), checked_deltas(delta)
+    plan = IdentificationPlan.checked(
+        instance, policies, max_rounds, repetitions, seed, deltas=deltas, threshold=threshold
     )
     return run_in_memory(plan, workers, progress, engine, address)
 

@@ -17,6 +17,7 @@ import functools
 import multiprocessing
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,13 +137,19 @@ def collect_point(point: Point, mark: Path | None = None) -> Summary | None:
 
 
 def collect_in_processes(places: Sequence[Place[Any]], processes: int) -> list[Summary | None]:
-    """What `collect_point` finds of all points, by processes on this machine."""
+    """What `collect_point` finds of all points, by processes on this machine.
+
+    If one of them is killed, the program that asks does what is left.
+    """
     points = points_of(places) if processes > 1 else []
     if not points:
         return [None] * len(places)
     spawning = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(processes, len(points)), mp_context=spawning) as pool:
-        return list(pool.map(collect_point, points))
+    try:
+        with ProcessPoolExecutor(min(processes, len(points)), mp_context=spawning) as pool:
+            return list(pool.map(collect_point, points))
+    except BrokenProcessPool:
+        return [None] * len(places)  # what they have written is read
 
 
 def collect_on_ray(

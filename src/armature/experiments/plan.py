@@ -1,7 +1,7 @@
 """Plans: what is run many times, and what comes out; and playing a plan on threads.
 
-A plan is some policies on a problem, each with a number of repetitions. It says how a repetition is
-played, what is recorded, and what the results are. The code that cuts plans into blocks, plays,
+A plan is some policies on a problem, each for some repetitions. It says how a repetition is played,
+what is recorded, and what the results are. The code that cuts plans into blocks, plays,
 resumes, shares and merges them uses this alone, so it exists once. There are two plans: a
 simulation and an identification.
 """
@@ -32,8 +32,9 @@ from armature.experiments.runs import (
     with_settings,
 )
 from armature.kernels.numbers import is_several
+from armature.kernels.streams import key_of
 from armature.policies import Policy
-from armature.rounds.runner import checked_policy
+from armature.rounds.runner import checked_count, checked_policy
 from armature.structures.instance import Instance
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Files(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(ABC, Generic[R, F]):
-    """Policies on a problem, each with a number of repetitions of at most `horizon` rounds.
+    """Policies on a problem, each for `repetitions` runs of at most `horizon` rounds.
 
     Where it is a point of a sweep, `point` has the values that were set, and `common` what all
     points have in common.
@@ -99,6 +100,27 @@ class Plan(ABC, Generic[R, F]):
             **more,
         )
 
+    @classmethod
+    def checked(
+        cls,
+        instance: Instance,
+        policies: Sequence[Policy],
+        horizon: int,
+        repetitions: int,
+        seed: int,
+        **more: Any,
+    ) -> Self:
+        """The plan of a call's arguments; refused if one of these is wrong."""
+        key_of(seed)
+        return cls(
+            instance=instance,
+            policies=checked_policies(policies, instance, horizon),
+            horizon=horizon,
+            repetitions=checked_count(repetitions, "repetitions"),
+            seed=int(seed),
+            **more,
+        )
+
     @property
     def settings(self) -> dict[str, Any]:
         """What the numbers depend on besides problem, policy, horizon and seed, as plain data."""
@@ -117,6 +139,10 @@ class Plan(ABC, Generic[R, F]):
         self, policy: Policy, repetition: int, stop: threading.Event, progress: Progress
     ) -> tuple[Any, float]:
         """Play a whole repetition: what `Runs.write` takes over, and how many seconds it took."""
+
+    def rounds_of(self, runs: R, first: int, stop: int) -> int:
+        """How many rounds some repetitions have had, by what is kept of them."""
+        return self.horizon * (stop - first)
 
     def seconds(self, policy: Policy) -> float | None:
         """About how long a repetition takes; None if that can't be known beforehand."""
@@ -219,7 +245,7 @@ def checked_policies(
 
 
 def check_memory(count: int, what: str, each: int) -> None:
-    """Refuse results that would not fit into the memory: their number times their bytes."""
+    """Refuse what takes more memory than there is: `count` of something, each of `each` bytes."""
     needed, there = count * each, memory()
     if needed > there:
         raise ArmatureError(
@@ -253,6 +279,8 @@ def run_in_memory(
     """Run a plan of which nothing goes to files, on threads or on a Ray cluster."""
     if progress is not None and not callable(progress):
         raise ArmatureError(f"progress must be a function; got {short(progress)}.")
+    if workers is not None:
+        workers = checked_count(workers, "workers")
     runs = plan.room()
     if checked_engine(engine) == "ray":
         from armature.experiments.cluster import fill_on_ray

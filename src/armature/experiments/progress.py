@@ -13,8 +13,8 @@ from armature.experiments.blocks import Block
 from armature.words import visible
 
 
-class Shown:
-    """Something that is shown for as long as the block lasts."""
+class Display:
+    """What a terminal shows for as long as the block lasts."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -32,7 +32,7 @@ class Shown:
         self._progress.stop()
 
 
-class Bars(Shown):
+class Bars(Display):
     """A bar for each policy, with rounds, or runs, per second and the time that is left."""
 
     def __init__(self, console: Console, quiet: bool, unit: str) -> None:
@@ -67,7 +67,7 @@ class Bars(Shown):
             self._progress.update(task, speed=f"{played / (now - start):,.0f}{self._unit}/s")
 
 
-class Dashboard(Shown):
+class Dashboard(Display):
     """One bar for all blocks, with rounds (or runs) per second and the slowest block."""
 
     def __init__(self, console: Console, quiet: bool, unit: str, total: int) -> None:

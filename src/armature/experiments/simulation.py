@@ -12,14 +12,12 @@ from armature.experiments.plan import (
     Files,
     Plan,
     Progress,
-    checked_policies,
     play_in_chunks,
     run_in_memory,
 )
 from armature.experiments.results import PolicyRuns, Results
 from armature.experiments.runs import Origin
 from armature.kernels.arrays import Ints
-from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.rounds.record import Record, checkpoints_up_to
 from armature.rounds.run import make_run
@@ -139,16 +137,5 @@ def simulate(
     """
     check_kind(instance, Instance, "instance", INSTANCE)
     horizon = checked_count(horizon, "horizon")
-    repetitions = checked_count(repetitions, "repetitions")
-    chosen = checked_policies(policies, instance, horizon)
-    if workers is not None:
-        workers = checked_count(workers, "workers")
-    key_of(seed)
-    plan = SimulationPlan(
-        instance=instance,
-        policies=chosen,
-        horizon=horizon,
-        repetitions=repetitions,
-        seed=int(seed),
-    )
+    plan = SimulationPlan.checked(instance, policies, horizon, repetitions, seed)
     return run_in_memory(plan, workers, progress, engine, address)

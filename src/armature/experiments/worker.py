@@ -28,14 +28,14 @@ _READY: set[str] = set()  # what this process has compiled or loaded
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Played:
     """The answer of a worker that has played a block."""
 
     seconds: float  # of play; 0 where the block was there already
     content: bytes | None  # the part, if it is not in the folder
 
 
-def play_block(job: Job, first: int, stop: int, code: str, mark: Path | None) -> Outcome:
+def play_block(job: Job, first: int, stop: int, code: str, mark: Path | None) -> Played:
     """Play a block and keep or return its part.
 
     `code` is that of the program that asks; `mark` is a file that it has made, by which a worker
@@ -45,14 +45,14 @@ def play_block(job: Job, first: int, stop: int, code: str, mark: Path | None) ->
     name = part_name(job.key, first, stop)
     path = job.folder / name if job.folder and mark and mark.is_file() else None
     if path and path.is_file() and read_part(path, job) is not None:
-        return Outcome(0.0, None)
+        return Played(0.0, None)
     compile_once(job)
     content, seconds = play_part(job, first, stop)
     if path is None:
-        return Outcome(seconds, content)
+        return Played(seconds, content)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, content)
-    return Outcome(seconds, None)
+    return Played(seconds, None)
 
 
 def play_part(job: Job, first: int, stop: int) -> tuple[bytes, float]:

@@ -122,6 +122,23 @@ def write_prefix(run: Prefixes, start: int, step: int, t: int, lam: Floats) -> N
 
 
 @kernel
+def count_common(run: Prefixes, s: int, n: int, common: Ints) -> None:
+    """common[t] = of how many arms the fits to the first s and to the first t of n arms agree.
+
+    Where a block of the longer fit ends within the shorter one, one of that ends there, too: blocks
+    that are pooled stay so.
+    """
+    end = s
+    for t in range(s, -1, -1):  # end: where a block of the fit to s arms ends, at or before t + 1
+        while end > t:
+            end = run.before[end]
+        common[t] = end
+    for t in range(s + 1, n + 1):  # those before t are known
+        end = run.before[t]
+        common[t] = end if end <= s else common[end]
+
+
+@kernel
 def tie(lam: Floats, lower: int, upper: int, near: float, tied_to: Floats) -> bool:
     """Let both arms be tied to the first of those that either is tied to; whether that is new."""
     if abs(lam[upper] - lam[lower]) > near or tied_to[lower] == tied_to[upper]:

@@ -4,9 +4,10 @@
 `decision`, `reward` and `assignment` are what of it has to be found by a key; they are written in
 the same transaction. `snapshot` is a cache: a bandit as it was after an event.
 
-Times are seconds since 1970 by the database's clock (of a file, by `steady`'s). A decision's id is
-"<experiment>-<seq of its event>-<random>": it says where to look, and after a restore from a backup
-an id that was handed out in between is unknown rather than another decision's.
+Times are seconds since 1970 by the database's clock (of a file, by `sqlite.SteadyClock`). A
+decision's id is "<experiment>-<seq of its event>-<random>": it says where to look, and after a
+restore from a backup an id that was handed out in between is unknown rather than another
+decision's.
 """
 
 from __future__ import annotations

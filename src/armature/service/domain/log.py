@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, Engine
 
 from armature.errors import ArmatureError
+from armature.service.db import database
 from armature.service.db.schema import Kind, decision, event
 from armature.service.domain import reading
 from armature.service.domain.replay import Event, event_at
@@ -86,7 +87,7 @@ def export_log(engine: Engine, name: str, path: Path) -> int:
 
     if path.suffix not in (".csv", ".parquet"):
         raise ArmatureError(f"{str(path)!r}: give a file that ends in .csv or .parquet.")
-    with engine.connect() as connection:
+    with database.reading(engine) as connection:  # an arm that comes meanwhile has no label here
         row = reading.find(connection, name)
         if row is None:
             raise ArmatureError(f"there is no experiment {name!r}.")

@@ -12,6 +12,7 @@ from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy
 from armature.solver.pooling import (
     Prefixes,
+    count_common,
     fit_prefixes,
     pooled_mean,
     prefixes_of,
@@ -312,49 +313,25 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def count_common(run: Prefixes, s: int, n: int, common: Ints) -> None:
-    """common[t] = of how many arms the fits to the first s and to the first t of n arms agree.
-
-    Where a block of the longer fit ends within the shorter one, one of that ends there, too: blocks
-    that are pooled stay so.
-    """
-    end = s
-    for t in range(s, -1, -1):  # end: where a block of the fit to s arms ends, at or before t + 1
-        while end > t:
-            end = run.before[end]
-        common[t] = end
-    for t in range(s + 1, n + 1):  # those before t are known
-        end = run.before[t]
-        common[t] = end if end <= s else common[end]
-
-
-class PeakFit(NamedTuple):
-    """The cost of a peak; how many arms to its left and right have the fit of their side alone."""
-
-    cost: float
-    left: int
-    right: int
-
-
-@kernel
 def peak_fit(
     family: FamilyRecord, mu: float, w: float, left: Prefixes, a: int, right: Prefixes, b: int
-) -> PeakFit:
+) -> tuple[float, int, int]:
     """The cost of a peak at an arm of mean mu and weight w with a arms to its left, b to its right.
 
     If the peak is put on one side, and what is then its block is at least as high as all of the
     other side, that fit is the best. If neither side will do, the peak absorbs the highest block
-    that exceeds it, on either side, until there is none.
+    that exceeds it, on either side, until there is none. Besides: how many arms on the left and on
+    the right have the fit of their side alone.
     """
     if left.mean[a] <= right.mean[b + 1]:
-        return PeakFit(left.cost[a] + right.cost[b + 1], a, b + 1)
+        return left.cost[a] + right.cost[b + 1], a, b + 1
     if right.mean[b] <= left.mean[a + 1]:
-        return PeakFit(left.cost[a + 1] + right.cost[b], a + 1, b)
+        return left.cost[a + 1] + right.cost[b], a + 1, b
     cost = left.cost[a] + right.cost[b]
     while True:  # the peak's block has mean mu, weight w; cost: of all
         m = max(left.mean[a], right.mean[b])
         if m <= mu:
-            return PeakFit(cost, a, b)
+            return cost, a, b
         if left.mean[a] >= right.mean[b]:
             v = left.weight[a]
             a = left.before[a]
@@ -370,10 +347,7 @@ def peak_fit(
 
 @kernel
 def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """A challenger beats j where the peak is at it: O(K) unless valleys are many.
-
-    Only arms can be tied that are not at both ends, where the fit is that of the best split.
-    """
+    """A challenger beats j where the peak is at it: O(K) unless valleys are many."""
     family = problem.family
     mu = problem.mu
     w = problem.w
@@ -385,9 +359,9 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
     count_common(room.right, K - split, K, room.right_common)
     base = math.inf
     for i in range(K):  # base: the least cost before i
-        fit = peak_fit(family, mu[i], w[i], room.left, i, room.right, K - 1 - i)
-        costs[i] = fit.cost
-        stay = room.left_common[fit.left] + room.right_common[fit.right]
+        cost, a, b = peak_fit(family, mu[i], w[i], room.left, i, room.right, K - 1 - i)
+        costs[i] = cost
+        stay = room.left_common[a] + room.right_common[b]  # as in the best split
         problem.marks[i] = max(1, K - 1 - stay)
         base = min(base, costs[i])
     costs[first] = base
