@@ -59,7 +59,7 @@ def checked_name(name: str) -> str:
 
 
 def steps_for(name: str) -> Iterator[tuple[str, Step]]:
-    """What is to be done for a structure, each with a title."""
+    """The steps for a structure, each with a title."""
     structure: Structure = STRUCTURES[name].examples()[-1]
     instances = [
         instance

@@ -71,7 +71,7 @@ Out = Annotated[
 
 
 class Engine(StrEnum):
-    """Who plays blocks."""
+    """The engines that play blocks."""
 
     threads = "threads"
     ray = "ray"

@@ -12,7 +12,7 @@ from armature.cli.terminal import complaints, failing, output
 
 
 class Listing(StrEnum):
-    """What `armature list` can list."""
+    """The lists of `armature list`."""
 
     policies = "policies"
     structures = "structures"

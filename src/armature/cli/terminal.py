@@ -1,4 +1,4 @@
-"""What people see in a terminal: text, tables, errors and exit codes.
+"""Output in a terminal: text, tables, errors and exit codes.
 
 Nothing in a text is markup: names and messages are shown as they are, brackets and colons
 included, and what a terminal would obey is spelled out. Where the output goes to a file or a pipe,

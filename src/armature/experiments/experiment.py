@@ -113,7 +113,7 @@ def _experiment(
 
 
 def _common(table: dict[str, Any], sweep: dict[str, Any]) -> dict[str, Any]:
-    """What the points of a sweep have in common, but for policies and repetitions."""
+    """The settings that all points of a sweep share, except policies and repetitions."""
     common = copy.deepcopy(NUMBERS | table)
     for name in ("title", "policies", "repetitions"):
         common.pop(name, None)

@@ -1,4 +1,4 @@
-"""What an identification found: stopping times, errors, shares of the samples."""
+"""The results of an identification: stopping times, errors, shares of the samples."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SamplingRuns:
 
 
 def settings(deltas: tuple[float, ...], threshold: str) -> dict[str, Any]:
-    """What the runs depend on besides instance, policy, rounds and seed."""
+    """The settings of the runs besides instance, policy, rounds and seed."""
     return {"kind": KIND, "deltas": list(deltas), "threshold": threshold}
 
 
@@ -201,7 +201,7 @@ class Identification(AllRuns[SamplingRuns], Shown):
         return plot_stopping(charts, () if path is None else [path])
 
     def about(self) -> dict[str, Any]:
-        """What the numbers are of, as plain data."""
+        """The problem and the settings, as plain data."""
         return about_runs(
             self.instance,
             self.policies,
@@ -214,7 +214,7 @@ class Identification(AllRuns[SamplingRuns], Shown):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Identification:
-        """What `save` wrote; a file that was cut off or changed is refused.
+        """Load a file of `save`; one that was cut off or changed is refused.
 
         A file can name policies, structures and families of your own, and importing them runs their
         code: they are imported only from the modules and packages that `allow` names.

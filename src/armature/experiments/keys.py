@@ -143,7 +143,7 @@ def _class_modules(cls: type[Any]) -> list[str]:
 
 
 def _is_a_users(name: str, user: str) -> bool:
-    """Whether a module is neither of this package nor of Python or of something installed.
+    """Whether a module belongs neither to this package, nor to Python, nor to an installed package.
 
     What is installed counts if it is in the package of the module that uses it.
     """

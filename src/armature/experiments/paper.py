@@ -255,7 +255,7 @@ def write_report(
 
 
 def command(panels: tuple[str, ...], horizon: int, repetitions: int, extended: bool) -> str:
-    """What to type for the same report."""
+    """The command that makes the same report."""
     words = ["armature reproduce"]
     if panels != PANELS:
         words += panels
@@ -274,7 +274,7 @@ def _picture(path: Path) -> str:
 
 
 def _panel(name: str, plan: SimulationPlan, table: pd.DataFrame, folder: Path) -> dict[str, object]:
-    """What the report says of one panel."""
+    """The part of the report on one panel."""
     instance = plan.instance
     bound = bound_or_none(instance)
     about = "The lower bound could not be computed."

@@ -14,7 +14,7 @@ from armature.words import visible
 
 
 class Display:
-    """What a terminal shows for as long as the block lasts."""
+    """A line in the terminal while the block runs."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -108,7 +108,7 @@ class Dashboard(Display):
 
     @property
     def last_word(self) -> str:
-        """What was done, in a sentence."""
+        """A sentence about the finished work."""
         return (
             f"{self._blocks} blocks, {self._count:,} {self._unit}, {self._speed:,.0f} "
             f"{self._unit}/s; the slowest took {self._slowest[0]:.1f} s: {self._slowest[1]}"

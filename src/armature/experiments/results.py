@@ -1,4 +1,4 @@
-"""What a simulation found."""
+"""The results of a simulation."""
 
 from __future__ import annotations
 
@@ -197,13 +197,13 @@ class Results(AllRuns[PolicyRuns], Shown):
         return plot_regret(self.instance, self.checkpoints, regret, () if path is None else [path])
 
     def about(self) -> dict[str, Any]:
-        """What the numbers are of, as plain data."""
+        """The problem and the settings, as plain data."""
         instance, policies, R = self.instance, self.policies, self.repetitions
         return about_runs(instance, policies, self.horizon, R, self.seed, self.made_by, {})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> Results:
-        """What `save` wrote; a file that was cut off or changed is refused.
+        """Load a file of `save`; one that was cut off or changed is refused.
 
         A file can name policies, structures and families of your own, and importing them runs their
         code: they are imported only from the modules and packages that `allow` names. `made_by` of

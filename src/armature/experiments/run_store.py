@@ -125,7 +125,7 @@ class Parts:
         return self._folder.only(self.plan.origin.keys.values())
 
     def job(self, policy: Policy) -> Job:
-        """What a policy's parts are of."""
+        """The job that a policy's parts belong to."""
         return self.plan.job(policy, self.folder.resolve())
 
     def load(self, policy: Policy, runs: Runs) -> set[int]:

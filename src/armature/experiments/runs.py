@@ -114,7 +114,7 @@ def as_data(
     seed: int,
     defaults: bool = False,
 ) -> dict[str, Any]:
-    """What is run, as plain data; with options that have their defaults, if these are asked for."""
+    """The problem and policies as plain data; on request with options that have their defaults."""
     return {
         "structure": describe(STRUCTURES, instance.structure, defaults),
         "family": describe(FAMILIES, instance.family, defaults),
@@ -161,7 +161,7 @@ class AllRuns(Generic[R]):
 
     @property
     def is_current(self) -> bool:
-        """Whether the code that is running would make the same numbers: it has made these."""
+        """Whether the running code would make the same numbers: it has the same key."""
         return self.made_by.keys == self._origin_now().keys
 
     def _origin_now(self) -> Origin:
@@ -179,11 +179,11 @@ class AllRuns(Generic[R]):
         return self.runs[name]
 
     def about(self) -> dict[str, Any]:
-        """What the numbers are of, as plain data."""
+        """The problem and the settings, as plain data."""
         raise NotImplementedError
 
     def summary(self) -> pd.DataFrame:
-        """What tables show: a row for each policy, or policy and delta."""
+        """The table: a row for each policy, or for each policy and delta."""
         raise NotImplementedError
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
@@ -206,7 +206,7 @@ def standard_error(values: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """What tables show of a plan's results, without the runs: these take memory for each."""
+    """The tables of a plan's results without its runs, which take memory."""
 
     plan: Plan[Any, Any]
     table: pd.DataFrame  # what `summary` of the results says

@@ -71,7 +71,7 @@ def read_spec(spec: str | Path) -> str:
 
 
 def parse_table(text: str) -> dict[str, Any]:
-    """What a TOML file says; the entries of [experiment] count as if they stood at its top."""
+    """The entries of a TOML file; those of [experiment] count as if they were at its top."""
     try:
         table = tomllib.loads(text)
     except ValueError as error:  # a number of thousands of digits is one as well

@@ -1,4 +1,4 @@
-"""All points of a sweep: their folders, an index, one table, and regret against what was swept.
+"""All points of a sweep: folders, an index, one table, and regret against the swept values.
 
     experiment.json   what the sweep is about
     index.csv         the folder of each point, and the values that were set there
@@ -87,7 +87,7 @@ def sweep_table(points: Sequence[dict[str, Any]], results: Sequence[Summary]) ->
 
 
 def curve_names(plans: Sequence[Plan[Any, Any]]) -> list[str]:
-    """What each policy of the file is called at all points: without the options that are swept."""
+    """The name of each policy at all points: without the options that are swept."""
     names: list[str] = []
     for place, policies in enumerate(zip(*(plan.policies for plan in plans), strict=True)):
         found = {policy.name for policy in policies}

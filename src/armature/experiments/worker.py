@@ -1,4 +1,4 @@
-"""What a worker of a cluster does: play a block.
+"""A worker of a cluster plays a block.
 
 A worker computes the key of its block and refuses the block if it gets another one: then its code
 differs from that of the program that asks. The result goes to the output folder if the worker sees
@@ -80,7 +80,7 @@ def check_code(job: Job, code: str) -> None:
 
 
 def is_sent_along(job: Job) -> bool:
-    """Whether a class of the job is of a script or a notebook, so that its code comes with it."""
+    """Whether a class of the job is from a script or a notebook, so that its code is sent along."""
     objects = (job.policy, job.plan.instance.structure, job.plan.instance.family)
     return any(cls.__module__ == "__main__" for value in objects for cls in type(value).__mro__)
 

@@ -287,7 +287,7 @@ def stopping_charts(
 
 
 def plot_stopping(charts: Sequence[Chart], paths: Sequence[StrPath] = ()) -> Drawing:
-    """Draw what share of the runs has stopped, by round, into PNG, SVG or PDF files."""
+    """Draw the share of runs that have stopped, by round, into PNG, SVG or PDF files."""
     looks = looks_of(*(policies_in(chart) for chart in charts))
     drawing, _, shown = in_a_grid(charts, looks, (4.2, 3.8), (3.4, 0.0), columns=len(charts))
     legend_beside(drawing, shown.values(), [line.get_label() for line in shown.values()])
@@ -346,7 +346,7 @@ def _are_numbers(values: Sequence[Any]) -> bool:
 
 
 def plot_sweep(table: pd.DataFrame, keys: Sequence[str], path: Path) -> Drawing:
-    """Draw regret in the end against what was swept."""
+    """Draw final regret against the swept values."""
     charts = sweep_charts(table, keys)
     left_out, charts = len(charts[MOST_PANELS:]), charts[:MOST_PANELS]
     looks = looks_of(*(policies_in(chart) for chart in charts))

@@ -1,4 +1,4 @@
-"""What there is to draw of a bandit, computed before anything is drawn."""
+"""The picture of a bandit as data, computed before it is drawn."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Arms:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What the lower bound asks for by now: V's pulls per ln t, times ln t.
+    """The pulls that the lower bound asks for after t rounds: V's pulls per ln t, times ln t.
 
     The best arm is pulled in all other rounds, which cost nothing: nan.
     """
@@ -165,7 +165,7 @@ class Picture:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What happened, in B stretches of time; arms as the bandit has them.
+    """The history in B intervals of time; arms are numbered as in the bandit.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ def picture_of(
     bound: LowerBound | None = None,
     past: Past | None = None,
 ) -> Picture:
-    """What there is to draw of what a bandit believes.
+    """The beliefs of a bandit, ready to be drawn.
 
     `belief` is what `bandit.explain()` says; `bound`, the lower bound at the fitted means, and
     `past`, what happened over time, are drawn where they are known.
@@ -256,7 +256,7 @@ def _grouped(categories: Sequence[Hashable] | None, K: int) -> tuple[Places, tup
 
 
 def target_of(arms: Arms, bound: LowerBound) -> Target:
-    """What the bound asks of each arm at this t."""
+    """The pulls of each arm that the bound asks for at this t."""
     rounds = max(float(arms.pulls.sum()), 1.0)
     pulls = np.asarray(bound.pulls)[arms.places] * math.log(rounds)
     pulls[pulls < NOTHING] = 0.0  # what is left of a solver's tolerance
@@ -294,7 +294,7 @@ def _styles(arms: Arms, places: Sequence[int]) -> tuple[str, ...]:
 
 
 def gain_of(belief: Explanation, goal: str = "max", past: Past | None = None) -> Gain | None:
-    """What was gained over uniform allocation; None while an arm has no rewards."""
+    """The gain over uniform allocation; None while an arm has no rewards."""
     if not (belief.pulls > 0.0).all():
         return None
     rounds = float(belief.pulls.sum())
