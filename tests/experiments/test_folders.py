@@ -199,7 +199,7 @@ def test_a_damaged_note_is_written_anew(runner: Runner, tmp_path: Path, note: st
     before = content(tmp_path)
     path = tmp_path / "experiment.json"
     path.write_bytes(note.encode("latin-1"))
-    assert "experiment.json' was damaged: it is written anew" in runner(tmp_path)
+    assert "experiment.json' was damaged: it is written again" in runner(tmp_path)
     assert runner.played == []
     assert content(tmp_path) == before
     path.write_bytes(note.encode("latin-1"))

@@ -217,7 +217,7 @@ def test_the_program_that_asks_is_interrupted(cluster: Any, tmp_path: Path) -> N
     first.send_signal(signal.SIGINT)
     said = first.communicate(timeout=PATIENCE)[1]
     assert first.returncode == 130, said
-    assert "interrupted: what is finished is kept in" in said
+    assert "interrupted: finished runs are kept in" in said
     kept = {path: path.stat().st_mtime_ns for path in out.glob("parts/*.part")}
     assert kept
     assert not (out / "results.parquet").exists()

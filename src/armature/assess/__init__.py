@@ -1,4 +1,4 @@
-"""Before you deploy: what a log says of a structure and of policies."""
+"""Before you deploy: assess structures and policies on a log."""
 
 from armature.assess.assess import assess
 from armature.assess.assessment import Assessment

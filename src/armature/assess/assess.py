@@ -1,4 +1,4 @@
-"""From a log to a decision: does the structure fit, what is it worth, which policy, how long?"""
+"""From a log to a decision: fit and worth of structures, policies, verdict on the best arm."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def assess(
     draws, seed, workers
         How many problems are simulated, the seed of all random numbers, the number of threads.
     title, progress
-        The title of the report; a function that is called as the simulation goes on.
+        The title of the report; a function that is called during the simulation.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def _judged(
 
 
 def usual_candidates(structure: Structure, known: Informed) -> list[Structure]:
-    """What a structure is compared with: no structure, and other structures of ordered arms."""
+    """The structures to compare with: no structure, and others for ordered arms."""
     n = structure.n_arms
     ideas: list[Structure] = [Unconstrained(n)]
     if structure.arms_in_order:

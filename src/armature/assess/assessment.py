@@ -1,4 +1,4 @@
-"""What an assessment says: records that the terminal, JSON and the page show."""
+"""The result of an assessment: a record that the terminal, JSON and the page show."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Assessment(Shown):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the log says of fit, worth, policies, certainty and drift."""
+        """The sentences on fit, worth, policies, certainty and drift."""
         said = report.sentences(self).values()
         return tuple(sentence.shown(self.log.arms) for sentence in said)
 

@@ -84,7 +84,7 @@ class Trial:
 
 
 def sensible_policies(structure: Structure, informed: Informed) -> list[Policy]:
-    """What to try: with the structure, with it and a guard, without it.
+    """The policies to try: with the structure, with it and a guard, without it.
 
     A guard needs to know sigma: it is left out where the log does not tell it well enough.
     """

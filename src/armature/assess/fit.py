@@ -56,7 +56,7 @@ class Noticeable:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One structure and what the log says of it.
+    """One structure, and its fit to the log.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def judge(
     delta: float,
     with_power: bool = False,
 ) -> Candidate:
-    """What the log says of a structure."""
+    """The fit of a structure to the log."""
     structure.checked_family(informed.family)
     means = seen_means(log, informed)
     fit = structure.project(means, log.counts, informed.family)

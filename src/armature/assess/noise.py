@@ -75,8 +75,8 @@ def informed(log: Log, family: Family, spread: Spread = "common") -> Informed:
     variance = float(squares.sum()) / freedom if freedom > 0.0 else 0.0
     if not variance > 0.0:
         raise ArmatureError(
-            f"{log.name}: no arm has two different rewards, so that nothing is known of how much "
-            "they vary: give Gaussian(sigma=...)."
+            f"{log.name}: no arm has two different rewards, so sigma can't be estimated: "
+            "give Gaussian(sigma=...)."
         )
     means = np.where(seen, log.means, 0.0)
     enlarged = float(estimate_variance(log.counts, means, squares))

@@ -1,4 +1,4 @@
-"""What policies would have collected on a log.
+"""Replay: the rewards that policies would have collected on a log.
 
 Three methods, and what each assumes:
 
@@ -67,7 +67,7 @@ def replay(
     delta: float = 0.05,
     seed: int = 0,
 ) -> Replay:
-    """What policies would have collected on a log, and how far the data reach.
+    """Replay policies on a log: what each would have collected, as far as the data reach.
 
     >>> from armature.policies import UCB
     >>> from armature.structures import Unconstrained
@@ -165,7 +165,7 @@ def _play(
 def _in_queues(
     log: Log, policies: Sequence[Policy], play: Play, repetitions: int, delta: float, seed: int
 ) -> list[Replayed]:
-    """Each policy on the log's own order, on others, and on rewards that are drawn anew."""
+    """Each policy on the log's own order, on others, and on rewards drawn with replacement."""
     assert log.rewards is not None
     assert log.places is not None
     own = log.rewards[np.argsort(log.places, kind="stable")]
@@ -202,7 +202,7 @@ def _in_queues(
 
 
 def _mixed(rewards: Floats, starts: Ints, repetition: int, anew: bool, seed: int) -> Floats:
-    """Each arm's rewards in another order, or drawn anew with replacement."""
+    """Each arm's rewards in another order, or drawn with replacement."""
     rng = generator(seed, 2 * repetition + anew)
     mixed = rewards.copy()
     for start, end in itertools.pairwise(starts):
@@ -236,7 +236,7 @@ def _replayed(
 
 
 def probabilities_of(log: Log, uniform: bool) -> Floats:
-    """With which probability each row's arm was shown; refused where that is not known."""
+    """The probability with which each row's arm was shown; an error if it is unknown."""
     K, n = len(log.arms), log.rounds
     if uniform:
         from scipy.stats import chi2
@@ -278,7 +278,7 @@ def probabilities_of(log: Log, uniform: bool) -> Floats:
 def _on_rows(
     log: Log, policy: Policy, play: Play, shown: Floats, method: Method, delta: float, seed: int
 ) -> Replayed:
-    """A policy on rows of which it is known with which probability they were shown.
+    """A policy on rows with known probabilities.
 
     "rejection": the rows that show what the policy chooses. "ips": its choice before each row,
     weighed.

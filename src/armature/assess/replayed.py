@@ -120,7 +120,7 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What it rests on, and how far it got."""
+        """The assumptions of the replay, and where it ended."""
         said = [Sentence(RESTS_ON[self.method])]
         for one in self.policies:
             about = {"policy": one.policy, "rounds": one.rounds}

@@ -131,7 +131,7 @@ def aligned(titles: Titles, rows: Rows) -> list[str]:
 
 
 def sentences(found: Assessment) -> dict[str, Sentence]:
-    """What the log says of fit, worth, policies, certainty and drift: those that apply."""
+    """The sentences on fit, worth, policies, certainty and drift that apply."""
     said = {
         "fit": about_fit(found.chosen),
         "noticeable": about_noticeable(found.chosen),
@@ -231,7 +231,7 @@ def _without(value: float, found: Assessment) -> Sentence:
 
 
 def asymptotic(found: Assessment) -> Sentence:
-    """What a lower bound does not say."""
+    """Why a lower bound is no forecast."""
     text = (
         "The bound is asymptotic: use it to compare structures, not to predict the regret of "
         "{horizon} rounds."
@@ -245,7 +245,7 @@ def asymptotic(found: Assessment) -> Sentence:
 
 
 def about_trial(trial: Trial, unit: str) -> Sentence:
-    """Which policy loses least."""
+    """Which policy has the least regret."""
     first, *others = [name for name in trial.ranking if name != LOGGED]
     text = (
         "In {draws} simulated problems that could have given this log, {horizon} rounds each, "

@@ -1,4 +1,4 @@
-"""A log as it was given: arms by whatever they are called, one row or one arm at a time.
+"""A log as it was given, with the arms' own names: a row for each reward, or for each arm.
 
 Whatever a log comes as, it becomes a `Table` of rows or a `Totals` of sums. Both know how to name
 a row, so that what is found wrong later can still be pointed at.
@@ -24,7 +24,7 @@ Where = Callable[[int], str]  # how a row is named: "line 7", "row 6"
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of a log are called.
+    """The names of a log's columns.
 
     `probability` may be missing in the log, and is then not known. `count` and `total` are those
     of a log that has a line for each arm: the number of its rewards and their sum, and `squares`
@@ -74,7 +74,7 @@ class Totals:
 
 
 def check_rewards(table: Table) -> None:
-    """Refuse what is no reward and no probability; the error names the row."""
+    """Refuse rows without a valid reward and probability; the error names the row."""
     rewards = table.rewards
     if not rewards.size:
         raise ArmatureError(f"{table.name} has no rewards: it has columns, and no rows.")
@@ -101,7 +101,7 @@ def _check_probabilities(table: Table, probabilities: Floats) -> None:
 
 
 def check_totals(totals: Totals) -> None:
-    """Refuse what are no counts, sums and sums of squares."""
+    """Refuse wrong counts, sums and sums of squares."""
     name, where, counts, sums = totals.name, totals.where, totals.counts, totals.sums
     wrong = ~((counts >= 0.0) & (counts % 1.0 == 0.0) & (counts <= 2.0**53))
     if wrong.any():
@@ -129,7 +129,7 @@ def check_totals(totals: Totals) -> None:
 
 
 def check_labels(labels: list[Hashable], name: str, column: str) -> None:
-    """Refuse a column of arms that is another one."""
+    """Refuse a column of arms that seems to be another column."""
     if len(labels) > MOST_ARMS:
         raise ArmatureError(
             f"{name} has {len(labels):,} different arms, the first of which is {labels[0]!r}: is "

@@ -1,4 +1,4 @@
-"""`armature assess`: what a log says of a structure and of policies."""
+"""`armature assess`: structures and policies on a log."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from armature.words import visible
 
 def assess(
     log: Annotated[str, typer.Argument(help="A CSV or Parquet file: a row for each reward.")],
-    spec: Annotated[str, typer.Option(help="A TOML file: columns, structure, rewards, plans.")],
+    spec: Annotated[str, typer.Option(help="A TOML file: columns, structure, rewards, horizon.")],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -26,9 +26,9 @@ def assess(
     probability: Annotated[
         str | None, typer.Option(help="The column of probabilities, if there is one.")
     ] = None,
-    horizon: Annotated[int | None, typer.Option(help="Rounds that are planned for.", min=1)] = None,
+    horizon: Annotated[int | None, typer.Option(help="Planned rounds.", min=1)] = None,
     draws: Annotated[
-        int | None, typer.Option(help="Problems drawn around the log; 40.", min=1)
+        int | None, typer.Option(help="Problems drawn around the log; default: 40.", min=1)
     ] = None,
     workers: options.Workers = None,
     as_json: options.AsJson = False,
@@ -37,8 +37,8 @@ def assess(
 ) -> None:
     """Assess a structure and policies on a log, before you deploy.
 
-    Does the structure fit, what does it save, which policy, how long? Prints a report, and writes
-    it as a page, `report.html`, and as `assessment.json`, if there is an --out.
+    Does the structure fit? How much exploration does it save? Which policy has the least regret?
+    Prints a report; with --out, also writes `report.html` and `assessment.json`.
     """
     with failing("nothing was written"):
         from rich.progress import Progress

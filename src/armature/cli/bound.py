@@ -1,4 +1,4 @@
-"""`armature bound`: what regret can't be avoided."""
+"""`armature bound`: how little regret is possible."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 def bound(
     spec: options.Spec,
     epsilon: Annotated[
-        float | None, typer.Option(help="Least gap of an arm: gives the perturbed value.")
+        float | None,
+        typer.Option(help="Smaller gaps count as this one: the paper's perturbed value."),
     ] = None,
     as_json: options.AsJson = False,
     plot: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
     allow: options.Allow = None,
 ) -> None:
-    """What regret can't be avoided: the lower bound of a problem.
+    """The lower bound of a problem: how little regret is possible.
 
-    With the optimal pulls of each arm and the instances that they tell apart.
+    Prints the optimal pulls of each arm and the instances that are confused with this one.
     """
     working = complaints().status("working (a first run compiles)")
     with failing(""):

@@ -50,7 +50,7 @@ class Story:
 
 
 def prices() -> Story:
-    """Nine prices; who buys pays the price, and fewer buy what is dear."""
+    """Nine prices. A buyer pays the price, and fewer visitors buy at higher prices."""
     labels = [4.99, 5.99, 6.99, 7.99, 8.99, 9.99, 11.99, 13.99, 15.99]
 
     def pay(price: float, rng: np.random.Generator) -> float:
@@ -163,7 +163,7 @@ def compile_elsewhere(number: int, bounds: bool, stopping: threading.Event) -> N
 
 
 class Street:
-    """All visitors: few at first, so that one can follow.
+    """Send all visitors: few at first, so that people can follow.
 
     What an experiment needs is compiled before it is made; meanwhile visitors of the experiments
     before it come.

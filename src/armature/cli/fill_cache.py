@@ -1,4 +1,4 @@
-"""Filling the kernel cache beforehand: for an image, or a node of a cluster.
+"""Fill the kernel cache in advance, for an image or a node of a cluster.
 
 What is compiled depends on types alone, and those are the same for all problems with a structure:
 so it is enough to do everything once, on some example of each.

@@ -29,7 +29,7 @@ def identify(
         str, typer.Option(help="When to stop: `practical`, or `theory`, which is proved.")
     ] = "practical",
     repetitions: Annotated[
-        int | None, typer.Option(help="Runs of each policy; else what the file says.", min=1)
+        int | None, typer.Option(help="Runs of each policy, instead of the file's number.", min=1)
     ] = None,
     max_rounds: Annotated[
         int, typer.Option(help="A run that has not stopped by then ends unsure.", min=1)
@@ -52,9 +52,9 @@ def identify(
 ) -> None:
     """How many samples it takes to know the best arm.
 
-    Runs the file's policies, or the sampling rules if it names none, until the best arm is known,
-    and prints stopping times and errors. Interrupted with Ctrl-C or killed, it goes on from what is
-    finished when it is run again with the same --out, and ends with the same results.
+    Runs the file's policies (default: the sampling rules) until the best arm is known, and prints
+    stopping times and errors. After Ctrl-C or a crash, run the same command with the same --out: it
+    continues, and ends with the same results.
     """
     with failing(options.kept_in(out)):
         from armature.cli.printing import print_stopping, stopping_as_json
@@ -103,7 +103,7 @@ def _check_shares(
         raise ArmatureError("--source is a folder that --merge takes shares from: add --merge.")
     if out is None and (shard is not None or merge):
         flag = "--merge" if merge else "--shard"
-        raise ArmatureError(f"{flag} needs --out: a folder for what shares find.")
+        raise ArmatureError(f"{flag} needs --out: a folder for the runs of shares.")
 
 
 def _say_what_is_made_for_it(plans: list[IdentificationPlan]) -> None:

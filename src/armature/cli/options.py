@@ -1,4 +1,4 @@
-"""Options that several commands have, and what is made of them."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Spec = Annotated[
     str,
     typer.Argument(
-        help="A TOML file, or the name of a problem that is shipped: see `armature list examples`."
+        help="A TOML file, or the name of a built-in problem: see `armature list examples`."
     ),
 ]
 Allow = Annotated[
@@ -33,7 +33,7 @@ Allow = Annotated[
         "name classes as module:Class. Importing it runs its code."
     ),
 ]
-Workers = Annotated[int | None, typer.Option(help="Threads; all cores unless given.", min=1)]
+Workers = Annotated[int | None, typer.Option(help="Threads; default: all cores.", min=1)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 Address = Annotated[
@@ -63,13 +63,15 @@ def folder(out: str) -> Path:
 Out = Annotated[
     Path | None,
     typer.Option(
-        help="A folder for results, from which a run goes on.", parser=folder, metavar="DIRECTORY"
+        help="A folder for results. The next run continues from it.",
+        parser=folder,
+        metavar="DIRECTORY",
     ),
 ]
 
 
 class Engine(StrEnum):
-    """What blocks are played by."""
+    """Who plays blocks."""
 
     threads = "threads"
     ray = "ray"
@@ -102,7 +104,7 @@ def runner_of(
     engine: Engine = Engine.threads,
     address: str | None = None,
 ) -> Runner:
-    """Who plays, by the options of a command; what it says goes to the standard error."""
+    """The runner that the options ask for; it reports to the standard error."""
     from armature.experiments.run import Runner
 
     return Runner(complaints(), quiet, workers, engine.value, address)
@@ -124,7 +126,7 @@ def play(
         return run_all(plans, out, runner)
     share = Shard.parse(shard)
     if out is None:
-        raise ArmatureError("--shard needs --out: a folder for what the share finds.")
+        raise ArmatureError("--shard needs --out: a folder for the runs of the share.")
     count = run_shard(plans, share, out, runner)
     output().print(
         f"shard {share} is finished; {collecting} makes the results when all are. Its {count} "
@@ -145,11 +147,11 @@ def allowed(allow: list[str] | None) -> tuple[str, ...]:
 
 
 def kept_in(out: Path | None) -> str:
-    """What an interruption leaves."""
-    return f"what is finished is kept in {out}" if out else "nothing is kept without --out"
+    """Say what is kept after an interruption."""
+    return f"finished runs are kept in {out}" if out else "nothing is kept without --out"
 
 
 def say_where(out: Path | None) -> None:
-    """Say where results are, if they are anywhere."""
+    """Say where results are, if there is a folder."""
     if out is not None:
         output().print(f"results, a table and a picture are in {visible(str(out))}", soft_wrap=True)

@@ -22,10 +22,10 @@ class Listing(StrEnum):
 
 
 def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -> None:
-    """List names to be used in files, or problems to be run.
+    """List names for use in files, or built-in problems.
 
-    Policies, structures and families are named in a problem's file; panels and examples are
-    problems that are shipped, whose names `bound` and `run` take in place of a file.
+    Files name policies, structures and families. Panels and examples are built-in problems:
+    `bound`, `run` and `identify` accept their names in place of a file.
     """
     import tomllib
 
@@ -50,7 +50,7 @@ def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -
 
 def compile_kernels(
     structures: Annotated[
-        list[str] | None, typer.Argument(help="Names such as `unimodal`; all unless given.")
+        list[str] | None, typer.Argument(help="Names such as `unimodal`; default: all.")
     ] = None,
 ) -> None:
     """Fill the kernel cache.
@@ -66,7 +66,7 @@ def compile_kernels(
     from armature.kernels.compiling.files import directory, is_writable
 
     notice.silence()
-    with failing("what is compiled is kept"):
+    with failing("compiled kernels are kept"):
         if not is_writable():
             raise ArmatureError(f"{directory()} can't be written: set ARMATURE_CACHE_DIR.")
         with Progress(console=complaints()) as bar:
@@ -84,7 +84,7 @@ def compile_kernels(
 
 def demo(
     port: Annotated[
-        int | None, typer.Option(help="A port; 8000 if it is free.", min=1, max=65535)
+        int | None, typer.Option(help="A port; default: 8000, if it is free.", min=1, max=65535)
     ] = None,
     look: Annotated[
         bool, typer.Option("--open/--no-open", help="Open the page in a browser.")

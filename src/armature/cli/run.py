@@ -26,10 +26,10 @@ def run(
     quiet: options.Quiet = False,
     allow: options.Allow = None,
 ) -> None:
-    """Run an experiment: its policies, all on the same rewards.
+    """Run an experiment: several policies on the same rewards.
 
-    Prints the regret in the end. Interrupted with Ctrl-C or killed, it goes on from what is
-    finished when it is run again with the same --out, and ends with the same results.
+    Prints the final regret. After Ctrl-C or a crash, run the same command with the same --out: it
+    continues, and ends with the same results.
     """
     with failing(options.kept_in(out)):
         from armature.experiments.experiment import load_experiments
@@ -71,12 +71,12 @@ def merge(
     as_json: options.AsJson = False,
     allow: options.Allow = None,
 ) -> None:
-    """Merge the shares of an experiment.
+    """Put the shares of an experiment together.
 
     Nothing is simulated. Missing runs are named, and runs of another version of the code are
     refused.
     """
-    with failing("what was copied is kept"):
+    with failing("copied runs are kept"):
         from armature.experiments.experiment import load_experiments
         from armature.experiments.merging import merge as merge_shares
         from armature.experiments.simulation import SimulationPlan
@@ -90,18 +90,18 @@ def merge(
 
 def reproduce(
     panels: Annotated[
-        list[str] | None, typer.Argument(help="Panels, as `armature list panels` has them; or all.")
+        list[str] | None, typer.Argument(help="Panels, see `armature list panels`; default: all.")
     ] = None,
     horizon: Annotated[int, typer.Option(help="Rounds of each run.", min=10)] = 10_000,
     repetitions: Annotated[int, typer.Option(help="Runs of each policy.", min=2)] = 200,
     extended: Annotated[
-        bool, typer.Option("--extended", help="With the policies that the paper does not have.")
+        bool, typer.Option("--extended", help="Add policies that are not in the paper.")
     ] = False,
     workers: options.Workers = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="A folder; without it, `out` for the whole figure.",
+            help="A folder for results; default for the whole figure: `out`.",
             parser=options.folder,
             metavar="DIRECTORY",
         ),
@@ -111,15 +111,15 @@ def reproduce(
 ) -> None:
     """Run Figure 1 of the paper again: pictures and a report.
 
-    Eight problems, with 200 runs of each policy unless you say otherwise. Interrupted, it goes on
-    where it was when it is run again.
+    Eight problems, 200 runs of each policy: some minutes. After an interruption, run the same
+    command again: it continues.
     """
     from armature.experiments.paper import PANELS, default_folder
     from armature.experiments.paper import reproduce as run_panels
 
     names = [name for name in PANELS if name in panels] if panels else list(PANELS)
     folder = out or default_folder(names, horizon, repetitions, extended)
-    with failing(f"what is finished is kept in {folder}"):
+    with failing(f"finished runs are kept in {folder}"):
         options.check_engine(engine, address)
         runner = options.runner_of(workers, False, engine, address)
         run_panels(panels or PANELS, horizon, repetitions, extended, folder, runner)

@@ -43,7 +43,7 @@ def _storage(storage: str, make: bool = False) -> Iterator[Engine]:
         try:
             engine = open_database(storage)
             if not make and not is_there(engine):
-                raise ArmatureError("there is no such storage yet: `armature serve` makes it.")
+                raise ArmatureError("there is no such storage yet: `armature serve` creates it.")
             migrate(engine)
             yield engine
         except SQLAlchemyError as error:
@@ -106,7 +106,7 @@ def show_experiment(
     storage: STORAGE = DEFAULT,
     allow: Annotated[list[str] | None, typer.Option(help="As for `armature serve`.")] = None,
 ) -> None:
-    """Show the arms of an experiment, and what it does next and why."""
+    """Show the arms of an experiment, its next decision and the reason."""
     with _storage(storage) as engine:
         from armature.service.domain import reading, replay
 
@@ -157,7 +157,7 @@ def create_key(
         list[str], typer.Option(help="decide, reward, read or admin; may be repeated.")
     ],
     days: Annotated[
-        float | None, typer.Option(help="Days until it expires; never unless given.")
+        float | None, typer.Option(help="Days until it expires; default: never.")
     ] = None,
     storage: STORAGE = DEFAULT,
 ) -> None:

@@ -129,7 +129,7 @@ class PlanFolder(Generic[F]):
                 raise another(self._path)
             raise damaged(path, written)
         if path.exists():
-            self._say(f"{str(path)!r} was damaged: it is written anew.")
+            self._say(f"{str(path)!r} was damaged: it is written again.")
         return {}
 
     def _read_note(self, path: Path) -> dict[str, Any] | None:

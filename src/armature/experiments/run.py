@@ -1,7 +1,7 @@
 """Running plans: into folders or not, on threads or on a cluster, whole or in shares.
 
-A finished run is kept in a part at once. So what is interrupted goes on from there, shares can be
-played anywhere and put together, and threads can go on where a cluster was.
+Finished runs are written to a part at once. So an interrupted plan continues from them, shares can
+be played anywhere and put together, and threads can go on where a cluster was.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs that are finished, on disk: what an interruption leaves to resume from, or to extend.
+"""Finished runs on disk, from which an interrupted run continues and a finished one is extended.
 
 A part holds a range of repetitions of a policy. Its name says what its content is a function of:
 `<key>-<first>-<stop>.part`, where the key is a hash of the problem, the policy with all of its
@@ -63,7 +63,7 @@ NAME = re.compile(r"([0-9a-z]+)-([0-9]{6,9})-([0-9]{6,9})\.part", re.ASCII)
 class PartsFolder:
     """A folder with the parts of any number of jobs: it is listed once, when it is first asked.
 
-    After others have written to it, `look_again` has it listed anew.
+    `look_again` lists it again, after other programs have written to it.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What all results of runs have in common: what was run, by which code, and their file.
+"""The common base of results: the runs, the code that made them, and their file.
 
 The file is a tidy table that anything can read that reads Parquet. What it is about is JSON in the
 metadata, with a checksum of both.
@@ -97,7 +97,7 @@ def about_runs(
     origin: Origin,
     settings: dict[str, Any],
 ) -> dict[str, Any]:
-    """What some runs are of, as plain data from which all can be made again."""
+    """The problem and the policies of runs as plain data, from which they can be run again."""
     about = {
         "armature": origin.version,
         **as_data(instance, policies, horizon, repetitions, seed, defaults=True),
@@ -233,7 +233,7 @@ def write_file(path: str | os.PathLike[str], about: dict[str, Any], frame: pd.Da
 def read_file(
     path: str | os.PathLike[str], kind: str = SIMULATION
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """What a file is about and its table, both as they were written; refused if they are not.
+    """The settings and the table of a file; an error if they are not as they were written.
 
     `kind` is what the results must be of. `version` in what it is about is that of the format.
     """

@@ -1,4 +1,4 @@
-"""What a bandit believes, as a picture: computed once, and drawn as SVG or by Matplotlib."""
+"""Pictures: computed once as data, and drawn as SVG or by Matplotlib."""
 
 from armature.views.picture import Arms, Gain, Gauge, Picture, Target, Traffic, picture_of
 
