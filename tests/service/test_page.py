@@ -20,6 +20,7 @@ from armature.service.db.keys import make_key
 from armature.service.db.maintenance import migrate
 from armature.service.domain import log as timeline
 from armature.service.domain.log import Timeline
+from armature.service.page import routes
 
 HTML = {"Accept": "text/html"}
 
@@ -224,6 +225,26 @@ def test_keys_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             assert http.post("/experiments/prices/status", data=pause).status_code == 303
             http.post("/logout", data={"x": ""})
             assert http.get("/").status_code == 401
+
+
+def test_all_that_shows_or_changes_anything_needs_a_key(tmp_path: Path) -> None:
+    """Whatever the page has: without a key it is refused, and with one for decisions alone."""
+    storage = sqlite_in(tmp_path)
+    engine = open_database(storage)
+    migrate(engine)
+    key = make_key(engine, "shop", ["decide"])
+    engine.dispose()
+    open_to_all = {"/login", "/logout", "/static/{name}", "/favicon.ico"}
+    assert open_to_all < {entry.path for entry in routes.table}
+    with serving(storage) as url, httpx.Client(base_url=url, headers={"Origin": url}) as http:
+        for entry in routes.table:
+            if entry.path in open_to_all:
+                continue
+            for cookies, code in (({}, 401), ({"armature_key": key}, 403)):
+                http.cookies = httpx.Cookies(cookies)
+                path = entry.path.replace("{name}", "prices")
+                answer = http.request(entry.method, path, data={"status": "paused"})
+                assert answer.status_code == code, (entry.method, path)
 
 
 def test_it_is_small_and_its_own(page: httpx.Client) -> None:

@@ -28,6 +28,7 @@ from armature.service.limits import Limits, Refused
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Awaitable[Response]])
 Refuse = Callable[[Request, Refused], Awaitable[Response]]
+Admit = Callable[[Request, str], Awaitable[None]]
 HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}  # of refusals
 
 log = logging.getLogger("armature.service")
@@ -51,7 +52,7 @@ async def refuse(request: Request, refused: Refused) -> Response:
 class Entry:
     """A method and an address, and the endpoint f(request, names in the path, query, body).
 
-    `scope` is what a key must be good for; None: any key or none, or the endpoint checks it itself.
+    `scope` is what a key must be good for, which `admit` checks; None: any key or none will do.
     `described` are FastAPI's words for the description; None: the description leaves it out.
     """
 
@@ -61,10 +62,11 @@ class Entry:
         path: str,
         endpoint: Callable[..., Awaitable[Response]],
         scope: str | None,
+        admit: Admit,
         described: dict[str, Any] | None,
     ) -> None:
         self.method, self.path, self.endpoint = method, path, endpoint
-        self.scope, self.described = scope, described
+        self.scope, self._admit, self.described = scope, admit, described
         self.pattern, _, _ = compile_path(path)
         models = get_type_hints(endpoint)
         self._query, self._body = models.get("query"), models.get("body")
@@ -72,7 +74,7 @@ class Entry:
     async def answer(self, request: Request) -> Response:
         """Admit a request, parse it, and call the endpoint."""
         if self.scope is not None:
-            await admit(request, self.scope)
+            await self._admit(request, self.scope)
         arguments: dict[str, Any] = dict(request.path_params)
         if self._query is not None:
             arguments["query"] = self._query.model_validate(dict(request.query_params))
@@ -83,7 +85,11 @@ class Entry:
 
 
 class Table(list[Entry]):
-    """Entries, in the order in which they are tried."""
+    """Entries, in the order in which they are tried, and how requests to them are admitted."""
+
+    def __init__(self, admit: Admit = admit) -> None:
+        super().__init__()
+        self._admit = admit
 
     def entry(
         self, method: str, path: str, scope: str | None = None, **described: Any
@@ -91,7 +97,7 @@ class Table(list[Entry]):
         """Add an endpoint. With keywords, FastAPI describes it, and they are for FastAPI."""
 
         def add(endpoint: Endpoint) -> Endpoint:
-            self.append(Entry(method, path, endpoint, scope, described or None))
+            self.append(Entry(method, path, endpoint, scope, self._admit, described or None))
             return endpoint
 
         return add

@@ -42,7 +42,7 @@ from armature.service.page.forms import KNOWLEDGE, REWARDS, UNITS, spec_of
 from armature.service.page.viewing import FEW, Viewer
 from armature.views.pages import environment, stylesheet
 
-table = Table()
+table = Table(admit_browser)
 # A link on another site comes without the cookie; the same page, asked for by this one, has it.
 _AGAIN = (
     '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0"><title>…</title>'
@@ -106,10 +106,9 @@ async def _may_change(request: Request) -> bool:
     return True
 
 
-@table.entry("GET", "/")
+@table.entry("GET", "/", "read")
 async def list_page(request: Request) -> Response:
     """The experiments."""
-    await admit_browser(request, "read")
     found = await request.app.state.backend.read(reading.list_experiments)
     views, troubles = await _viewer(request).glance([row["name"] for row in found])
     return await _page(
@@ -123,18 +122,16 @@ async def list_page(request: Request) -> Response:
     )
 
 
-@table.entry("GET", "/experiments/{name}")
+@table.entry("GET", "/experiments/{name}", "read")
 async def experiment_page(request: Request, name: str) -> Response:
     """One experiment."""
-    await admit_browser(request, "read")
     return await _page(request, "experiment.html", view=await _viewer(request).view(name))
 
 
-@table.entry("POST", "/experiments/{name}/status")
+@table.entry("POST", "/experiments/{name}/status", "admin")
 async def change_status(request: Request, name: str) -> Response:
     """Pause, resume or stop an experiment."""
     fields = await form_of(request)
-    await admit_browser(request, "admin")
     wanted = fields.get("status", "")
     if wanted not in list(Status):
         raise Refused(422, "the status is running, paused or stopped.")
@@ -146,18 +143,16 @@ async def change_status(request: Request, name: str) -> Response:
     return _see_other(f"/experiments/{quote(name, safe='')}")
 
 
-@table.entry("GET", "/new")
+@table.entry("GET", "/new", "admin")
 async def new_page(request: Request) -> Response:
     """The form for a new experiment."""
-    await admit_browser(request, "admin")
     return await _form(request, {}, None)
 
 
-@table.entry("POST", "/experiments")
+@table.entry("POST", "/experiments", "admin")
 async def create(request: Request) -> Response:
     """Make an experiment, or show the form again with what is wrong."""
     fields = await form_of(request)
-    await admit_browser(request, "admin")
     name = fields.get("name", "").strip()
     try:
         spec = spec_of(fields)
