@@ -167,6 +167,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     said = [f"{page['title']} {page['text']}".lower() for page in found]
     for words in ("pricing", "segment", "quick start"):
         assert any(words in text for text in said), words
+    titles = [page["title"].lower() for page in found]
+    assert any(title.startswith("pricing") for title in titles)  # the guide comes first
     structures = (tmp_path / "reference" / "structures" / "index.html").read_text()
     assert "At most <code>support</code> arms lie above" in structures  # of a docstring
     for page in tmp_path.rglob("index.html"):  # a page asks no other host for anything
