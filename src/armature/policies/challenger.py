@@ -364,7 +364,7 @@ class Challenger(CompiledPolicy):
             projected=np.zeros(K),
             costs=np.zeros(K),
             lam=np.zeros(K),
-            last=np.zeros(2),
+            last=np.zeros(4),
             sample=np.zeros(K),
             log_gamma=np.array([math.lgamma(0.5 * max(m, 1)) for m in range(K + 1)]),
             shared=structure.is_ordering,

@@ -103,25 +103,30 @@ def own_cost(model: Model, history: History, i: int, top: float, enough: float) 
 
 
 @kernel
-def shared_evidence(model: Model, history: History, pr: Floats, lam: Floats, size: float) -> float:
-    """The evidence of one arm that is as unlikely as what the arms cost that lam moves from pr.
+def shared_cost(
+    model: Model, history: History, pr: Floats, lam: Floats, size: float
+) -> tuple[float, int]:
+    """What the arms cost that lam moves from pr, and how many ties hold among them.
 
-    Infinite where not more than one tie holds: they are as many as these arms (with rewards) less
-    the values that they have at lam. Numbers up to `size` are compared.
+    These are as many as the arms (with rewards) less the values that they have at lam. Numbers up
+    to `size` are compared.
     """
     near = UNMOVED * size
     cost = 0.0
     ties = 0
-    for k in range(lam.size):  # `cost` and `ties` are those of the arms before k
+    last = -1
+    for k in range(lam.size):  # `cost` and `ties` are those of the arms before k, `last` the last
         if history.pulls[k] == 0.0 or abs(lam[k] - pr[k]) <= near:
             continue
         arm = of_arm(model.family, k)
         cost += weighted_divergence(arm, history.pulls[k], history.means[k], lam[k])
-        for a in range(k - 1, -1, -1):
-            moved = history.pulls[a] > 0.0 and abs(lam[a] - pr[a]) > near
-            if moved and abs(lam[a] - lam[k]) <= near:
-                ties += 1
-                break
-    if ties <= 1:
-        return math.inf
-    return single_evidence(log_tail(ties, cost))
+        if last >= 0 and lam[last] == lam[k]:
+            ties += 1
+        else:
+            for a in range(k - 1, -1, -1):
+                if abs(lam[a] - lam[k]) <= near and history.pulls[a] > 0.0:
+                    if abs(lam[a] - pr[a]) > near:
+                        ties += 1
+                        break
+        last = k
+    return cost, ties
