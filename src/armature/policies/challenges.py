@@ -43,7 +43,7 @@ class ChallengerState(NamedTuple):
     lam: Floats
     last: Floats  # of the opponent in `lam`: see `evidence_against`
     sample: Floats
-    log_gamma: Floats  # (K + 1,): ln Gamma of half of 0 (which is not asked for), 1, ...
+    offset: Floats  # (K + 1,): `tangent_offset` of 0 (which is not asked for), 1, ...
     shared: bool  # whether the structure orders arms, so that "i is best" can tie many
     lone: bool  # whether one arm at most is above a level, which is
     level: float
@@ -109,7 +109,7 @@ def is_clear(state: ChallengerState, ties: int, G: float, own: float, matters: f
     left = matters - OWN * own
     if left <= 0.0 or ties <= 1:
         return True
-    return own > 0.0 and left <= G and is_worth(ties, state.log_gamma[ties], G, left)
+    return own > 0.0 and left <= G and is_worth(ties, state.offset[ties], G, left)
 
 
 @kernel
@@ -154,7 +154,7 @@ def evidence_against(
             if own == 0.0:
                 return 0.0
             left = matters - OWN * own
-            if not is_worth(ties, state.log_gamma[ties], last[1], left):
+            if not is_worth(ties, state.offset[ties], last[1], left):
                 if last[3] < 0.0:
                     last[3] = single_evidence(log_tail(ties, last[1]))
                 G = min(G, last[3] + OWN * own)

@@ -24,6 +24,8 @@ OWN = 4.0  # how many times an arm's own evidence counts
 UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
 LONG = 30.0  # from here on an expansion of the normal tail is as good as its quantile
 HALF_LOG_PI = 0.5 * math.log(math.pi)
+STEEP = 1.0 + 0.5 / math.sqrt(24.0)  # the tangent at e = 4 of what `is_worth` compares with
+START = 4.0 + HALF_LOG_PI + math.log(0.5 * (2.0 + math.sqrt(6.0))) - 4.0 * STEEP
 DIGITS = 1e-15  # of a sum or a fraction
 
 
@@ -73,17 +75,26 @@ def single_evidence(p: float) -> float:
     return e
 
 
-@inlined
-def is_worth(m: int, log_gamma: float, cost: float, e: float) -> bool:
-    """Whether a cost of at most m arms is surely worth the evidence e of one: a few logarithms.
+def tangent_offset(m: int) -> float:
+    """Of the line in `is_worth`: ln Gamma(m / 2) + m / 2 - (m / 2) ln m."""
+    a = 0.5 * m
+    return math.lgamma(a) + a - a * math.log(m)
 
-    Two bounds: the first step of the continued fraction, with ln Gamma(m / 2) worked out before,
-    and erfc(x) > 2 exp(-x^2) / (sqrt(pi) (x + sqrt(x^2 + 2))). More arms make a cost worth less.
+
+@inlined
+def is_worth(m: int, offset: float, cost: float, e: float) -> bool:
+    """Whether a cost of at most m arms is surely worth the evidence e of one; more arms, less so.
+
+    Two bounds: the first step of the continued fraction, with `tangent_offset(m)` worked out
+    before, and erfc(x) > 2 exp(-x^2) / (sqrt(pi) (x + sqrt(x^2 + 2))). Mostly their tangents will
+    do, at a cost of m and at e = 4: these take no logarithm.
     """
+    if 0.5 * cost + offset >= STEEP * e + START:
+        return True
     a = 0.5 * m
     if cost <= a:
         return False
-    p = cost - a * math.log(cost) + math.log(cost + 1.0 - a) + log_gamma
+    p = cost - a - a * math.log(cost / m) + math.log(cost + 1.0 - a) + offset
     return p >= e + HALF_LOG_PI + math.log(0.5 * (math.sqrt(e) + math.sqrt(e + 2.0)))
 
 
