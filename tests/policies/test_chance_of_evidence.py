@@ -17,12 +17,15 @@ from armature.policies.chance_of_evidence import (
 )
 from armature.policies.records import make_history
 from armature.structures.oracles.model import (
+    MARKS,
     challenger_costs,
+    cost_of_moved,
     make_model,
     most_ties,
     nearest_challenger,
     projection,
 )
+from armature.structures.oracles.records import note_ties
 
 DEGREES = (1, 2, 3, 5, 10, 29, 99, 1000, 10_000)
 
@@ -112,7 +115,7 @@ def test_no_opponent_of_one_peak_ties_more_than_was_noted(K: int, rng: np.random
     """Means with ties and plateaus, arms without rewards; the bound is often as low as can be."""
     structure, family = am.Unimodal(K), am.Gaussian()
     model = make_model(structure, family, am.Challenger.oracles)
-    tight = 0
+    tight, dear = 0, 0
     for _ in range(150):
         mu = rng.normal(0.0, 1.0, K) - 0.3 * np.abs(np.arange(K) - rng.integers(K))
         if rng.random() < 0.5:
@@ -130,4 +133,24 @@ def test_no_opponent_of_one_peak_ties_more_than_was_noted(K: int, rng: np.random
                 ties = int(moved.sum()) - np.unique(np.round(lam[moved], 9)).size
                 assert max(1, ties) <= noted[i]
                 tight += max(1, ties) == noted[i] < K - 1 or K < 4
+                cost = float((N * (mu - lam) ** 2 / 2.0)[moved].sum())
+                least = cost_of_moved.py_func(model, i, costs[i], costs[i] - base)
+                assert costs[i] - base < 1e-9 or least <= cost + 1e-9 * (1.0 + cost)
+                dear += least > max(costs[i] - base, cost - 0.002) or K < 4
     assert tight > 100
+    assert dear > 50
+
+
+def test_what_is_noted_of_an_opponent() -> None:
+    """Ties and a cost rounded up in one number; without Gaussian rewards, or too dear: no use."""
+    for family, kept, expected in (
+        (am.Gaussian(), 2.0001, 7.0 - 2049 / 1024),
+        (am.Gaussian(), 6.5, 1.0),
+        (am.Gaussian(), np.inf, 1.0),
+        (am.Poisson(), 2.0, 1.0),
+    ):
+        model = make_model(am.Unimodal(3), family, am.Challenger.oracles)
+        assert cost_of_moved.py_func(model, 1, 7.0, 1.0) == 1.0  # nothing noted
+        model.table[MARKS + 1] = note_ties.py_func(2, kept)
+        assert most_ties.py_func(model, 1) == 2
+        assert cost_of_moved.py_func(model, 1, 7.0, 1.0) == expected

@@ -23,6 +23,7 @@ from armature.structures.oracles.model import (
     Model,
     challenger_bounds,
     challenger_costs,
+    cost_of_moved,
     has_bounds,
     is_joint,
     most_ties,
@@ -104,12 +105,12 @@ def look_at_all(
 
 
 @inlined
-def is_clear(state: ChallengerState, ties: int, G: float, own: float, matters: float) -> bool:
-    """Whether ties, at most so many, play no part in a cost of at least G: it counts, or enough."""
+def is_clear(state: ChallengerState, ties: int, cost: float, own: float, matters: float) -> bool:
+    """Whether ties, at most so many, play no part where they cost so much: G counts, or enough."""
     left = matters - OWN * own
     if left <= 0.0 or ties <= 1:
         return True
-    return own > 0.0 and left <= G and is_worth(ties, state.offset[ties], G, left)
+    return own > 0.0 and left <= cost and is_worth(ties, state.offset[ties], cost, left)
 
 
 @kernel
@@ -132,7 +133,8 @@ def evidence_against(
     own = 0.0
     if state.shared:
         own = own_cost(model, history, i, state.projected[j], matters / OWN)
-        clear = is_clear(state, most_ties(model, i), G, own, matters)
+        cost = cost_of_moved(model, i, state.costs[i], G) if look.joint else G
+        clear = is_clear(state, most_ties(model, i), cost, own, matters)
     if clear and not matters > G:
         return float(G)
     if not look.joint:

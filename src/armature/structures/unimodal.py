@@ -16,12 +16,12 @@ from armature.structures.oracles.one_peak import (
     alt_min,
     best_min,
     cell_min,
-    challenger_costs,
     highest,
     nearest,
     project,
     scratch_of,
 )
+from armature.structures.oracles.peak_challengers import challenger_costs
 from armature.structures.oracles.records import Oracle, every_other, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure

@@ -23,7 +23,15 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, before_compiling, inlined, kernel
 from armature.solver.pooling import pair_cost as pair_cost
 from armature.solver.pooling import pooled_mean as pooled_mean
-from armature.structures.oracles.records import ENTRIES, Problem, Shape, Work
+from armature.structures.oracles.records import (
+    DEAREST,
+    ENTRIES,
+    PARTS,
+    TIES,
+    Problem,
+    Shape,
+    Work,
+)
 from armature.structures.oracles.table import COMPARING
 from armature.structures.structure import Structure
 
@@ -205,7 +213,20 @@ def is_joint(model: Model) -> bool:
 def most_ties(model: Model, arm: int) -> int:
     """After `challenger_costs`: how many ties there are at most where an arm beats the best one."""
     noted = model.table[MARKS + arm]
-    return int(noted) if noted > 0 else model.table.size - MARKS - 1
+    return int(noted % TIES) if noted > 0 else model.table.size - MARKS - 1
+
+
+@inlined
+def cost_of_moved(model: Model, arm: int, cost: float, extra: float) -> float:
+    """After `challenger_costs`: what the arms cost at least that move where an arm beats the best.
+
+    Its opponent costs `cost`, by `extra` more than the projection: at least that, and more where
+    it is noted what the other arms cost (used with Gaussian rewards, whose means are seldom tied).
+    """
+    noted = model.table[MARKS + arm]
+    if noted <= 0 or not model.family.gaussian or noted >= TIES * PARTS * int(DEAREST):
+        return extra
+    return max(extra, cost - float(noted // TIES) / PARTS)
 
 
 @kernel

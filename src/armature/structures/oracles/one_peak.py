@@ -6,13 +6,12 @@ import math
 from typing import NamedTuple
 
 from armature.families import FamilyRecord
-from armature.families.kernels import total_divergence, weighted_divergence
+from armature.families.kernels import total_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy
 from armature.solver.pooling import (
     Prefixes,
-    count_common,
     fit_prefixes,
     pooled_mean,
     prefixes_of,
@@ -310,62 +309,6 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     for i in range(K // 2):
         lam[i], lam[K - 1 - i] = lam[K - 1 - i], lam[i]
     return cost
-
-
-@kernel
-def peak_fit(
-    family: FamilyRecord, mu: float, w: float, left: Prefixes, a: int, right: Prefixes, b: int
-) -> tuple[float, int, int]:
-    """The cost of a peak at an arm of mean mu and weight w with a arms to its left, b to its right.
-
-    If the peak is put on one side, and what is then its block is at least as high as all of the
-    other side, that fit is the best. If neither side will do, the peak absorbs the highest block
-    that exceeds it, on either side, until there is none. Besides: how many arms on the left and on
-    the right have the fit of their side alone.
-    """
-    if left.mean[a] <= right.mean[b + 1]:
-        return left.cost[a] + right.cost[b + 1], a, b + 1
-    if right.mean[b] <= left.mean[a + 1]:
-        return left.cost[a + 1] + right.cost[b], a + 1, b
-    cost = left.cost[a] + right.cost[b]
-    while True:  # the peak's block has mean mu, weight w; cost: of all
-        m = max(left.mean[a], right.mean[b])
-        if m <= mu:
-            return cost, a, b
-        if left.mean[a] >= right.mean[b]:
-            v = left.weight[a]
-            a = left.before[a]
-        else:
-            v = right.weight[b]
-            b = right.before[b]
-        pooled = pooled_mean(w, mu, v, m)
-        cost += weighted_divergence(family, v, m, pooled)
-        cost += weighted_divergence(family, w, mu, pooled)
-        mu = pooled
-        w += v
-
-
-@kernel
-def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
-    """A challenger beats j where the peak is at it: O(K) unless valleys are many."""
-    family = problem.family
-    mu = problem.mu
-    w = problem.w
-    K = mu.size
-    room = scratch_of(problem.work, K)
-    fit_both(family, mu, w, room)
-    split = best_split(room, K, 1, K - 1, -2)
-    count_common(room.left, split, K, room.left_common)
-    count_common(room.right, K - split, K, room.right_common)
-    base = math.inf
-    for i in range(K):  # base: the least cost before i
-        cost, a, b = peak_fit(family, mu[i], w[i], room.left, i, room.right, K - 1 - i)
-        costs[i] = cost
-        stay = room.left_common[a] + room.right_common[b]  # as in the best split
-        problem.marks[i] = max(1, K - 1 - stay)
-        base = min(base, costs[i])
-    costs[first] = base
-    return base
 
 
 @kernel

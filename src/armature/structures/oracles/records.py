@@ -8,12 +8,13 @@ of a `Work`. The same kernel, run on rulers instead of arrays, says how much the
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from armature.families import FamilyRecord
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import Kernel, interpreted, kernel
+from armature.kernels.kernel import Kernel, inlined, interpreted, kernel
 
 
 class Shape(NamedTuple):
@@ -45,6 +46,17 @@ class Problem(NamedTuple):
     marks: Ints  # one number for each arm: see `Oracle.cells` and `Oracle.challenger_costs`
 
 
+TIES = 1 << 20  # in a note: more than there are arms
+PARTS = 1024  # of a unit of cost
+DEAREST = 1e9  # what is noted of a higher cost is this, and so of no use
+
+
+@inlined
+def note_ties(ties: int, kept: float) -> int:
+    """One number for both: at most so many ties, and what arms cost that stay, rounded up."""
+    return ties + TIES * math.ceil(PARTS * min(kept, DEAREST))
+
+
 class Oracle(NamedTuple):
     """Kernels that answer faster than what follows from the pieces; None where there is none.
 
@@ -61,7 +73,8 @@ class Oracle(NamedTuple):
 
     `challenger_costs` is one `challenger_min` for each k, in one sweep: it writes the costs to
     `out`, the projection's at j, and returns that one. It may note in `problem.marks`, for each k,
-    how many arms at most its minimiser moves from the projection, less one: a bound on their ties.
+    how many arms at most its minimiser moves from the projection, less one (a bound on their ties),
+    and what the others cost: see `note_ties`.
 
     `challenger_bounds` is for convex M. It finds the projection in `out`, and replaces it: by how
     much more than the projection it costs at least, for each arm, that it beats j.
