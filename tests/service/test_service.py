@@ -282,7 +282,11 @@ def test_arms_come_and_go(client: Client, storage: str) -> None:
     shown = client.add_arm("prices", "a half", after="a")
     assert [arm["label"] for arm in shown["arms"]] == ["a", "a half", "b", "c", "d"]
     assert client.decide("prices").arm == "a half"
-    refused(422, client.add_arm, "prices", "a half", after="a")
+    assert client.add_arm("prices", "a half", after="a")["arms"] == shown_now(client)
+    assert client.add_arm("prices", "a half", before="b")["arms"] == shown_now(client)
+    refused(422, client.add_arm, "prices", "a half", after="b")
+    refused(422, client.add_arm, "prices", "a half")
+    refused(422, client.add_arm, "prices", "a half", after="a", colour="blue")
     refused(422, client.add_arm, "prices", "x")
     refused(422, client.add_arm, "prices", "x", after="a", colour="blue")
     shown = client.retire_arm("prices", "a")
@@ -299,6 +303,57 @@ def test_arms_come_and_go(client: Client, storage: str) -> None:
     assert kinds(client).count("arm added") == 2
     labels = [event["arm"] for event in client.events("prices") if event["kind"] == "arm added"]
     assert labels == ["a half", "a"]
+    assert_rebuilt(storage)
+
+
+def shown_now(client: Client) -> Any:
+    """The arms as the service shows them."""
+    return client.experiment("prices")["arms"]
+
+
+@pytest.mark.parametrize(
+    ("structure", "family", "same", "other"),
+    [
+        ({"kind": "unconstrained"}, "gaussian", {}, {"colour": "blue"}),
+        ({"kind": "unimodal"}, "gaussian", {"after": "a"}, {"after": "b"}),
+        (
+            {"kind": "concave", "positions": [0.0, 1.0, 2.0]},
+            "gaussian",
+            {"position": 0.5},
+            {"position": 0.25},
+        ),
+        (
+            {"kind": "categorised", "categories": [0, 0, 1]},
+            "gaussian",
+            {"category": 1},
+            {"category": 0},
+        ),
+        (
+            {"kind": "unconstrained"},
+            {"kind": "bernoulli", "scale": [1.0, 2.0, 3.0]},
+            {"scale": 1.5},
+            {"scale": 1.25},
+        ),
+    ],
+    ids=["unconstrained", "unimodal", "concave", "categorised", "scale"],
+)
+def test_adding_an_arm_again_changes_nothing(
+    client: Client, storage: str, structure: Any, family: Any, same: Any, other: Any
+) -> None:
+    """An arm that is there with the same options is no error; with others it is."""
+    make(client, labels=["a", "b", "c"], structure=structure, family=family)
+    for decision in client.decide_many("prices", 5):
+        client.reward(decision.id, 0.0)
+    client.add_arm("prices", "x", **same)
+    before = shown_now(client), kinds(client)
+    client.add_arm("prices", "x", **same)
+    refused(422, client.add_arm, "prices", "x", **other)
+    assert (shown_now(client), kinds(client)) == before
+    if structure["kind"] == "unconstrained":  # others that came later change nothing about it
+        client.add_arm("prices", "y", **same)
+        client.add_arm("prices", "x", **same)
+        refused(422, client.add_arm, "prices", "x", **other)
+        assert kinds(client) == [*before[1], "arm added"]
     assert_rebuilt(storage)
 
 
@@ -401,8 +456,8 @@ def test_a_client_gives_up_in_the_end() -> None:
 
 
 def test_a_client_repeats_what_was_not_answered(storage: str) -> None:
-    """Three answers are lost on the way; the decision is made once."""
-    lost = []
+    """Three answers are lost on the way; the decision is made once, and so is an arm."""
+    lost: list[bytes] = []
     with serving(storage) as url, Client(url) as client:
         make(client)
         transport: Any = client._http._transport
@@ -410,7 +465,7 @@ def test_a_client_repeats_what_was_not_answered(storage: str) -> None:
 
         def lose(request: httpx.Request) -> httpx.Response:
             response: httpx.Response = send(request)
-            if "decisions" in request.url.path and len(lost) < 3:
+            if request.url.path.endswith(("/decisions", "/arms")) and len(lost) not in (3, 6):
                 lost.append(response.read())
                 raise httpx.ReadError("cut")
             return response
@@ -419,3 +474,7 @@ def test_a_client_repeats_what_was_not_answered(storage: str) -> None:
         client.decide("prices")
         assert len(lost) == 3
         assert kinds(client) == ["created", "asked"]
+        lost.append(b"")
+        client.add_arm("prices", 9, after=0)
+        assert len(lost) == 6
+        assert kinds(client) == ["created", "asked", "arm added"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -18,6 +20,9 @@ from processes import obeying
 from serving import free_port, query, sqlite_in
 
 from armature.service.api import server as connections
+from armature.service.api.app import Readiness, make_app
+from armature.service.db.database import open_database
+from armature.service.limits import Refused
 
 DECIDE = b"POST /v1/experiments/prices/decisions HTTP/1.1\r\nHost: localhost\r\n"
 HALF = {
@@ -171,3 +176,49 @@ def test_it_serves_when_it_says_so(tmp_path: Path) -> None:
             assert httpx.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
         finally:
             server.terminate()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_monitors_may_ask_without_a_body(
+    http: httpx.Client, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HEAD is answered as GET, but for the body, and the connection goes on."""
+
+    async def fail(self: object) -> None:
+        raise Refused(503, "no write can succeed now: the disk is full.")
+
+    def asked() -> httpx.Response:
+        head, got = http.head(path), http.get(path)
+        assert (head.status_code, head.content) == (got.status_code, b"")
+        for name in ("content-type", "content-length", "retry-after"):
+            assert head.headers.get(name) == got.headers.get(name)
+        return head
+
+    assert asked().status_code == 200
+    with monkeypatch.context() as broken:
+        broken.setattr(Readiness, "check", fail)
+        assert asked().status_code == (503 if path == "/readyz" else 200)
+    with connected(http) as made:
+        lines = [f"{method} {path} HTTP/1.1\r\nHost: localhost\r\n" for method in ("HEAD", "GET")]
+        made.sendall((lines[0] + "\r\n" + lines[1] + "Connection: close\r\n\r\n").encode())
+        answer = _rest(made)
+    assert answer.count(b"HTTP/1.1 200 OK") == 2
+    assert answer.count(b'{"status":"ok"}') == 1
+    assert http.post(path).headers["allow"] == "GET, HEAD"
+    assert http.head("/openapi.json").status_code == 405
+
+
+def test_an_application_sends_no_body_after_head(tmp_path: Path) -> None:
+    """Also where the server would not leave it out."""
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    app = make_app(open_database(sqlite_in(tmp_path)), open_without_keys=True)
+    scope = {"type": "http", "method": "HEAD", "path": "/healthz", "root_path": "", "headers": []}
+    asyncio.run(app(scope, receive, send))
+    assert [message.get("body", b"") for message in sent] == [b"", b""]

@@ -27,7 +27,7 @@ CLOSED = (
 )
 COOKIE = "armature_key"
 DAYS = 30
-HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
         "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"

@@ -78,12 +78,14 @@ def make_app(
     return app
 
 
+@operations.entry("HEAD", "/healthz")
 @operations.entry("GET", "/healthz", response_model=bodies.Health)
 async def health(request: Request) -> Answer:
     """That the process answers."""
     return Answer({"status": "ok"})
 
 
+@operations.entry("HEAD", "/readyz")
 @operations.entry(
     "GET", "/readyz", response_model=bodies.Health, responses={503: {"model": bodies.Problem}}
 )

@@ -127,7 +127,7 @@ async def change_experiment(request: Request, name: Name, body: bodies.Changes) 
 
 @endpoint("POST", "/experiments/{name}/arms", "admin", bodies.Experiment, 404, 409)
 async def add_arm(request: Request, name: Name, body: bodies.NewArm) -> Answer:
-    """Add an arm while the experiment runs."""
+    """Add an arm while the experiment runs. The same again changes nothing."""
     backend = _backend(request)
     label = checked_label(body.label)
     await backend.run(name, AddArm(label, body.options, backend.limits, backend.allow))

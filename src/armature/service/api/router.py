@@ -29,7 +29,7 @@ from armature.service.limits import Limits, Refused
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Awaitable[Response]])
 Refuse = Callable[[Request, Refused], Awaitable[Response]]
 Admit = Callable[[Request, str], Awaitable[None]]
-HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}  # of refusals
+REFUSAL_HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}
 
 log = logging.getLogger("armature.service")
 
@@ -160,8 +160,10 @@ class Service(FastAPI):
             except Exception as error:
                 refused = _refusal_of(error)
                 answer = await self._refuse(request, refused)
-                answer.headers.update({**HEADERS.get(refused.code, {}), **refused.headers})
+                answer.headers.update({**REFUSAL_HEADERS.get(refused.code, {}), **refused.headers})
             code = answer.status_code
+            if scope["method"] == "HEAD":
+                answer.body = b""  # the headers say how long it would be
             await answer(scope, receive, send)
         finally:
             _counter(path, code).inc()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from armature.errors import ArmatureError
+from armature.live.bandit import Bandit
 from armature.service.db.schema import Kind, State, Status
 from armature.service.domain.replay import Replica, replica_of
 from armature.service.domain.work import Command, Decision, Wanted, Work
@@ -174,7 +176,10 @@ class Change(Command):
 
 @dataclass(frozen=True)
 class AddArm(Command):
-    """A new arm; `options` say what the structure needs to know of it."""
+    """A new arm; `options` say what the structure needs to know of it.
+
+    An arm that is there already with the same options is left, so repeating is safe.
+    """
 
     label: Any
     options: dict[str, Any]
@@ -184,6 +189,8 @@ class AddArm(Command):
     def run(self, work: Work) -> None:
         if "label" in self.options:
             raise Refused(422, "give the label beside the options, not as one of them.")
+        if self._is_there(work):
+            return
         try:
             check_arms(len(work.labels) + 1, self.limits)
             self._try_out(work)
@@ -192,10 +199,33 @@ class AddArm(Command):
         number = work.replica.add_arm(self.label, self.options)
         work.append(Kind.arm_added, arm=number, detail={"label": self.label, **self.options})
 
+    def _is_there(self, work: Work) -> bool:
+        """Whether taking the arm out of a copy and adding it again gives the same problem."""
+        number = work.replica.numbers.get(self.label)
+        if number is None or work.replica.is_retired(number):
+            return False
+        trial = replica_of(work.replica.as_text(), self.allow).bandit
+        try:
+            if not trial.structure.arms_in_order:  # it came last, and others may have come since
+                for later in trial.arms[trial.arms.index(self.label) + 1 :]:
+                    trial.retire_arm(later)
+            before = _problem_of(trial)
+            trial.retire_arm(self.label)
+            trial.add_arm(self.label, **self.options)
+        except (ArmatureError, TypeError, ValueError, OverflowError):
+            return False
+        return _problem_of(trial) == before
+
     def _try_out(self, work: Work) -> None:
         """Add it to a copy first, so that what is refused changes nothing."""
         trial = replica_of(work.replica.as_text(), self.allow)
         check_default(trial, trial.add_arm(self.label, self.options), work.spec.default)
+
+
+def _problem_of(bandit: Bandit) -> str:
+    """The arms, the structure and the family of rewards, as a text."""
+    saved = json.loads(bandit.to_json())
+    return json.dumps([bandit.arms, saved["structure"], saved["family"]], sort_keys=True)
 
 
 def check_default(replica: Replica, arm: int, default: float | None) -> None:

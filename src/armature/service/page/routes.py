@@ -23,7 +23,7 @@ from armature.errors import ArmatureError
 from armature.service.api.access import (
     CLOSED,
     COOKIE,
-    HEADERS,
+    PAGE_HEADERS,
     admit,
     admit_browser,
     form_of,
@@ -82,7 +82,7 @@ async def _page(request: Request, name: str, code: int = 200, **content: Any) ->
     small = "gzip" in request.headers.get("accept-encoding", "")
     body = await asyncio.to_thread(_rendered, name, content, small)
     headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"} if small else {}
-    return HTMLResponse(body, code, {**HEADERS, **headers})
+    return HTMLResponse(body, code, {**PAGE_HEADERS, **headers})
 
 
 def _rendered(name: str, content: dict[str, Any], small: bool) -> bytes:
@@ -241,7 +241,7 @@ def _local(path: str) -> str:
 
 
 def _see_other(path: str) -> RedirectResponse:
-    return RedirectResponse(path, 303, HEADERS)
+    return RedirectResponse(path, 303, PAGE_HEADERS)
 
 
 async def refuse(request: Request, refused: Refused) -> Response:
@@ -250,7 +250,7 @@ async def refuse(request: Request, refused: Refused) -> Response:
     if request.url.path.startswith("/v1/") or not wants_page(request):
         return await refuse_program(request, refused)
     if code == 401 and is_from_elsewhere(request):
-        return HTMLResponse(_AGAIN, 401, HEADERS)
+        return HTMLResponse(_AGAIN, 401, PAGE_HEADERS)
     if code == 401:
         back = request.url.path if request.method == "GET" else "/"
         problem = detail if detail == CLOSED else None
