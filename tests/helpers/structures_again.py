@@ -23,6 +23,7 @@ KINDS = (
     am.Linear,
     am.Lipschitz,
     am.Concave,
+    am.Demand,
     am.Simplex,
     am.Polyhedral,
     am.Box,
@@ -123,6 +124,12 @@ def pieces_of(structure: am.Structure) -> list[Piece]:
             x = structure.positions[sequence]
             steps = np.diff(eye[sequence], axis=0) / np.diff(x)[:, None]
             return [Piece("all", np.diff(steps, axis=0), np.zeros(K - 2), none, nothing)]
+        case am.Demand():
+            # For each pair, cheaper and dearer: dear's mean * cheap's price <= the other way round.
+            p = structure.prices
+            pairs = [(i, k) for i, k in itertools.permutations(range(K), 2) if p[i] < p[k]]
+            G = np.array([p[i] * eye[k] - p[k] * eye[i] for i, k in pairs])
+            return [Piece("all", G, np.zeros(len(G)), none, nothing)]
         case am.Box():
             above, below = np.isfinite(structure.high), np.isfinite(structure.low)
             G = np.vstack([eye[above], -eye[below]])
@@ -221,6 +228,9 @@ def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> 
                 np.interp(x[i], x[[i - 1, i + 1]], y[[i - 1, i + 1]]) for i in range(1, K - 1)
             ]
             return bool((y[1:-1] >= np.array(middles) - tol).all())
+        case am.Demand():
+            chances = (lam / structure.prices)[np.argsort(structure.prices)]
+            return bool((np.diff(chances) <= 4.0 * tol / structure.prices.min()).all())
         case am.Simplex():
             return bool((lam >= -tol).all() and abs(lam.sum() - 1) <= tol)
         case am.Box():
@@ -273,6 +283,8 @@ def random_structure(
     K = int(rng.integers(2, 7)) if n_arms is None else n_arms
     if kind in (am.Unconstrained, am.Unimodal, am.Simplex, am.Monotone):
         return kind(K)
+    if kind is am.Demand:
+        return am.Demand(np.cumsum(rng.uniform(0.1, 1.0, K))[rng.permutation(K)])
     if kind in (am.Intersection, am.Union, am.Relabelled):
         return random_composition(kind, rng, min(K, 4))
     if kind is am.Box:

@@ -15,6 +15,7 @@ from armature.testing import discover
 
 FACTS: dict[str, Any] = {
     "position": 0.55,
+    "price": 1.7,
     "category": "a",
     "features": None,  # as many numbers as the others have
     "low": 0.2,
@@ -180,7 +181,11 @@ def reads(structure: am.Structure, costs: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("about", [0.0, 1.0])
-@pytest.mark.parametrize("structure", STRUCTURES, ids=repr)
+@pytest.mark.parametrize(
+    "structure",
+    [s for s in STRUCTURES if not isinstance(s, am.Demand)],  # which refuses costs
+    ids=repr,
+)
 def test_structures_of_costs(structure: am.Structure, about: float) -> None:
     """What each says of costs, in words of its own."""
     if isinstance(structure, am.Linear) and about:
@@ -328,6 +333,8 @@ def test_arms_without_labels_keep_their_numbers() -> None:
         (am.Linear([[1.0], [2.0]]), "new", {"features": [1.0, 2.0]}, "must be 1 numbers"),
         (am.Lipschitz(2, 0.5), "new", {"position": 1.0}, "are both 1"),
         (am.Lipschitz(2, 0.5), "new", {"position": [1.0]}, "position must be one number"),
+        (am.Demand([1, 2]), "new", {"price": 2.0}, r"prices\[1\] and prices\[2\] are both 2"),
+        (am.Demand([1, 2]), "new", {"price": 0.0}, "price must be a positive finite number"),
         (am.Box(2), "new", {"low": 1.0, "high": 0.5}, "is above"),
         (am.Simplex(2), "new", {}, "Simplex does not say what a new arm would mean"),
         (am.Unimodal(2) & am.Simplex(2), "new", {"after": "a"}, "does not say what a new arm"),

@@ -37,6 +37,10 @@ GAUSSIAN = am.Gaussian()
         (lambda: am.Lipschitz(3, 0.0), "constant must be a positive finite number; got 0.0"),
         (lambda: am.Lipschitz(3, 1.0, [0, 1]), "positions must be 3 numbers, one for each arm"),
         (lambda: am.Concave(3, [0, 1, 1]), r"positions\[1\] and positions\[2\] are both 1"),
+        (lambda: am.Demand([2, 1, 2]), r"prices\[0\] and prices\[2\] are both 2: arms at the same"),
+        (lambda: am.Demand([2, 0]), r"prices\[1\] must be a positive finite number; got 0.0"),
+        (lambda: am.Demand([2]), "n_arms = 1"),
+        (lambda: am.Demand([[1, 2]]), r"one number for each arm; got an array of shape \(1, 2\)"),
         (lambda: am.Polyhedral([[1, -1]], [0, 1]), r"got shapes \(1, 2\) and \(2,\)"),
         (lambda: am.Polyhedral([[1, -1]], [0], [[1, 1]]), "C and d belong together"),
         (lambda: am.Polyhedral([[1, -1]], [0], [[1, 1, 1]], [1]), "A has 2 columns and C has 3"),
@@ -98,7 +102,13 @@ def test_other_refusals() -> None:
 @pytest.mark.checks("Exponential", by="refused where it is not convex")
 @pytest.mark.parametrize(
     "structure",
-    [am.Linear(np.eye(3)), am.Lipschitz(3, 1.0), am.Concave(3), am.Simplex(3)],
+    [
+        am.Linear(np.eye(3)),
+        am.Lipschitz(3, 1.0),
+        am.Concave(3),
+        am.Simplex(3),
+        am.Demand([1, 2, 3]),
+    ],
     ids=lambda s: type(s).__name__,
 )
 def test_exponential_is_refused_where_it_is_not_convex(structure: am.Structure) -> None:
@@ -118,6 +128,11 @@ def test_exponential_is_refused_where_it_is_not_convex(structure: am.Structure) 
         (am.Linear([[1.0], [2.0]]), [1.0, 1.0], "not linear in the features"),
         (am.Lipschitz(3, 0.1), [0.0, 0.1, 0.3], r"means\[1\] = 0.1 and means\[2\] = 0.3 differ by"),
         (am.Concave(3), [1.0, 0.0, 1.0], r"means\[1\] = 0 lies 1 below the line"),
+        (
+            am.Demand([4, 2, 8]),
+            [2.4, 1.0, 1.6],
+            r"means\[0\] / 4 = 0.6 is above means\[1\] / 2 = 0.5",
+        ),
         (am.Simplex(3), [0.5, 0.5, 0.5], "add up to 1.5, not to 1"),
         (am.Simplex(3), [1.5, -0.5, 0.0], r"means\[1\] = -0.5 is negative"),
         (am.Polyhedral([[1.0, 0.0]], [0.5]), [1.0, 1.0], r"means\[0\] = 1 should be at most 0.5"),

@@ -315,8 +315,9 @@ class Bandit(ReadableBandit):
             `Multimodal`): one of the two. Elsewhere it comes last.
         facts
             What the structure and the family ask for: `position` (`Lipschitz`, `Concave`),
-            `category` (`Categorised`), `features` (`Linear`), `low` and `high` (`Box`); `sigma` or
-            `scale`, where each arm has its own. An `Intersection` asks for what its parts do.
+            `price` (`Demand`), `category` (`Categorised`), `features` (`Linear`), `low` and `high`
+            (`Box`); `sigma` or `scale`, where each arm has its own. An `Intersection` asks for what
+            its parts do.
         """
         arms = self._setting.arms
         name, at = arms.new_name(label), place_of_new(self.structure, arms, after, before)

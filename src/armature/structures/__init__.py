@@ -4,6 +4,7 @@ from armature.structures.box import Box
 from armature.structures.categorised import Categorised
 from armature.structures.composition import Intersection, Relabelled, Union
 from armature.structures.concave import Concave
+from armature.structures.demand import Demand
 from armature.structures.linear import Linear
 from armature.structures.lipschitz import Lipschitz
 from armature.structures.monotone import Monotone
@@ -22,6 +23,7 @@ __all__ = [
     "Categorised",
     "Cell",
     "Concave",
+    "Demand",
     "Fit",
     "Intersection",
     "Linear",

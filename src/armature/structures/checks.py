@@ -91,16 +91,21 @@ def checked_positions(positions: npt.ArrayLike | None, n_arms: int) -> Floats:
     places = np.arange(n_arms) if positions is None else positions
     vector = checked_vector(places, "positions", n_arms)
     check_size(vector, "positions")
+    why = "arms at the same place are one arm; give each arm a place of its own"
+    check_distinct(vector, "positions", why)
+    vector.setflags(write=False)
+    return vector
+
+
+def check_distinct(vector: Floats, name: str, why: str) -> None:
+    """Whether no two arms have the same number, or an error that says which have and why not."""
     order = np.argsort(vector, kind="stable")
     same = np.flatnonzero(np.diff(vector[order]) <= 0.0)
     if same.size:
         first, second = sorted((int(order[same[0]]), int(order[same[0] + 1])))
         raise ArmatureError(
-            f"positions[{first}] and positions[{second}] are both {vector[first]:g}: "
-            "arms at the same place are one arm; give each arm a place of its own."
+            f"{name}[{first}] and {name}[{second}] are both {vector[first]:g}: {why}."
         )
-    vector.setflags(write=False)
-    return vector
 
 
 def checked_order(order: Sequence[int], n_arms: int) -> Ints:
