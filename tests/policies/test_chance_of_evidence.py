@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -13,8 +11,9 @@ from armature.policies.chance_of_evidence import (
     is_worth,
     log_tail,
     own_cost,
-    shared_evidence,
+    shared_cost,
     single_evidence,
+    tangent_offset,
 )
 from armature.policies.records import make_history
 from armature.structures.oracles.model import (
@@ -57,12 +56,12 @@ def test_the_evidence_of_one_arm_that_is_as_unlikely() -> None:
 @pytest.mark.parametrize("m", DEGREES[1:])
 def test_what_is_surely_worth_it_is_worth_it(m: int) -> None:
     """Whenever the bound says so; and it says so wherever there is twice the evidence."""
-    log_gamma, often = math.lgamma(0.5 * m), 0
+    offset, often = tangent_offset(m), 0
     for cost in costs_for(m):
         for fewer in (1, max(1, m // 2), m):
             true = single_evidence(log_tail(fewer, cost))
             for e in np.geomspace(1e-3, 30.0, 30):
-                if is_worth(m, log_gamma, cost, e):
+                if is_worth(m, offset, cost, e):
                     often += 1
                     assert true >= e * (1.0 - 1e-9)
                 elif fewer == m and cost > m:
@@ -79,10 +78,11 @@ def test_ties_are_arms_less_values() -> None:
     pr = np.array([1.0, 0.0, 2.0, 3.0, 0.5, 0.0, 7.0])
     lam = np.array([1.5, 1.5, 2.5, 2.5, 1.5, 1.5, 7.0])
     cost = (4 * 0.25 + 1 * 2.25 + 2 * 0.25 + 9 * 0.25 + 3 * 1.0) / 8.0
+    assert shared_cost(model, history, pr, lam, 7.0) == (pytest.approx(cost), 3)
     expected = stats.chi2.isf(stats.chi2.sf(2.0 * cost, 3), 1) / 2.0
-    assert shared_evidence(model, history, pr, lam, 7.0) == pytest.approx(expected, rel=1e-9)
+    assert single_evidence(log_tail(3, cost)) == pytest.approx(expected, rel=1e-9)
     lam[[1, 2, 4]] = 1.4, 2.0, 0.5  # three arms at three values
-    assert shared_evidence(model, history, pr, lam, 7.0) == np.inf
+    assert shared_cost(model, history, pr, lam, 7.0)[1] == 0
 
 
 @pytest.mark.parametrize("family", [am.Gaussian(2.0), am.Bernoulli(), am.Poisson()], ids=str)

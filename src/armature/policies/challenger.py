@@ -24,7 +24,7 @@ from armature.policies.challenges import (
     look_at_all,
     waited,
 )
-from armature.policies.chance_of_evidence import UNMOVED
+from armature.policies.chance_of_evidence import UNMOVED, tangent_offset
 from armature.policies.options import check_choice, check_number
 from armature.policies.policy import Belief, CompiledPolicy, Policy
 from armature.policies.projected_thompson import random_argmax
@@ -364,9 +364,9 @@ class Challenger(CompiledPolicy):
             projected=np.zeros(K),
             costs=np.zeros(K),
             lam=np.zeros(K),
-            last=np.zeros(2),
+            last=np.zeros(4),
             sample=np.zeros(K),
-            log_gamma=np.array([math.lgamma(0.5 * max(m, 1)) for m in range(K + 1)]),
+            offset=np.array([tangent_offset(max(m, 1)) for m in range(K + 1)]),
             shared=structure.is_ordering,
             lone=level is not None,
             level=0.0 if level is None else level,

@@ -9,7 +9,14 @@ from armature.families.kernels import of_arm, weighted_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import largest
-from armature.policies.chance_of_evidence import OWN, is_worth, own_cost, shared_evidence
+from armature.policies.chance_of_evidence import (
+    OWN,
+    is_worth,
+    log_tail,
+    own_cost,
+    shared_cost,
+    single_evidence,
+)
 from armature.policies.records import History
 from armature.structures.oracles.leader import is_ahead
 from armature.structures.oracles.model import (
@@ -36,7 +43,7 @@ class ChallengerState(NamedTuple):
     lam: Floats
     last: Floats  # of the opponent in `lam`: see `evidence_against`
     sample: Floats
-    log_gamma: Floats  # (K + 1,): ln Gamma of half of 0 (which is not asked for), 1, ...
+    offset: Floats  # (K + 1,): `tangent_offset` of 0 (which is not asked for), 1, ...
     shared: bool  # whether the structure orders arms, so that "i is best" can tie many
     lone: bool  # whether one arm at most is above a level, which is
     level: float
@@ -102,7 +109,7 @@ def is_clear(state: ChallengerState, ties: int, G: float, own: float, matters: f
     left = matters - OWN * own
     if left <= 0.0 or ties <= 1:
         return True
-    return own > 0.0 and left <= G and is_worth(ties, state.log_gamma[ties], G, left)
+    return own > 0.0 and left <= G and is_worth(ties, state.offset[ties], G, left)
 
 
 @kernel
@@ -133,13 +140,24 @@ def evidence_against(
     if state.lone:
         G = replacing(model, history, state.projected, state.level, j, i, G)
     if not clear:
-        if not (look.joint and state.last[0] == G and lam[i] >= lam[j]):
+        last = state.last
+        if not (look.joint and last[0] == G and lam[i] >= lam[j]):
             if look.joint:
                 nearest_challenger(model, mu, N, j, i, lam)
-            state.last[0] = G
-            state.last[1] = shared_evidence(model, history, state.projected, lam, look.size)
-        if state.last[1] < math.inf:
-            G = 0.0 if own == 0.0 else min(G, state.last[1] + OWN * own)
+            cost, ties = shared_cost(model, history, state.projected, lam, look.size)
+            last[0] = G
+            last[1] = cost
+            last[2] = ties
+            last[3] = -1.0
+        ties = int(last[2])
+        if ties > 1:
+            if own == 0.0:
+                return 0.0
+            left = matters - OWN * own
+            if not is_worth(ties, state.offset[ties], last[1], left):
+                if last[3] < 0.0:
+                    last[3] = single_evidence(log_tail(ties, last[1]))
+                G = min(G, last[3] + OWN * own)
     return float(max(G, 0.0))
 
 

@@ -24,6 +24,8 @@ OWN = 4.0  # how many times an arm's own evidence counts
 UNMOVED = 1e-11  # a difference that is rounding, relative to the largest mean
 LONG = 30.0  # from here on an expansion of the normal tail is as good as its quantile
 HALF_LOG_PI = 0.5 * math.log(math.pi)
+STEEP = 1.0 + 0.5 / math.sqrt(24.0)  # the tangent at e = 4 of what `is_worth` compares with
+START = 4.0 + HALF_LOG_PI + math.log(0.5 * (2.0 + math.sqrt(6.0))) - 4.0 * STEEP
 DIGITS = 1e-15  # of a sum or a fraction
 
 
@@ -73,17 +75,26 @@ def single_evidence(p: float) -> float:
     return e
 
 
-@inlined
-def is_worth(m: int, log_gamma: float, cost: float, e: float) -> bool:
-    """Whether a cost of at most m arms is surely worth the evidence e of one: a few logarithms.
+def tangent_offset(m: int) -> float:
+    """Of the line in `is_worth`: ln Gamma(m / 2) + m / 2 - (m / 2) ln m."""
+    a = 0.5 * m
+    return math.lgamma(a) + a - a * math.log(m)
 
-    Two bounds: the first step of the continued fraction, with ln Gamma(m / 2) worked out before,
-    and erfc(x) > 2 exp(-x^2) / (sqrt(pi) (x + sqrt(x^2 + 2))). More arms make a cost worth less.
+
+@inlined
+def is_worth(m: int, offset: float, cost: float, e: float) -> bool:
+    """Whether a cost of at most m arms is surely worth the evidence e of one; more arms, less so.
+
+    Two bounds: the first step of the continued fraction, with `tangent_offset(m)` worked out
+    before, and erfc(x) > 2 exp(-x^2) / (sqrt(pi) (x + sqrt(x^2 + 2))). Mostly their tangents will
+    do, at a cost of m and at e = 4: these take no logarithm.
     """
+    if 0.5 * cost + offset >= STEEP * e + START:
+        return True
     a = 0.5 * m
     if cost <= a:
         return False
-    p = cost - a * math.log(cost) + math.log(cost + 1.0 - a) + log_gamma
+    p = cost - a - a * math.log(cost / m) + math.log(cost + 1.0 - a) + offset
     return p >= e + HALF_LOG_PI + math.log(0.5 * (math.sqrt(e) + math.sqrt(e + 2.0)))
 
 
@@ -103,25 +114,30 @@ def own_cost(model: Model, history: History, i: int, top: float, enough: float) 
 
 
 @kernel
-def shared_evidence(model: Model, history: History, pr: Floats, lam: Floats, size: float) -> float:
-    """The evidence of one arm that is as unlikely as what the arms cost that lam moves from pr.
+def shared_cost(
+    model: Model, history: History, pr: Floats, lam: Floats, size: float
+) -> tuple[float, int]:
+    """What the arms cost that lam moves from pr, and how many ties hold among them.
 
-    Infinite where not more than one tie holds: they are as many as these arms (with rewards) less
-    the values that they have at lam. Numbers up to `size` are compared.
+    These are as many as the arms (with rewards) less the values that they have at lam. Numbers up
+    to `size` are compared.
     """
     near = UNMOVED * size
     cost = 0.0
     ties = 0
-    for k in range(lam.size):  # `cost` and `ties` are those of the arms before k
+    last = -1
+    for k in range(lam.size):  # `cost` and `ties` are those of the arms before k, `last` the last
         if history.pulls[k] == 0.0 or abs(lam[k] - pr[k]) <= near:
             continue
         arm = of_arm(model.family, k)
         cost += weighted_divergence(arm, history.pulls[k], history.means[k], lam[k])
-        for a in range(k - 1, -1, -1):
-            moved = history.pulls[a] > 0.0 and abs(lam[a] - pr[a]) > near
-            if moved and abs(lam[a] - lam[k]) <= near:
-                ties += 1
-                break
-    if ties <= 1:
-        return math.inf
-    return single_evidence(log_tail(ties, cost))
+        if last >= 0 and lam[last] == lam[k]:
+            ties += 1
+        else:
+            for a in range(k - 1, -1, -1):
+                if abs(lam[a] - lam[k]) <= near and history.pulls[a] > 0.0:
+                    if abs(lam[a] - pr[a]) > near:
+                        ties += 1
+                        break
+        last = k
+    return cost, ties
