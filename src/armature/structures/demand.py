@@ -48,8 +48,8 @@ class Demand(Structure):
     Limits
     ------
     Dense convex programs: a round of `Challenger` took about 2 ms with 8 arms, 10 ms with 20 and 60
-    ms with 50. `Demand & Unimodal` takes as long, and its first use 6 s with 20 arms and 30 s with
-    30, to find which arms each piece lets be best. Not for exponential rewards, nor for costs.
+    ms with 50. `Demand & Unimodal` takes as long; its first use takes 2 s with 30 arms. Not for
+    exponential rewards, nor for costs.
 
     References
     ----------
