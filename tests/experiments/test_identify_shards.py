@@ -17,6 +17,7 @@ from armature.experiments.experiment import parse_experiments
 from armature.experiments.identification import IdentificationPlan
 from armature.experiments.merging import merge
 from armature.experiments.run import run_all, run_shard
+from armature.experiments.run_store import PartsFolder
 from armature.experiments.sweep import point_folder
 from armature.storage.files import write_text
 
@@ -77,6 +78,20 @@ def test_shares_make_the_same_results(
     assert shown.equals(loaded.summary().drop(columns="us_per_round"))
     run_share(spec, "2/3", tmp_path / "out")
     assert ran == []
+
+
+def test_parts_that_are_copied_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the folder was listed before they came."""
+    run_share(SPEC, "1/1", tmp_path / "other")
+    true_parts = PartsFolder.__init__
+
+    def listed_at_once(self: PartsFolder, path: Path) -> None:
+        true_parts(self, path)
+        assert self.of("") == []
+
+    monkeypatch.setattr(PartsFolder, "__init__", listed_at_once)
+    (found,) = merge(plans_of(SPEC), [tmp_path / "other"], tmp_path / "out", quietly())
+    assert len(found.table) == 4
 
 
 def swept(*values: float) -> str:

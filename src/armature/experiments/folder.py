@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from armature.errors import ArmatureError
 from armature.experiments.plan import Plan
-from armature.experiments.runs import SIMULATION, AllRuns, read_file
+from armature.experiments.runs import AllRuns, read_file
 from armature.storage.files import read_text, remove_leftovers, write_text
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class PlanFolder(Generic[F]):
         if not path.is_file():
             return None
         try:
-            about, frame = read_file(path, self._plan.settings.get("kind", SIMULATION))
+            about, frame = read_file(path, self._plan.kind)
         except ArmatureError as error:
             self._say(f"{error} It is made again from the finished runs that are there.")
             return None
