@@ -17,6 +17,7 @@ from armature.experiments.identification import IdentificationPlan
 from armature.experiments.plan import run_in_memory
 from armature.experiments.run import run_all
 from armature.experiments.simulation import SimulationPlan
+from armature.experiments.sweep import point_folder
 
 
 class Cluster:
@@ -83,6 +84,7 @@ def identifications(*seeds: int) -> list[IdentificationPlan]:
             horizon=500,
             repetitions=3,
             seed=seed,
+            point={"seed": seed},
             deltas=(0.2,),
             threshold="practical",
         )
@@ -95,7 +97,7 @@ def test_it_is_opened_once_for_all_identifications(cluster: Cluster, tmp_path: P
     run_all(points, tmp_path / "cluster", quietly(engine="ray"))
     assert (cluster.opened, cluster.closed) == (1, 1)
     run_all(points, tmp_path / "threads", quietly(workers=2))
-    name = "point-2/identification.parquet"
+    name = f"{point_folder({'seed': 2})}/identification.parquet"
     assert content(tmp_path / "cluster")[name] == content(tmp_path / "threads")[name]
 
 

@@ -17,6 +17,8 @@ from armature.experiments.experiment import parse_experiments
 from armature.experiments.identification import IdentificationPlan
 from armature.experiments.merging import merge
 from armature.experiments.run import run_all, run_shard
+from armature.experiments.run_store import PartsFolder
+from armature.experiments.sweep import point_folder
 from armature.storage.files import write_text
 
 SPEC = """
@@ -70,11 +72,72 @@ def test_shares_make_the_same_results(
     found = merge(plans, folders, tmp_path / "out", quietly())
     assert ran == []
     assert content(tmp_path / "out") == content(tmp_path / "alone")
-    alone = tmp_path / "alone" / ("point-1" if len(plans) > 1 else ".")
+    alone = tmp_path / "alone" / (point_folder(plans[0].point) if len(plans) > 1 else ".")
     loaded = am.Identification.load(alone / "identification.parquet")
     shown = found[0].table.drop(columns="us_per_round")
     assert shown.equals(loaded.summary().drop(columns="us_per_round"))
     run_share(spec, "2/3", tmp_path / "out")
+    assert ran == []
+
+
+def test_parts_that_are_copied_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the folder was listed before they came."""
+    run_share(SPEC, "1/1", tmp_path / "other")
+    true_parts = PartsFolder.__init__
+
+    def listed_at_once(self: PartsFolder, path: Path) -> None:
+        true_parts(self, path)
+        assert self.of("") == []
+
+    monkeypatch.setattr(PartsFolder, "__init__", listed_at_once)
+    (found,) = merge(plans_of(SPEC), [tmp_path / "other"], tmp_path / "out", quietly())
+    assert len(found.table) == 4
+
+
+def swept(*values: float) -> str:
+    return f'{SPEC}[sweep]\n"family.sigma" = {list(values)}\n'
+
+
+def test_values_are_added_anywhere(ran: list[tuple[str, int]], tmp_path: Path) -> None:
+    """Only new points are run: from one to two, in front, and after one was taken out."""
+    for values in ((1.0,), (0.5, 1.0), (0.25, 0.5, 1.0), (0.25, 1.0, 2.0)):
+        ran.clear()
+        run_all(plans_of(swept(*values)), tmp_path / "out", quietly(workers=1))
+        assert len(ran) == 14
+    run_all(plans_of(swept(2.0, 1.0, 0.5, 0.25)), tmp_path / "alone", quietly(workers=1))
+    assert content(tmp_path / "out") == content(tmp_path / "alone")
+
+
+POLICIES = SPEC.replace('"toptwo"', '{ kind = "ucb", width = 2.0 }')
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [swept(0.5, 1.0), POLICIES + '[sweep]\n"policies.ucb.width" = [3.0, 2.5]\n'],
+    ids=["problems", "policies"],
+)
+def test_folders_with_numbers_go_on(ran: list[tuple[str, int]], tmp_path: Path, spec: str) -> None:
+    """Points had numbers once, and the only point of a sweep had none."""
+    out, plans = tmp_path / "out", plans_of(spec)
+    run_all(plans, out, quietly(workers=1))
+    there = content(out)
+    for number, plan in enumerate(plans, start=1):
+        (out / point_folder(plan.point)).rename(out / f"point-{number}")
+    numbered = content(out)
+    ran.clear()
+    run_all(plans, out, quietly(workers=1))
+    run_all(plans[::-1], out, quietly(workers=1))
+    assert ran == []
+    assert content(out) == numbered != there
+    more = plans_of(spec.replace('"uniformsampling"', '"uniformsampling", "gamesampling"'))
+    run_all(more, out, quietly(workers=1))
+    assert {name for name, _ in ran} == {"GameSampling"}
+    assert {path.name for path in out.iterdir()} == {"point-1", "point-2"}
+    for path in (out / "point-1").iterdir():
+        path.rename(out / path.name)
+    (out / "point-1").rmdir()
+    ran.clear()
+    run_all(more, out, quietly(workers=1))
     assert ran == []
 
 

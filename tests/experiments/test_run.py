@@ -207,7 +207,7 @@ def test_killed_runs_resume_to_the_same_bits(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, complaint = process.communicate()
     assert process.returncode == 130
-    assert "interrupted: what is finished is kept" in complaint
+    assert "interrupted: finished runs are kept in" in complaint
     assert not (out / "results.parquet").exists()
     assert not list(out.rglob(".armature-*.tmp.parquet"))
     process = start(spec, out)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
 from reference import Reference
 from sklearn.isotonic import isotonic_regression
-from structures_again import random_structure
+from structures_again import can_beat, pieces_of, random_structure
 from test_oracles import is_verified
 
 import armature as am
@@ -83,3 +84,13 @@ def test_demand_with_one_peak_gains_a_price() -> None:
 def test_demand_is_not_about_costs() -> None:
     with pytest.raises(am.ArmatureError, match="Demand can't be read as knowledge about costs"):
         am.Bandit(am.Challenger(), am.Demand([1.0, 2.0]), am.Gaussian(), goal="min")
+
+
+@pytest.mark.parametrize("shape", [am.Unimodal, am.Monotone, lambda K: am.Lipschitz(K, 0.3)])
+def test_which_arms_can_be_better(shape, rng: np.random.Generator) -> None:
+    """Rows that order two arms settle some pairs; linear programs all of them, once more."""
+    for K in (3, 4, 5):
+        structure = random_structure(am.Demand, rng, K) & shape(K)
+        for piece, again in zip(structure.pieces(), pieces_of(structure), strict=True):
+            pairs = itertools.permutations(range(K), 2)
+            assert all(piece.beats[j, k] == can_beat(again, k, j) for j, k in pairs)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from armature.errors import ArmatureError
 from armature.experiments.plan import Plan
-from armature.experiments.runs import SIMULATION, AllRuns, read_file
+from armature.experiments.runs import AllRuns, read_file
 from armature.storage.files import read_text, remove_leftovers, write_text
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class PlanFolder(Generic[F]):
         if not path.is_file():
             return None
         try:
-            about, frame = read_file(path, self._plan.settings.get("kind", SIMULATION))
+            about, frame = read_file(path, self._plan.kind)
         except ArmatureError as error:
             self._say(f"{error} It is made again from the finished runs that are there.")
             return None
@@ -114,15 +114,15 @@ class PlanFolder(Generic[F]):
         """Check that the folder is free or this plan's; what was made, from which results."""
         _, *written = self._plan.files
         path, fixed = self._path / self._plan.files.note, self._plan.fixed
-        note = self._read_note(path)
+        note = _read_note(path, fixed)
         if note is not None:
-            if any(note.get(key) != as_read(self._note)[key] for key in fixed):
+            if not _agree(note, as_read(self._note), fixed):
                 raise another(self._path)
             return dict(note.get("made", {}))
         found = self._read_results()
         if found is not None:
             about = as_read(self._plan.about())
-            if any(found[0][key] != about[key] for key in fixed):
+            if not _agree(found[0], about, fixed):
                 raise another(self._path)
         elif any((self._path / name).exists() for name in written):
             if not path.exists():
@@ -132,17 +132,32 @@ class PlanFolder(Generic[F]):
             self._say(f"{str(path)!r} was damaged: it is written again.")
         return {}
 
-    def _read_note(self, path: Path) -> dict[str, Any] | None:
-        """The note in the folder; None if it is missing or can't be read."""
-        if not path.is_file():
-            return None
-        try:
-            note = json.loads(read_text(path))
-        except (ArmatureError, FileNotFoundError, ValueError, RecursionError):
-            return None
-        fixed = self._plan.fixed
-        whole = isinstance(note, dict) and ("sweep" in note or all(key in note for key in fixed))
-        return note if whole and isinstance(note.get("made", {}), dict) else None
+
+def holds(path: Path, plan: Plan[Any, Any]) -> bool:
+    """Whether a folder's note is for this plan: for its policies, or for some more or fewer."""
+    note = _read_note(path / plan.files.note, plan.fixed)
+    asked = as_read(plan.description())
+    if note is None or not _agree(note, asked, plan.fixed):
+        return False
+    there, wanted = ({json.dumps(one) for one in of.get("policies", ())} for of in (note, asked))
+    return there <= wanted or wanted <= there
+
+
+def _read_note(path: Path, fixed: Sequence[str]) -> dict[str, Any] | None:
+    """The note in a folder; None if it is missing or can't be read."""
+    if not path.is_file():
+        return None
+    try:
+        note = json.loads(read_text(path))
+    except (ArmatureError, FileNotFoundError, ValueError, RecursionError):
+        return None
+    whole = isinstance(note, dict) and ("sweep" in note or all(key in note for key in fixed))
+    return note if whole and isinstance(note.get("made", {}), dict) else None
+
+
+def _agree(found: dict[str, Any], asked: dict[str, Any], fixed: Sequence[str]) -> bool:
+    """Whether what no folder can be extended by is the same."""
+    return all(found.get(key) == asked[key] for key in fixed)
 
 
 def _mark(path: Path, of: str) -> str:

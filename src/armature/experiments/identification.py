@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from armature.errors import INSTANCE, ArmatureError, check_kind
-from armature.experiments.identification_results import Identification, SamplingRuns, settings
+from armature.experiments.identification_results import KIND, Identification, SamplingRuns, settings
 from armature.experiments.plan import (
     Files,
     Plan,
@@ -45,6 +45,7 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
     deltas: tuple[float, ...]
     threshold: Threshold
 
+    kind: ClassVar = KIND
     unit: ClassVar = "runs"
     files: ClassVar = Files(
         "identification.json",

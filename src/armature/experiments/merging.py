@@ -59,6 +59,8 @@ def merge(
         for source in sources:
             take_over(source, folder, jobs, runner)
         say_of_other_code(folder, jobs, runner.say)
+    for place in places:
+        place.parts.look_again()
     missing = list(gaps_of(places))
     if missing:
         raise ArmatureError(

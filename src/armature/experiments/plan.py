@@ -79,6 +79,7 @@ class Plan(ABC, Generic[R, F]):
     point: dict[str, Any] = field(default_factory=dict)
     common: dict[str, Any] = field(default_factory=dict)
 
+    kind: ClassVar[str]  # what its file of results says that it is of
     unit: ClassVar[str]  # what progress counts: rounds, or runs if their length is random
     files: ClassVar[Files]
     fixed: ClassVar[tuple[str, ...]]  # of `description`, what no folder can be extended by

@@ -227,16 +227,16 @@ def _run_here(plan: Plan[Any, Any], runner: Runner) -> Summary:
 
 def claim_all(plans: Plans, out: Path, runner: Runner) -> list[Place[Any]]:
     """The places of a plan, or of all points of a sweep: each is claimed here, and only here."""
-    first = plans[0]
-    if first.one_sweep and first.point:
-        from armature.experiments.sweep import claim_sweep, point_folder
+    if not plans[0].point:
+        (plan,) = plans
+        return [Place(plan, out, runner)]
+    from armature.experiments.sweep import claim_sweep, own_folder, point_folder
 
-        claim_sweep(plans, out)
-        parts = PartsFolder(out / PARTS)
-        return [Place(plan, out / point_folder(plan.point), runner, parts) for plan in plans]
-    if len(plans) == 1:
-        return [Place(first, out, runner)]
-    return [Place(plan, out / f"point-{n}", runner) for n, plan in enumerate(plans, start=1)]
+    if not plans[0].one_sweep:
+        return [Place(plan, own_folder(plan, out), runner) for plan in plans]
+    claim_sweep(plans, out)
+    parts = PartsFolder(out / PARTS)
+    return [Place(plan, out / point_folder(plan.point), runner, parts) for plan in plans]
 
 
 def finish(

@@ -16,7 +16,7 @@ from armature.experiments.plan import (
     run_in_memory,
 )
 from armature.experiments.results import PolicyRuns, Results
-from armature.experiments.runs import Origin
+from armature.experiments.runs import SIMULATION, Origin
 from armature.kernels.arrays import Ints
 from armature.policies import Policy
 from armature.rounds.record import Record, checkpoints_up_to
@@ -34,6 +34,7 @@ FEWEST = 8  # rounds that are measured at once, at first
 class SimulationPlan(Plan[PolicyRuns, Results]):
     """A simulation: regret and pulls at each checkpoint of a horizon."""
 
+    kind = SIMULATION
     unit = "rounds"
     files = Files("experiment.json", "results.parquet", "summary.csv", "regret.png")
     fixed = ("structure", "family", "means", "horizon", "seed")

@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from armature.experiments.folder import claim_folder
+from armature.experiments.folder import claim_folder, holds
 from armature.experiments.plan import Plan
 from armature.experiments.runs import Summary
 from armature.storage.files import write_text
@@ -50,6 +50,17 @@ def point_folder(point: dict[str, Any]) -> str:
     readable = ",".join(f"{key}={value}" for key, value in point.items())
     readable = re.sub(r"[^A-Za-z0-9.,=_+-]+", "_", readable)[:NAME_LENGTH]
     return f"{readable}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+
+
+def own_folder(plan: Plan[Any, Any], out: Path) -> Path:
+    """The folder of a point that shares nothing with the others: it has its values' name.
+
+    The only point of a sweep was once in the folder of the sweep, and several had numbers: such a
+    folder of this point goes on.
+    """
+    named = out / point_folder(plan.point)
+    before = () if named.exists() else (out, *sorted(out.glob("point-*")))
+    return next((folder for folder in before if holds(folder, plan)), named)
 
 
 def write_sweep(results: Sequence[Summary], out: Path) -> None:

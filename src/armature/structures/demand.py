@@ -47,9 +47,9 @@ class Demand(Structure):
 
     Limits
     ------
-    Dense convex programs: a round of `Challenger` took about 2 ms with 8 arms, 10 ms with 20 and 60
-    ms with 50. `Demand & Unimodal` takes as long, and its first use 6 s with 20 arms and 30 s with
-    30, to find which arms each piece lets be best. Not for exponential rewards, nor for costs.
+    Dense convex programs, quick up to twenty arms: a round of `Challenger` took 0.07 ms with 8 arms
+    and 1.3 ms with 20, over 2,000 rounds, but 60 ms with 50. The first use of `Demand & Unimodal`
+    took 2 s with 30 arms. Not for exponential rewards, nor for costs.
 
     References
     ----------

@@ -194,14 +194,22 @@ class Piece:
         """
         if self.chain is not None:
             return differences_of(self.chain)
+        most, is_all = self._bounded_differences
+        return most if is_all else None
+
+    @functools.cached_property
+    def _bounded_differences(self) -> tuple[Floats, bool]:
+        """The same by the rows that bound a mean or a difference; and whether these are all."""
         K = self.n_arms
+        is_all = True
         most = np.full((K + 1, K + 1), np.inf)
         np.fill_diagonal(most, 0.0)
         for rows, right, signs in ((self.A, self.b, (1.0,)), (self.C, self.d, (1.0, -1.0))):
             for row, value in zip(rows, right, strict=True):
                 arms = np.flatnonzero(row)
                 if arms.size > 2 or (arms.size == 2 and row[arms].sum() != 0.0):
-                    return None
+                    is_all = False
+                    continue
                 for sign in signs:
                     up = [*np.flatnonzero(sign * row > 0.0), K][0]
                     down = [*np.flatnonzero(sign * row < 0.0), K][0]
@@ -209,7 +217,7 @@ class Piece:
                     most[up, down] = min(most[up, down], sign * value / size)
         for via in range(K + 1):
             np.minimum(most, most[:, via, None] + most[None, via, :], out=most)
-        return most
+        return most, is_all
 
     @functools.cached_property
     def is_empty(self) -> bool:
@@ -233,7 +241,8 @@ class Piece:
         for k in range(K):
             self._settle(beats, np.eye(K)[k])
             self._settle(beats, -np.eye(K)[k])
-        for j, k in np.argwhere(~beats):
+        can = self._bounded_differences[0][:K, :K].T > 0.0  # as far as rows on two arms say
+        for j, k in np.argwhere(~beats & can):
             if j != k and not beats[j, k]:
                 self._settle(beats, np.eye(K)[k] - np.eye(K)[j])
         return beats
