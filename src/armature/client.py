@@ -8,9 +8,7 @@
 A request that got no answer, or one that says to try again (408, 429, 502, 503, 504), is sent again
 after a pause, and the pauses grow. That is safe: by a decision's request id the server knows that
 it was made already, an equal reward counts once, and so does an arm with the same options.
-`AsyncClient` is the same for asyncio.
-
-It needs httpx, which comes with the extra `service`.
+`AsyncClient` is the same for asyncio. Both need httpx, which comes with the extra `service`.
 """
 
 from __future__ import annotations
