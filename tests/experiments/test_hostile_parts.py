@@ -202,6 +202,7 @@ def test_merging_a_folder_of_traps(tmp_path: Path) -> None:
     said = io.StringIO()
     (found,) = merge(plans, [tmp_path / "theirs"], tmp_path / "out", quietly(said))
     assert len(found.table) == 2
+    assert am.Results.load(tmp_path / "out" / "results.parquet").repetitions == 12
     for trap in traps:
         assert (f"{str(trap)!r} is damaged, or no part" in said.getvalue()) == (key in trap.name)
     assert "\x1b" not in said.getvalue()

@@ -25,7 +25,7 @@ from armature.structures.oracles.model import (
     nearest_challenger,
     projection,
 )
-from armature.structures.oracles.records import note_ties
+from armature.structures.oracles.records import DEAREST, note_ties
 
 DEGREES = (1, 2, 3, 5, 10, 29, 99, 1000, 10_000)
 
@@ -154,3 +154,6 @@ def test_what_is_noted_of_an_opponent() -> None:
         model.table[MARKS + 1] = note_ties.py_func(2, kept)
         assert most_ties.py_func(model, 1) == 2
         assert cost_of_moved.py_func(model, 1, 7.0, 1.0) == expected
+    model = make_model(am.Unimodal(3), am.Gaussian(), am.Challenger.oracles)
+    model.table[MARKS + 1] = note_ties.py_func(2, 8.0 * DEAREST)  # more than can be noted
+    assert cost_of_moved.py_func(model, 1, 9.0 * DEAREST, 1.0) == 1.0
