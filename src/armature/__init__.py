@@ -2,70 +2,48 @@
 
 Say what you know about the shape of the rewards, and explore only as much as that requires.
 
-What the rooms of families, structures and policies export is public here, too.
+The public names (`armature.public`) are imported when the first of them is used: `import armature`
+alone takes no time. What the rooms of families, structures and policies export is among them.
 """
 
-from armature import families, policies, structures
-from armature.assess import Assessment, Columns, Replay, assess, replay
-from armature.bounds import (
-    Alternative,
-    CharacteristicTime,
-    Game,
-    LowerBound,
-    characteristic_time,
-    lower_bound,
-    solve_game,
-)
-from armature.bounds.evidence import Evidence
-from armature.errors import ArmatureError
-from armature.experiments import Identification, Paired, Results, identify, simulate
-from armature.families import *
-from armature.kernels.kernel import kernel
-from armature.live.bandit import Bandit
-from armature.live.choosing import Probabilities
-from armature.live.explanation import Explanation
-from armature.live.tickets import Decision
-from armature.live.verdict import Verdict
-from armature.policies import *
-from armature.structures import *
-from armature.structures.instance import Instance
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from armature.families import *
+    from armature.policies import *
+    from armature.public import *
+    from armature.structures import *
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "Alternative",
-    "ArmatureError",
-    "Assessment",
-    "Bandit",
-    "CharacteristicTime",
-    "Columns",
-    "Decision",
-    "Evidence",
-    "Explanation",
-    "Game",
-    "Identification",
-    "Instance",
-    "LowerBound",
-    "Paired",
-    "Probabilities",
-    "Replay",
-    "Results",
-    "Verdict",
-    "__version__",
-    "assess",
-    "characteristic_time",
-    "identify",
-    "kernel",
-    "lower_bound",
-    "replay",
-    "simulate",
-    "solve_game",
-]
-__all__ += families.__all__
-__all__ += policies.__all__
-__all__ += structures.__all__
+
+def __getattr__(name: str) -> Any:
+    """A public name, or a room, when it is used first."""
+    if not name.startswith("__") or name == "__all__":
+        public = importlib.import_module("armature.public")
+        if hasattr(public, "__all__"):  # it is not while it is being imported
+            known = {one: getattr(public, one) for one in public.__all__}
+            globals().update(known, __all__=[*known, "__version__"])
+        if name in globals():
+            return globals()[name]
+    raise AttributeError(f"module 'armature' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     """The public names, without the rooms of the package."""
-    return __all__
+    names: list[str] = __getattr__("__all__")
+    return names
+
+
+class _Package(ModuleType):
+    """A package in which `assess` is the function, whenever the room of that name is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "assess" or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -130,11 +130,11 @@ def make(c):
 ADDRESSES = """
 import ctypes
 import numba
-from armature.kernels.addresses import address_of
 from factory import make
 one, other = make(2.0), make(3.0)
-signature = numba.float64(numba.float64)
-print(one(1.0), other(1.0), address_of(one, signature) != address_of(other, signature))
+def code_of(kernel):
+    return kernel.addresses.of(numba.float64(numba.float64))
+print(one(1.0), other(1.0), code_of(one) != code_of(other))
 print(one.dispatcher.stats.cache_hits, other.dispatcher.stats.cache_hits)
 """
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from armature.kernels.addresses import is_compiling
+from armature.kernels.gears import may_compile
 from armature.kernels.kernel import kernel
 from armature.kernels.packing import pack, packed_choose, packed_update
 
@@ -61,7 +61,7 @@ def make_state() -> State:
 
 def test_what_is_packed_is_the_same() -> None:
     state, model = make_state(), Model(2.0, np.array([0.25]))
-    kinds = numba.typeof((model, state, 3.0, 4.0)) if is_compiling() else None
+    kinds = numba.typeof((model, state, 3.0, 4.0)) if may_compile() else None
     packed = packed_choose(weigh, kinds)
     for other in (state, state._replace(off=True), state._replace(level=-0.0, count=1 << 40)):
         expected = weigh.py_func(other, model, 3.0, 4.0)

@@ -17,12 +17,15 @@ from armature.bounds import lower_bound, solve_game
 from armature.errors import ArmatureError
 from armature.experiments import simulate
 from armature.families import Family
+from armature.kernels.addresses import fill, numbers_in
 from armature.kernels.compiling import notice
+from armature.kernels.gears import straight_to_machine_code
 from armature.live.bandit import Bandit
+from armature.live.segmented import SegmentedBandit
 from armature.policies import Policy
-from armature.rounds.runner import checked_policy
+from armature.policies.policy import checked_policy
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES
-from armature.structures import Structure
+from armature.structures import Additive, Segments, Structure, Unimodal
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import make_model
 
@@ -32,11 +35,12 @@ Progress = Callable[[str, int, int], None]  # (what comes next, steps done, step
 
 @dataclasses.dataclass(frozen=True)
 class Compiled:
-    """How many kernels were compiled; the others were there."""
+    """The number of kernels that were compiled; the others were there."""
 
     kernels: int
 
 
+@straight_to_machine_code()
 def fill_cache(structures: Sequence[str] = (), progress: Progress | None = None) -> Compiled:
     """Compile all that the library needs for these structures (all, if none is named)."""
     chosen = [checked_name(name) for name in structures] or list(STRUCTURES)
@@ -60,6 +64,9 @@ def checked_name(name: str) -> str:
 
 def steps_for(name: str) -> Iterator[tuple[str, Step]]:
     """The steps for a structure, each with a title."""
+    if STRUCTURES[name].is_table:
+        yield from _steps_for_table(name)
+        return
     structure: Structure = STRUCTURES[name].examples()[-1]
     instances = [
         instance
@@ -78,6 +85,18 @@ def steps_for(name: str) -> Iterator[tuple[str, Step]]:
         if policy.supports(instance.structure, instance.family):
             title = f"{name}: {type(policy).__name__}"
             yield title, partial(_use_policy, instance, policy, horizon)
+
+
+def _steps_for_table(name: str) -> Iterator[tuple[str, Step]]:
+    """The steps for tables: a small one, with each policy that goes with it."""
+    table = Segments(["a", "b"], each=Unimodal(3), coupling=Additive())
+    instance = Instance(table, [[0.1, 0.5, 0.3], [0.2, 0.6, 0.4]])
+    yield f"{name}: bounds", partial(lower_bound, instance)
+    for cls in POLICIES.values():
+        policy = checked_policy(cls(), 12)
+        if policy.supports(table, instance.family):
+            title = f"{name}: {type(policy).__name__}"
+            yield title, partial(_use_policy, instance, policy, 12)
 
 
 def example_of(structure: Structure, family: Family) -> Instance | None:
@@ -112,12 +131,13 @@ def _ask_oracles(instance: Instance) -> None:
     best, family = instance.best_arm, instance.family
     structure.alt_min(instance.means, weights, best, 1 if best == 0 else 0, family)
     structure.nearest_alternative(instance.means, weights, best, family)
-    make_model(structure, family)
+    fill(numbers_in((make_model(structure, family),)))
     lower_bound(instance)
 
 
 def _use_policy(instance: Instance, policy: Policy, horizon: int) -> None:
     simulate(instance, [policy], horizon=horizon, repetitions=1)
-    bandit = Bandit(policy, instance.structure, instance.family)
+    known = Bandit(policy, instance.structure, instance.family)
+    bandit = known.of("a") if isinstance(known, SegmentedBandit) else known
     bandit.warm_up()
     bandit.explain()

@@ -1,50 +1,119 @@
-"""Kernels as numbers: the address of a compiled function, and calling what is at an address.
+"""Kernels as numbers, and calling the kernel that a number stands for.
 
 A policy must be able to call the oracles of any structure, without being compiled anew for each.
-So a record holds the oracles' addresses, and `oracle_at(address)` is a function again. (Numba has
+So a record holds the oracles' numbers, and `oracle_at(number)` is a function again. (Numba has
 function pointers of its own, but passing one from Python costs 0.1 ms, and a dispatcher passed as
 an ordinary argument defeats the cache on disk.)
 
-Without compilation (`NUMBA_DISABLE_JIT=1`) an "address" is a place in a table of Python functions.
+Plain Python finds the function in one table, and compiled code its machine code in another, so that
+records are the same in both gears. The machine code is put there when it is wanted (`fill`): until
+then the number is *waiting*. Compiled code that comes upon it has it filled, which may take long,
+so that calls from Python look first. A record says which numbers it holds by a method
+`numbers_of_kernels`; where a kernel is given one by itself, the parameter is annotated as
+`Address`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
-from collections.abc import Callable
-from typing import Any
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from armature.kernels.kernel import Kernel
+from armature.errors import ArmatureError
+from armature.kernels.gears import Gear, may_compile, using
 
-_FUNCTIONS: list[Callable[..., Any]] = []
+if TYPE_CHECKING:
+    from armature.kernels.kernel import Kernel
+
+Address: TypeAlias = int
+
+MOST = 1 << 16  # kernels that are called by number
+TABLE, FILLER = "armature_machine_code", "armature_fill"  # as compiled code calls them
+_machine_code = (ctypes.c_int64 * MOST)()  # where it is; 0: not there yet
+_kernels: list[tuple[Kernel[..., Any], Callable[[], Any]] | None] = [None]  # 0 is no kernel
+_numbering = threading.Lock()
+waiting: set[Address] = set()
 
 
-def is_compiling() -> bool:
-    """Whether kernels are compiled at all."""
-    import numba
+class Signature(NamedTuple):
+    """A signature as Numba sees it: by its name in a table that is made when it is needed."""
 
-    config: Any = numba.config
-    return not config.DISABLE_JIT
+    table: Callable[[], dict[Any, Any]]
+    name: Any
+
+    def __call__(self) -> Any:
+        return self.table()[self.name]
 
 
 @functools.cache
-def address_of(kernel: Kernel[..., Any], signature: Any) -> int:
-    """Where the kernel's machine code for a signature is (compiled now if need be)."""
-    if not is_compiling():
-        _FUNCTIONS.append(kernel.py_func)
-        return len(_FUNCTIONS) - 1
-    address: int = kernel.addresses.of(signature)
-    return address
+def address_of(kernel: Kernel[..., Any], signature: Callable[[], Any]) -> Address:
+    """The number of a kernel that is called with a signature."""
+    with _numbering:
+        number = len(_kernels)
+        if number == MOST:
+            raise ArmatureError(f"there are more than {MOST:,} kernels that are called by number.")
+        waiting.add(number)
+        _kernels.append((kernel, signature))
+    return number
 
 
-def function_at(address: int) -> Callable[..., Any]:
-    """The function at an address, without compilation."""
-    return _FUNCTIONS[address]
+def function_at(number: Address) -> Callable[..., Any]:
+    """The plain Python function that a number stands for."""
+    return kernel_at(number)[0].py_func
+
+
+def kernel_at(number: Address) -> tuple[Kernel[..., Any], Callable[[], Any]]:
+    """The kernel that a number stands for, and what tells its signature."""
+    known = _kernels[number]
+    if known is None:
+        raise ArmatureError("a kernel was called that is not there.")
+    return known
+
+
+def fill(numbers: Iterable[Address]) -> None:
+    """Have the machine code of these kernels ready, compiled now if need be and if it may be."""
+    for number in sorted(waiting.intersection(numbers)) if may_compile() else ():
+        kernel, signature = kernel_at(number)
+        _machine_code[number] = kernel.addresses.of(signature())
+        waiting.discard(number)
+
+
+def numbers_in(values: Iterable[Any]) -> set[Address]:
+    """The numbers that records hold, and those of records in them."""
+    found: set[Address] = set()
+    left = [value for value in values if isinstance(value, tuple)]
+    while left:
+        record = left.pop()
+        own = getattr(record, "numbers_of_kernels", None)
+        if own is not None:
+            found.update(own())
+        left += [value for value in record if isinstance(value, tuple)]
+    return found
+
+
+def _fill_one(number: int) -> int:
+    with using(Gear.compiled):
+        fill([number])
+    return int(_machine_code[number])
+
+
+_filler = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(_fill_one)
+
+
+def name_table() -> None:
+    """Let compiled code find the table, and what fills it."""
+    import llvmlite.binding as llvm
+
+    llvm.add_symbol(TABLE, ctypes.addressof(_machine_code))
+    llvm.add_symbol(FILLER, ctypes.cast(_filler, ctypes.c_void_p).value)
 
 
 @functools.cache
 def make_caller(signature: Any) -> Any:
-    """A Numba intrinsic that makes a function of a given signature from an address."""
+    """A Numba intrinsic that makes a function of a given signature from a number."""
+    import llvmlite.ir as ir
     import numba.core
     from numba.extending import intrinsic
 
@@ -52,13 +121,24 @@ def make_caller(signature: Any) -> Any:
     cgutils, types = core.cgutils, core.types
     function_type = types.FunctionType(signature)
 
-    def at(typing_context: Any, address: Any) -> Any:
+    def at(typing_context: Any, number: Any) -> Any:
         def generate(context: Any, builder: Any, _: Any, arguments: Any) -> Any:
             function = cgutils.create_struct_proxy(function_type)(context, builder)
             pointer = context.get_value_type(types.voidptr)
+            word, module = ir.IntType(64), builder.module
+            table = module.globals.get(TABLE)
+            if table is None:
+                table = ir.GlobalVariable(module, ir.ArrayType(word, MOST), TABLE)
+            place = builder.gep(table, [word(0), arguments[0]])
+            code = cgutils.alloca_once_value(builder, builder.load(place))
+            is_missing = builder.icmp_signed("==", builder.load(code), word(0))
+            with builder.if_then(is_missing, likely=False):
+                filling = ir.FunctionType(word, [word])
+                filler = cgutils.get_or_insert_function(module, filling, FILLER)
+                builder.store(builder.call(filler, arguments), code)
             function.c_addr = cgutils.get_null_value(pointer)
             function.py_addr = cgutils.get_null_value(pointer)
-            function.jit_addr = builder.inttoptr(arguments[0], pointer)
+            function.jit_addr = builder.inttoptr(builder.load(code), pointer)
             return function._getvalue()
 
         return function_type(types.int64), generate
@@ -67,7 +147,7 @@ def make_caller(signature: Any) -> Any:
 
 
 def teach_address(function: Callable[..., Any], signature: Any) -> None:
-    """Let compiled code know `function(address)`: a function of a given signature."""
+    """Let compiled code know `function(number)`: a function of a given signature."""
     from numba.extending import overload
 
     caller = make_caller(signature)

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from armature.kernels.addresses import is_compiling
 from armature.kernels.arrays import Ints
+from armature.kernels.gears import may_compile
 from armature.kernels.kernel import Kernel, kernel
 
 R = TypeVar("R")
@@ -26,7 +26,7 @@ R = TypeVar("R")
 
 def pack(*records: Any) -> Any:
     """The words of some records, which must outlive them."""
-    if not is_compiling():
+    if not may_compile():
         return list(records)
     words: list[int] = []
     _append(records, words)
@@ -91,7 +91,7 @@ def _standing_for(original: Kernel[..., R], packed: Callable[..., R]) -> Kernel[
 @functools.cache
 def make_unpacker(kinds: Any) -> Any:
     """A Numba intrinsic that makes records of these types, a tuple, from words."""
-    if not is_compiling():
+    if kinds is None:  # in plain Python
         return tuple
     from numba.extending import intrinsic
 

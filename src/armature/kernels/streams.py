@@ -15,8 +15,8 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.checks import is_whole
 from armature.kernels.kernel import kernel
-from armature.kernels.numbers import is_whole
 
 MASK = np.uint64(0xFFFFFFFF)
 HALF = np.uint64(32)
@@ -30,6 +30,7 @@ REWARDS = 0  # what the numbers of a stream are for
 DECISIONS = 1
 FLOORS = 2  # which rounds are shared out evenly
 PROBABILITIES = 3  # decisions that are only imagined
+ARRIVALS = 4  # which segments of a table arrive
 
 
 @kernel
@@ -198,3 +199,14 @@ def next_gamma(stream: Stream, shape: float) -> float:
         cube = cube * cube * cube
         if math.log(1.0 - v) < 0.5 * x * x + d - d * cube + d * math.log(cube):
             return boost * d * cube
+
+
+def generator(seed: int, number: int) -> np.random.Generator:
+    """A generator of NumPy's, another one for each number from 0 to 2^64 - 1.
+
+    >>> a, b = generator(0, 2**63 + 1).random(), generator(0, 2**63 + 2).random()
+    >>> a != b
+    True
+    """
+    key = np.array([seed % 2**64, number], dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=key))

@@ -68,6 +68,11 @@ class _KernelFiles(caching.NullCache):
         plain = "".join(c if c.isalnum() else "_" for c in self._kernel.__name__)[:40]
         return Place(f"{plain}-{digest}", tuple(arguments), fingerprint.records)
 
+    def has(self, signature: Any, target_context: Any) -> bool:
+        """Whether there is a file for a signature."""
+        place = self.place(signature, target_context.codegen())
+        return place is not None and files.exists(place.name)
+
     def load(self, signature: Any, target_context: Any) -> Any:
         """What was compiled for a signature; None if it has to be compiled."""
         place = self.place(signature, target_context.codegen())

@@ -18,6 +18,8 @@ from armature.kernels.compiling.cache import (
 )
 from armature.kernels.compiling.libraries import EntryLibrary, EntryPoint
 from armature.kernels.compiling.pipeline import KernelCompiler
+from armature.kernels.gears import Gear, current
+from armature.kernels.kernel import NotCompiled
 
 _NumbaDispatcher: Any = CPUDispatcher  # of which the types say little
 
@@ -96,6 +98,13 @@ class Entry(_Dispatcher):
         super().__init__(kernel)
         self._cache = EntryCache(kernel, PYTHON)
 
+    def _compile_for_args(self, *args: Any, **kwargs: Any) -> Any:
+        """Called for types that were not compiled yet: then plain Python answers, if it may."""
+        if current.get() is Gear.auto:
+            self._types_active_call.clear()
+            raise NotCompiled
+        return super()._compile_for_args(*args, **kwargs)
+
     def get_call_template(self, arguments: Any, keywords: Any) -> Any:
         """Functions that Numba compiles include the callee."""
         return self.kernel.callee.get_call_template(arguments, keywords)
@@ -103,6 +112,11 @@ class Entry(_Dispatcher):
     def get_overload(self, signature: Any) -> Any:
         """The same."""
         return self.kernel.callee.get_overload(signature)
+
+    def is_kept(self, signature: Any) -> bool:
+        """Whether it is there already, or in the cache."""
+        there = self.overloads.get(tuple(signature)) is not None
+        return there or self._cache.has(signature, self.targetctx)
 
     def _make(self, signature: Any, arguments: tuple[Any, ...], returned: Any) -> Any:
         kernel = self.kernel.callee
@@ -138,6 +152,11 @@ class Addresses:
                 self._results[signature] = self._load(signature) or self._make(signature)
             result = self._results[signature]
             return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+    def is_kept(self, signature: Any) -> bool:
+        """Whether it is there already, or in the cache."""
+        there = signature in self._results
+        return there or self._cache.has(signature, self.kernel.callee.targetctx)
 
     def _load(self, signature: Any) -> Any:
         return self._cache.load(signature, self.kernel.callee.targetctx)

@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from armature.storage.sealed import checksum
+from armature.storage.files import checksum
 
 FOLDER = "kernels-1"  # the number is that of the format
 HEADER = b"armature kernel\n"
@@ -45,6 +45,12 @@ def is_writable() -> bool:
         return False
     there = next(path for path in (folder, *folder.parents) if path.exists())
     return there.is_dir() and os.access(there, os.W_OK)
+
+
+def exists(name: str) -> bool:
+    """Whether there is something under a name."""
+    folder = directory()
+    return folder is not None and (folder / name).is_file()
 
 
 def read(name: str) -> bytes | None:

@@ -1,8 +1,8 @@
-"""What a terminal is told while kernels are compiled, and a count of them.
+"""What is said while kernels are compiled for somebody who waits, and a count of them.
 
-After a second of compiling, `on_wait` is called once with a sentence. By default it goes to the
-standard error, if that is a terminal; `silence()` or the environment variable `ARMATURE_QUIET`
-prevent it.
+After a second of compiling, the log `armature.compile` gets a sentence at INFO, once, and so does
+`on_wait`. By default that writes it to the standard error, if that is a terminal; `silence()` or
+the environment variable `ARMATURE_QUIET` prevent it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from armature.kernels.compiling import files
 
 PATIENCE = 1.0  # seconds
+IN_THE_BACKGROUND = "compile"  # the name of the thread for which nobody waits
 KINDS = {"structures": "oracles", "policies": "policy", "families": "formulas"}
 
 
@@ -31,6 +33,7 @@ def tell_terminal(sentence: str) -> None:
 on_wait: Callable[[str], None] | None = tell_terminal
 count = 0  # how many kernels this process has compiled, rather than found
 
+_said = False
 _subjects: list[Any] = []  # the kernels being compiled, the outermost first
 _spent = 0.0  # seconds, on those that are finished
 _began = 0.0  # when the outermost was begun
@@ -60,12 +63,17 @@ def compiling(kernel: Any) -> Iterator[None]:
 
 
 def _speak_if_it_is_time() -> None:
-    global on_wait
-    if on_wait is None or _spent + time.monotonic() - _began < PATIENCE:
+    global _said
+    if _said or _spent + time.monotonic() - _began < PATIENCE:
         return
-    speak, on_wait = on_wait, None
+    if threading.current_thread().name == IN_THE_BACKGROUND:  # nobody waits
+        return
+    _said = True
     kept = "kept for the next time" if files.is_writable() else "the cache can't be written"
-    speak(f"compiling {subject(_subjects[0])}, once; {kept}")
+    sentence = f"compiling {subject(_subjects[0])}, once; {kept}"
+    files.log.info(sentence)
+    if on_wait is not None:
+        on_wait(sentence)
 
 
 def subject(kernel: Any) -> str:
