@@ -36,7 +36,9 @@ from armature.structures.oracles.model import (
 Floats = npt.NDArray[np.float64]
 FAMILIES: tuple[am.Family, ...] = (am.Gaussian(), am.Bernoulli())
 GROWTH = 14.0  # a projection with 1,000 arms beside one with 100, at most
+MOST_PIECES = 100  # of a union: each is a matrix with a column for each arm
 ROUND = 12.0  # a round of Challenger beside Unimodal's, at most
+CONCAVE = 48.0  # the same for Concave
 
 
 class Effort(NamedTuple):
@@ -154,7 +156,9 @@ STRUCTURES: dict[str, Callable[[int], am.Structure]] = {
     "Unimodal": am.Unimodal,
     "Lipschitz": lambda K: am.Lipschitz(K, 1.2, np.arange(K) / K),
     "Monotone & Lipschitz": lambda K: am.Monotone(K) & am.Lipschitz(K, 1.2, np.arange(K) / K),
+    "Unimodal & Lipschitz": lambda K: am.Unimodal(K) & am.Lipschitz(K, 1.2, np.arange(K) / K),
     "Box & Lipschitz": lambda K: am.Box(K, 0.0, 1.0) & am.Lipschitz(K, 1.2, np.arange(K) / K),
+    "Concave": am.Concave,
 }
 
 
@@ -171,6 +175,8 @@ def rounds_table(effort: Effort) -> dict[tuple[str, int], float]:
     for K in effort.sizes:
         unimodal = 0.0
         for name, make in STRUCTURES.items():
+            if name.startswith("Unimodal &") and K > MOST_PIECES:
+                continue
             x = np.arange(K) / K
             means = x if name.startswith("Monotone") else 0.8 - np.abs(x - round(0.6 * K) / K)
             instance = am.Instance(make(K), means, am.Gaussian(0.3))
@@ -198,8 +204,12 @@ def main() -> None:
     if 1000 in effort.sizes:
         growth = medians["projectionGaussian", 1000] / medians["projectionGaussian", 100]
         print(f"projection, 1,000 arms over 100: {growth:.1f}, target {GROWTH:g}")
-    worst, (name, K) = max((ratio, key) for key, ratio in ratios.items() if key[1] >= 50)
-    print(f"a round over Unimodal's: {worst:.1f} at most ({name}, {K} arms), target {ROUND:g}")
+    for is_concave, target in ((False, ROUND), (True, CONCAVE)):
+        wide = {key: ratio for key, ratio in ratios.items() if key[1] >= 50}
+        ours = {key: ratio for key, ratio in wide.items() if (key[0] == "Concave") == is_concave}
+        name, K = max(ours, key=lambda key: ours[key])
+        worst = ours[name, K]
+        print(f"a round over Unimodal's: {worst:.1f} at most ({name}, {K} arms), target {target:g}")
 
 
 if __name__ == "__main__":

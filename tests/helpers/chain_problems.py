@@ -18,9 +18,9 @@ from reference import LADDER, UnsolvedError
 
 import armature as am
 from armature.families.kernels import divide_by_variances, unit_gaussian
-from armature.kernels.kernel import interpreted
-from armature.solver.chain import Chain, ChainScratch, make_chain_scratch
-from armature.solver.chain_limits import UNPROVED, minimise_on_chain
+from armature.kernels.gears import interpreted
+from armature.solver.chains.limits import UNPROVED, minimise_on_chain
+from armature.solver.chains.nearest import Chain, ChainScratch, make_chain_scratch
 from armature.solver.program import Cost, Limits
 from armature.structures.oracles.records import Work, measure
 

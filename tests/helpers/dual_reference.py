@@ -19,14 +19,14 @@ from structures_again import Piece, can_beat, ends_of, order, pieces_of
 import armature as am
 
 
-def is_open(instance: am.Instance, piece: Piece, k: int, stays: bool) -> bool:
+def is_open(instance: am.Instance, piece: Piece, best: int, k: int, still: list[int]) -> bool:
     """Whether k beats the best arm somewhere in a piece at a finite cost.
 
-    The best arm's mean may have to stay as it is.
+    The means of some arms have to stay as they are.
 
     A linear program: how far can the means stay from those ends of the domain that are not theirs?
     """
-    mu, best, K = instance.means, instance.best_arm, instance.n_arms
+    mu, K = instance.cells, instance.n_arms
     low, high = (np.broadcast_to(end, K) for end in ends_of(instance.family))
     rows = [np.append(row, 0.0) for row in np.vstack([piece.G, order(K, [(best, k)])])]
     limits = [*piece.h, 0.0]
@@ -38,8 +38,8 @@ def is_open(instance: am.Instance, piece: Piece, k: int, stays: bool) -> bool:
                 rows.append(row)
                 limits.append(sign * end)
     fixed, values = piece.E, piece.f
-    if stays:
-        fixed, values = np.vstack([fixed, np.eye(K)[best]]), np.append(values, mu[best])
+    if still:
+        fixed, values = np.vstack([fixed, np.eye(K)[still]]), np.append(values, mu[still])
     least = linprog(
         np.append(np.zeros(K), -1.0),
         np.array(rows),
@@ -56,20 +56,35 @@ def divided(row: np.ndarray, y: int, q: int, limit: float) -> dict[int, float]:
     return {**{y + i: float(value) for i, value in enumerate(row)}, q: -limit}
 
 
-def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
-    """V (or V_eps) by Clarabel."""
-    family, mu, best = instance.family, instance.means, instance.best_arm
+def rivals_of(instance: am.Instance, segment: int | None = None) -> list[tuple[int, int]]:
+    """Each segment's best cell with every other cell of it; of one segment, if it is named."""
+    pairs = []
+    for c, (start, stop) in enumerate(instance.structure.segments):
+        best = start + int(instance.cells[start:stop].argmax())
+        if segment in (None, c):
+            pairs += [(best, k) for k in range(start, stop) if k != best]
+    return pairs
+
+
+def dual_value(
+    instance: am.Instance,
+    epsilon: float | None = None,
+    prices: np.ndarray | None = None,
+    segment: int | None = None,
+) -> float:
+    """V (or V_eps, or with any prices of a pull of each arm) by Clarabel."""
+    family, mu = instance.family_of_cells, instance.cells
     K = instance.n_arms
-    gaps = np.maximum(instance.gaps, epsilon or 0.0)
-    stays = gaps[best] == 0.0
+    gaps = np.maximum(instance.gaps.reshape(-1), epsilon or 0.0) if prices is None else prices
+    still = sorted({best for best, _ in rivals_of(instance) if gaps[best] == 0.0})
     inverse = isinstance(family, am.Exponential)
     low, high = (np.broadcast_to(end, K) for end in ends_of(family))
     equal, less, squares, logs = Rows(), Rows(), Rows(), Rows()  # `logs` counts all variables
     qs: list[int] = []
     uses: list[dict[int, float]] = [{} for _ in range(K)]
     for piece in pieces_of(instance.structure):
-        for k in range(K):
-            if not (can_beat(piece, k, best) and is_open(instance, piece, k, stays)):
+        for best, k in rivals_of(instance, segment):
+            if not (can_beat(piece, k, best) and is_open(instance, piece, best, k, still)):
                 continue
             q, y = logs.new(1), logs.new(K)
             qs.append(q)
@@ -89,11 +104,11 @@ def dual_value(instance: am.Instance, epsilon: float | None = None) -> float:
                     less.add({y + i: -1.0, q: low[i]})
                 if np.isfinite(high[i]):
                     less.add({y + i: 1.0, q: -high[i]})
-                if i != best or not stays:
+                if i not in still:
                     own = perspective(family.for_arm(i), float(mu[i]), q, y + i, logs, squares)
                     uses[i] = merged(uses[i], own)
-            if stays:
-                equal.add({y + best: 1.0, q: -1.0 / mu[best] if inverse else -mu[best]})
+            for i in still:
+                equal.add({y + i: 1.0, q: -1.0 / mu[i] if inverse else -mu[i]})
     if not qs:
         return 0.0
     for i in range(K):

@@ -14,8 +14,8 @@ from armature.families.kernels import total_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, largest
-from armature.solver.chain import CONTRADICTION, Chain, ChainScratch, descend, scale_of
-from armature.solver.chain_messages import FREE
+from armature.solver.chains.messages import FREE
+from armature.solver.chains.nearest import CONTRADICTION, Chain, ChainScratch, descend, scale_of
 from armature.solver.program import Cost, Limits, mark_infeasible
 from armature.solver.proof import is_minimum
 

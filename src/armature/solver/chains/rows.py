@@ -6,10 +6,12 @@ coefficients, and the pairs of arms make paths. Several paths are one line with 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from armature.kernels.arrays import Floats, Ints
-from armature.solver.chain import Chain
+from armature.solver.chains.nearest import Chain
 
 
 def chain_of(A: Floats, b: Floats, C: Floats, d: Floats) -> Chain | str:
@@ -43,6 +45,37 @@ def chain_of(A: Floats, b: Floats, C: Floats, d: Floats) -> Chain | str:
     np.minimum.at(hi, place[down[rises]], most[rises])
     np.maximum.at(lo, place[up[~rises]], -most[~rises])
     return Chain(order, lo, hi, low[order], high[order])
+
+
+def turns_of(chains: Sequence[Chain | None]) -> Ints | None:
+    """Where each of the chains turns, then which one rises longest and which falls longest.
+
+    None if they are not all alike up to where they turn, and from there on.
+    """
+    known = [chain for chain in chains if chain is not None]
+    if not 2 <= len(known) == len(chains) <= known[0].order.size:
+        return None
+    last = len(known) - 1
+    for longest, shortest in ((last, 0), (0, last)):
+        found = [_turn(chain, known[longest], known[shortest]) for chain in known]
+        if all(turn >= 0 for turn in found):
+            return np.array([*found, longest, shortest], dtype=np.int64)
+    return None
+
+
+def _turn(chain: Chain, before: Chain, after: Chain) -> int:
+    """From which difference on a chain is the one `after`, having been `before`; -1: nowhere."""
+    differs = np.flatnonzero((chain.lo != after.lo) | (chain.hi != after.hi))
+    turn = int(differs[-1]) + 1 if differs.size else 0
+    whole = Chain(
+        after.order,
+        np.concatenate([before.lo[:turn], after.lo[turn:]]),
+        np.concatenate([before.hi[:turn], after.hi[turn:]]),
+        after.low,
+        after.high,
+    )
+    alike = all(np.array_equal(one, other) for one, other in zip(chain, whole, strict=True))
+    return turn if alike else -1
 
 
 def paths_of(one: Ints, other: Ints, K: int) -> Ints | None:

@@ -4,9 +4,9 @@
                                                   low_i <= lam_i <= high_i
 
 with the arms in the order of the line. For Gaussian rewards that is one pass of messages
-(`chain_messages`); for others Newton's method, each step such a pass about where it is. Each answer
-is checked by its multipliers (`chain_proof`). That arms are at least as good as others is taken in
-by `chain_limits`.
+(`messages`); for others Newton's method, each step such a pass about where it is. Each answer
+is checked by its multipliers (`proof`). That arms are at least as good as others is taken in
+by `limits`.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from armature.families.kernels import (
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, largest
-from armature.solver.chain_messages import Messages, make_messages, nearest_on_chain
-from armature.solver.chain_proof import prove
+from armature.solver.chains.messages import Messages, make_messages, nearest_on_chain
+from armature.solver.chains.proof import prove
 from armature.solver.program import Cost
 from armature.solver.proof import is_minimum
 

@@ -18,7 +18,7 @@ import math
 
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
-from armature.solver.chain_messages import AT_HIGH, AT_LOW, FIXED, FREE
+from armature.solver.chains.messages import AT_HIGH, AT_LOW, FIXED, FREE
 
 
 @inlined

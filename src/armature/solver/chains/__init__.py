@@ -1,0 +1,1 @@
+"""Chains: programs in which only neighbours along a line hold each other."""
