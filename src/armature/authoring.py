@@ -48,8 +48,7 @@ from armature.structures.oracles.model import (
     nearest_with_best,
     projection,
 )
-from armature.structures.oracles.records import Oracle, Shape, Work
-from armature.structures.oracles.records import Problem as OracleProblem
+from armature.structures.oracles.records import Oracle, OracleProblem, Shape, Work
 
 __all__ = [
     "Belief",

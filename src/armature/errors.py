@@ -3,31 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-KINDS = {
-    "family": "a reward family",
-    "structure": "a structure",
-    "policy": "a policy",
-    "instance": "an Instance",
-}
-INSTANCE = "Instance(Unimodal(3), [0.1, 0.9, 0.5])"
 SHORTEST_PART = 4  # letters of a word that is taken for part of a longer one
 
 
 class ArmatureError(ValueError):
     """Something given to Armature is wrong; the message says what, and what would be right."""
-
-
-def check_kind(value: object, kind: type[Any], name: str, example: str) -> None:
-    """Refuse what is not an object of a kind, with an example of what would be."""
-    if isinstance(value, kind):
-        return
-    hint = ""
-    if isinstance(value, type) and issubclass(value, kind):
-        hint = f" That is a class: make one, as in {value.__name__}(...)."
-    what = KINDS.get(name, f"an object of {kind.__name__}")
-    raise ArmatureError(f"{name} must be {what} such as {example}; got {short(value)}.{hint}")
 
 
 def check_text(value: object, name: str) -> None:

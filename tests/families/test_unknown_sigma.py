@@ -12,7 +12,7 @@ from scipy import stats
 
 import armature as am
 from armature.experiments import load_instance
-from armature.families.estimation import estimate_variance, inflation
+from armature.families.kernels import estimate_variance, inflation
 from armature.rounds.rewards import make_rewards, next_reward
 from armature.storage.registry import POLICIES
 from studies.unknown_sigma import kept_in, play, table
@@ -116,8 +116,8 @@ def test_no_run_settles_because_two_rewards_were_equal(policy: am.Policy) -> Non
 @pytest.mark.parametrize("kind", POLICIES.values(), ids=lambda kind: kind.__name__)
 def test_online_and_simulated_decisions_are_the_same(kind: type[am.Policy]) -> None:
     """The pulls at every checkpoint; rewards come with a sigma that neither is told."""
-    policy, panels = kind(), ("unimodal-1", "categorised-2", "linear", "sparse-2")
-    shipped = next(i for i in map(load_instance, panels) if policy.supports(i.structure, i.family))
+    policy, names = kind(), ("unimodal-1", "categorised-2", "linear", "sparse-2", "scenarios")
+    shipped = next(i for i in map(load_instance, names) if policy.supports(i.structure, i.family))
     family = am.Gaussian(2.0, known=False)
     instance = am.Instance(shipped.structure, shipped.means, family)
     told = am.Gaussian(sigma=None)

@@ -24,11 +24,13 @@ KINDS = (
     am.Lipschitz,
     am.Concave,
     am.Demand,
+    am.Finite,
     am.Simplex,
     am.Polyhedral,
     am.Box,
     am.Monotone,
     am.Multimodal,
+    am.MultimodalTree,
     am.UnimodalTree,
     am.Intersection,
     am.Union,
@@ -76,10 +78,22 @@ def edges_from(edges: tuple[tuple[int, int], ...], root: int) -> list[tuple[int,
     return found
 
 
+def orders_of(structure: am.MultimodalTree) -> list[list[tuple[int, int]]]:
+    """All orders of neighbours, as (lower, higher), in which few enough arms are below none."""
+    found = []
+    for ups in itertools.product((True, False), repeat=len(structure.edges)):
+        pairs = [(i, k) if up else (k, i) for (i, k), up in zip(structure.edges, ups, strict=True)]
+        if structure.n_arms - len({lower for lower, _ in pairs}) <= structure.peaks:
+            found.append(pairs)
+    return found
+
+
 def pieces_of(structure: am.Structure) -> list[Piece]:
     K = structure.n_arms
     eye, none, nothing = np.eye(K), np.empty((0, K)), np.empty(0)
     match structure:
+        case am.Segments():
+            return table_pieces(structure)
         case am.Unconstrained():
             return [Piece("all", none, nothing, none, nothing)]
         case am.Unimodal():
@@ -130,6 +144,8 @@ def pieces_of(structure: am.Structure) -> list[Piece]:
             pairs = [(i, k) for i, k in itertools.permutations(range(K), 2) if p[i] < p[k]]
             G = np.array([p[i] * eye[k] - p[k] * eye[i] for i, k in pairs])
             return [Piece("all", G, np.zeros(len(G)), none, nothing)]
+        case am.Finite():
+            return [Piece(r, none, nothing, eye, row) for r, row in enumerate(structure.rows)]
         case am.Box():
             above, below = np.isfinite(structure.high), np.isfinite(structure.low)
             G = np.vstack([eye[above], -eye[below]])
@@ -145,6 +161,9 @@ def pieces_of(structure: am.Structure) -> list[Piece]:
                     pairs = [(i, i + 1) if up else (i + 1, i) for i, up in enumerate(ups)]
                     result.append(Piece(ups, order(K, pairs), np.zeros(K - 1), none, nothing))
             return result
+        case am.MultimodalTree():
+            pieces = orders_of(structure)
+            return [Piece(p, order(K, p), np.zeros(K - 1), none, nothing) for p in pieces]
         case am.UnimodalTree():
             result = []
             for peak in range(K):
@@ -171,6 +190,72 @@ def pieces_of(structure: am.Structure) -> list[Piece]:
         case am.Union():
             return [piece for part in structure.parts for piece in pieces_of(part)]
     raise NotImplementedError(structure)
+
+
+def table_pieces(table: am.Segments) -> list[Piece]:
+    """Every combination of pieces of the rows with every piece of the coupling, empty ones too."""
+    S, K = len(table.names), table.rows[0].n_arms
+    cell = np.arange(S * K).reshape(S, K)
+    found = []
+    for coupled in coupling_pieces(table.coupling, cell):
+        for rows in itertools.product(*(pieces_of(row) for row in table.rows)):
+            wide = [
+                Piece(None, _into(row.G, cell[c]), row.h, _into(row.E, cell[c]), row.f)
+                for c, row in enumerate(rows)
+            ]
+            G, h, E, f = (
+                np.concatenate([part[i] for part in (coupled, *wide)]) for i in range(1, 5)
+            )
+            G, E = G[:, : S * K], E[:, : S * K]
+            found.append(Piece((coupled.tag, *(row.tag for row in rows)), G, h, E, f))
+    return found
+
+
+def _into(rows: np.ndarray, cells: np.ndarray) -> np.ndarray:
+    wide = np.zeros((len(rows), WIDEST))
+    wide[:, cells] = rows
+    return wide
+
+
+WIDEST = 12  # cells of a table that is written down
+
+
+def coupling_pieces(coupling: am.Coupling | None, cell: np.ndarray) -> list[Piece]:
+    """What segments have in common, over WIDEST cells (those that are not there say nothing)."""
+    S, K = cell.shape
+    none, nothing = np.empty((0, WIDEST)), np.empty(0)
+    pairs = list(itertools.permutations(range(S), 2))
+    match coupling:
+        case None:
+            return [Piece("none", none, nothing, none, nothing)]
+        case am.Additive():  # no difference of two arms is another in another segment
+            E = []
+            for c, d in pairs:
+                for i, k in itertools.permutations(range(K), 2):
+                    row = np.zeros(WIDEST)
+                    np.add.at(row, cell[[c, d, c, d], [i, k, k, i]], [1.0, 1.0, -1.0, -1.0])
+                    E.append(row)
+            return [Piece("add", none, nothing, np.array(E).reshape(-1, WIDEST), np.zeros(len(E)))]
+        case am.Alike():
+            G = order(WIDEST, [(cell[c, k], cell[d, k]) for c, d in pairs for k in range(K)])
+            return [Piece("alike", G, np.full(len(G), coupling.width), none, nothing)]
+        case am.SameBest():
+            found = []
+            for best in range(K):
+                others = [k for k in range(K) if k != best]
+                G = order(WIDEST, [(row[k], row[best]) for row in cell for k in others])
+                found.append(Piece(best, G, np.zeros(len(G)), none, nothing))
+            return found
+        case am.Ordered():
+            G = order(
+                WIDEST, [(cell[c, k], cell[c + 1, k]) for c in range(S - 1) for k in range(K)]
+            )
+            return [Piece("ordered", G, np.zeros(len(G)), none, nothing)]
+    parts = [coupling_pieces(part, cell) for part in coupling.parts]
+    return [
+        Piece("both", *(np.concatenate([part[i] for part in both]) for i in range(1, 5)))
+        for both in itertools.product(*parts)
+    ]
 
 
 def can_beat(piece: Piece, k: int, best: int) -> bool:
@@ -231,6 +316,8 @@ def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> 
         case am.Demand():
             chances = (lam / structure.prices)[np.argsort(structure.prices)]
             return bool((np.diff(chances) <= 4.0 * tol / structure.prices.min()).all())
+        case am.Finite():
+            return bool((np.abs(structure.rows - lam).max(axis=1) <= tol).any())
         case am.Simplex():
             return bool((lam >= -tol).all() and abs(lam.sum() - 1) <= tol)
         case am.Box():
@@ -245,6 +332,10 @@ def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> 
                     for up, step in zip(ups, np.diff(lam), strict=True)
                 )
                 for ups in itertools.product((True, False), repeat=K - 1)
+            )
+        case am.MultimodalTree():
+            return any(
+                all(lam[i] <= lam[k] + tol for i, k in pairs) for pairs in orders_of(structure)
             )
         case am.UnimodalTree():
             # Above every level, the arms are connected.
@@ -285,6 +376,8 @@ def random_structure(
         return kind(K)
     if kind is am.Demand:
         return am.Demand(np.cumsum(rng.uniform(0.1, 1.0, K))[rng.permutation(K)])
+    if kind is am.Finite:
+        return am.Finite(rng.uniform(0.05, 0.95, (int(rng.integers(1, 8)), K)))
     if kind in (am.Intersection, am.Union, am.Relabelled):
         return random_composition(kind, rng, min(K, 4))
     if kind is am.Box:
@@ -292,6 +385,9 @@ def random_structure(
         return am.Box(K, [v if rng.random() < 0.7 else None for v in low], high)
     if kind is am.Multimodal:
         return am.Multimodal(min(K, 5), int(rng.integers(1, 4)))
+    if kind is am.MultimodalTree:
+        edges = [(int(rng.integers(k)), k) for k in range(1, min(K, 5))]
+        return am.MultimodalTree(edges, int(rng.integers(1, 4)))
     if kind is am.UnimodalTree:
         return am.UnimodalTree([(int(rng.integers(k)), k) for k in range(1, K)])
     if kind is am.Categorised:

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from armature.storage.sealed import checksum, sealed, unsealed
+from armature.storage.files import checksum, sealed, unsealed
 
 ABOUT = {"name": "a", "format": "some bytes", "n": 3}
 STORED = (

@@ -19,7 +19,7 @@ from structures_again import FAMILIES, KINDS, Piece, order, pieces_of, random_st
 import armature as am
 from armature.structures.oracles.model import highest_means as model_highest
 from armature.structures.oracles.model import make_model, nearest_with_best
-from armature.testing import Declared
+from armature.testing import DeclaredAgain
 
 BOXED = tuple(kind for kind in KINDS if kind not in (am.Unconstrained, am.Linear))
 PROBLEMS_PER_STRUCTURE = 5
@@ -118,7 +118,7 @@ def test_linear_programs_where_there_is_a_closed_form(
     for _ in range(n_problems):
         structure = random_structure(am.Lipschitz, rng)
         low, high = random_box(structure, rng)
-        bounds = Declared(structure).highest(low, high)
+        bounds = DeclaredAgain(structure).highest(low, high)
         expected = highest_means(structure, low, high)
         assert (bounds is None) == (expected is None)
         if expected is not None:

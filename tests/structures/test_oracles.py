@@ -10,7 +10,13 @@ from reference import Reference, UnsolvedError, assert_optimal
 from structures_again import FAMILIES, KINDS, random_structure
 
 import armature as am
-from armature.testing import Problem, discover, further_families, random_problem, supported_families
+from armature.testing import (
+    RandomProblem,
+    discover,
+    further_families,
+    random_problem,
+    supported_families,
+)
 
 PROBLEMS_PER_STRUCTURE = 10
 LEAST_SOLVED = 0.9  # the share of problems on which the general solver must keep up
@@ -51,7 +57,7 @@ def test_against_a_convex_solver(
     assert solved >= LEAST_SOLVED * tried
 
 
-def is_verified(p: Problem, reference: Reference) -> bool:
+def is_verified(p: RandomProblem, reference: Reference) -> bool:
     """Whether the reference has confirmed the answers to a problem; an error where they differ."""
     question = (p.structure, p.family, p.means, p.weights)
     verified = assert_optimal(*question, p.project(), lambda w: reference.project(p.means, w))

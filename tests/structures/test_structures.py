@@ -15,7 +15,7 @@ from sklearn.isotonic import isotonic_regression
 import armature as am
 from armature.testing import (
     STRUCTURE_PROPERTIES,
-    Problem,
+    RandomProblem,
     check_structure,
     discover,
     supported_families,
@@ -37,7 +37,7 @@ def test_conformance(structure: am.Structure) -> None:
 
 
 @st.composite
-def problems(draw: st.DrawFn, structure: am.Structure, family: am.Family) -> Problem:
+def problems(draw: st.DrawFn, structure: am.Structure, family: am.Family) -> RandomProblem:
     """Few different values, so that ties, plateaus and boundaries are common."""
     K = structure.n_arms
     low = 0.05 if isinstance(family, am.Exponential) else 0.0
@@ -47,7 +47,7 @@ def problems(draw: st.DrawFn, structure: am.Structure, family: am.Family) -> Pro
     weights = draw(st.lists(weight, min_size=K, max_size=K))
     best = draw(st.integers(0, K - 1))
     challenger = draw(st.integers(0, K - 1).filter(lambda k: k != best))
-    return Problem(structure, family, np.array(means), np.array(weights), best, challenger)
+    return RandomProblem(structure, family, np.array(means), np.array(weights), best, challenger)
 
 
 @pytest.mark.parametrize(("structure", "family"), PAIRS, ids=name)

@@ -14,8 +14,8 @@ from armature.families.family import Family
 from armature.families.record import Formulas, Interval
 from armature.families.special_functions import excess, excess_of_log, log_factorial, log_gamma_half
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import checked_scales, largest_of
 from armature.kernels.kernel import kernel
-from armature.kernels.numbers import checked_scales, largest_of
 from armature.kernels.streams import Source, Stream, next_gamma
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
@@ -225,3 +225,8 @@ class Bernoulli(Family):
     ) -> npt.ArrayLike:
         shape = np.broadcast_shapes(mean.shape) if size is None else size
         return self.parameter * (rng.random(shape) < mean / self.parameter)
+
+
+def is_scaled(family: Family) -> bool:
+    """Whether rewards are 0 or a scale, and each arm has its own scale."""
+    return isinstance(family, Bernoulli) and not family.alike

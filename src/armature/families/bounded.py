@@ -19,8 +19,8 @@ from armature.families.bernoulli import (
 from armature.families.family import Family
 from armature.families.record import Formulas, Interval
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import checked_finite, checked_scale
 from armature.kernels.kernel import kernel
-from armature.kernels.numbers import checked_finite, checked_scale
 from armature.kernels.streams import Source, more_units
 
 # The formulas are Bernoulli's, of means less `low`; p is the length of the interval.

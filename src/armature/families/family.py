@@ -1,4 +1,4 @@
-"""What every reward family has in common."""
+"""The base of all reward families."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families.record import FamilyRecord, Formulas, Interval, addresses
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import MOST_COUNTED, as_array, check_kind, is_whole
 from armature.kernels.kernel import Kernel
-from armature.kernels.numbers import MOST_COUNTED, as_array, is_whole
 from armature.kernels.streams import Source
 
 
@@ -125,7 +125,7 @@ class Family:
 
     @property
     def as_told(self) -> Family:
-        """What policies are told of this family."""
+        """The family that policies are told."""
         return self
 
     def estimate(self, variance: float) -> Family:
@@ -142,7 +142,7 @@ class Family:
 
     @property
     def parameter(self) -> float:
-        """What the formulas get as their first argument."""
+        """The first argument of the formulas."""
         return 1.0
 
     @property
@@ -168,7 +168,7 @@ class Family:
 
     @property
     def arm_facts(self) -> tuple[str, ...]:
-        """What must be said of a new arm, by keyword: nothing, where all arms are alike."""
+        """The keywords that a new arm needs: none, where all arms are alike."""
         return (self.arm_field,) if self.arm_field and self._entries else ()
 
     def with_arm(self, at: int, facts: Mapping[str, Any]) -> Family:
@@ -227,7 +227,7 @@ class Family:
         )
 
     def __getstate__(self) -> dict[str, object]:
-        """What is pickled: all but the record, whose addresses mean something in one process."""
+        """The state to pickle: all but the record, whose addresses are of this process."""
         return {name: value for name, value in self.__dict__.items() if name != "_record"}
 
     @functools.cached_property

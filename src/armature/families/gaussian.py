@@ -15,8 +15,8 @@ from armature.families.family import Family
 from armature.families.record import Formulas, Interval
 from armature.families.special_functions import SCALES, log_sum, log_weight
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import LARGEST, SMALLEST, checked_scales, largest_of
 from armature.kernels.kernel import inlined, kernel
-from armature.kernels.numbers import LARGEST, SMALLEST, checked_scales, largest_of
 from armature.kernels.streams import Source, Stream, next_unit, normal_quantile
 
 # Used in place where `FamilyRecord.gaussian` says so; the formulas by address are the same.

@@ -23,6 +23,7 @@ from armature.families.special_functions import (
 )
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
+from armature.kernels.libm import log_gamma
 from armature.kernels.streams import Source, Stream, more_units, next_gamma
 
 LARGE_MEAN = 10.0  # from which on rewards are drawn by rejection
@@ -111,7 +112,7 @@ def by_rejection(mean: float, source: Source, i: int) -> float:
         if k < 0.0 or (us < 0.013 and v > us):
             continue
         accept = math.log(v * inverse_alpha / (a / (us * us) + b))
-        if accept <= k * math.log(mean) - mean - math.lgamma(k + 1.0):
+        if accept <= k * math.log(mean) - mean - log_gamma(k + 1.0):
             return float(k)
 
 

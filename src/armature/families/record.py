@@ -13,10 +13,16 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from armature.kernels.addresses import address_of, function_at, is_compiling, teach_address
+from armature.kernels.addresses import (
+    Address,
+    Signature,
+    address_of,
+    function_at,
+    teach_address,
+)
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import as_real
 from armature.kernels.kernel import Kernel, before_compiling, kernel
-from armature.kernels.numbers import as_real
 from armature.kernels.streams import Source, Stream
 
 
@@ -37,14 +43,18 @@ class FamilyRecord(NamedTuple):
     proxy: float  # a variance for which rewards are sub-Gaussian; infinite where there is none
     shift: float  # formulas are about means less this
     arms: Floats  # (K, 4): parameter, low, high and proxy of each arm; (0, 4) where all are alike
-    divergence: int
-    upper: int
-    lower: int
-    slope: int
-    curvature: int
-    variance: int
-    draw: int
-    posterior: int
+    divergence: Address
+    upper: Address
+    lower: Address
+    slope: Address
+    curvature: Address
+    variance: Address
+    draw: Address
+    posterior: Address
+
+    def numbers_of_kernels(self) -> tuple[Address, ...]:
+        """The formulas' numbers."""
+        return self[-len(Formulas._fields) :]  # type: ignore[return-value]
 
 
 class Interval(NamedTuple):
@@ -95,22 +105,22 @@ class Formulas(NamedTuple):
     posterior: Kernel[[float, float, float, Stream], float]
 
 
-def two_means_at(address: int) -> Callable[[float, float, float], float]:
+def two_means_at(address: Address) -> Callable[[float, float, float], float]:
     """The formula of (p, x, y) at an address."""
     return function_at(address)
 
 
-def one_mean_at(address: int) -> Callable[[float, float], float]:
+def one_mean_at(address: Address) -> Callable[[float, float], float]:
     """The formula of (p, x) at an address."""
     return function_at(address)
 
 
-def draw_at(address: int) -> Callable[[float, float, Floats, Source], None]:
+def draw_at(address: Address) -> Callable[[float, float, Floats, Source], None]:
     """The formula `draw` at an address."""
     return function_at(address)
 
 
-def posterior_at(address: int) -> Callable[[float, float, float, Stream], float]:
+def posterior_at(address: Address) -> Callable[[float, float, float, Stream], float]:
     """The formula `posterior` at an address."""
     return function_at(address)
 
@@ -143,19 +153,21 @@ def _teach_formulas() -> None:
 
 
 @kernel
-def of_two_means(address: int, p: float, x: float, y: float) -> float:
+def of_two_means(address: Address, p: float, x: float, y: float) -> float:
     """Call a formula of (p, x, y)."""
     return two_means_at(address)(p, x, y)
 
 
 @kernel
-def of_one_mean(address: int, p: float, x: float) -> float:
+def of_one_mean(address: Address, p: float, x: float) -> float:
     """Call a formula of (p, x)."""
     return one_mean_at(address)(p, x)
 
 
 @functools.cache
-def addresses(formulas: Formulas) -> tuple[int, ...]:
-    """Where the formulas are, in the order of their names (compiled now if need be)."""
-    known = signatures() if is_compiling() else dict.fromkeys(Formulas._fields)
-    return tuple(address_of(getattr(formulas, name), known[name]) for name in Formulas._fields)
+def addresses(formulas: Formulas) -> tuple[Address, ...]:
+    """The formulas' numbers, in the order of their names."""
+    return tuple(
+        address_of(getattr(formulas, name), Signature(signatures, name))
+        for name in Formulas._fields
+    )

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 
 from armature.kernels.kernel import inlined, kernel
+from armature.kernels.libm import log_gamma
 
 SCALES = 16  # powers of 4 in a mixture: up to 4^15, about 1e9
 LARGE = 1e5  # from which on Stirling's series has all digits
@@ -103,7 +104,7 @@ def log_gamma_half(s: float) -> float:
     if s <= 0.0:
         return HALF_LOG_PI
     if s < LARGE:
-        return math.lgamma(s + 0.5) - (s * math.log(s) - s)
+        return log_gamma(s + 0.5) - (s * math.log(s) - s)
     return HALF_LOG_TWO_PI - 1.0 / (24.0 * s)
 
 
@@ -113,7 +114,7 @@ def log_factorial(n: float) -> float:
     if n <= 0.0:
         return 0.0
     if n < LARGE:
-        return math.lgamma(n + 1.0) - (n * math.log(n) - n)
+        return log_gamma(n + 1.0) - (n * math.log(n) - n)
     return HALF_LOG_TWO_PI + 0.5 * math.log(n) + 1.0 / (12.0 * n)
 
 

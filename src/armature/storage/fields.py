@@ -9,7 +9,7 @@ import numpy as np
 
 from armature.errors import ArmatureError, short
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import MOST_COUNTED, as_real, is_whole
+from armature.kernels.checks import MOST_COUNTED, as_real, is_whole
 from armature.storage.tagged_json import decoded
 
 
@@ -68,7 +68,7 @@ def counts(value: Any, name: str, size: int) -> Floats:
 
 
 def label(value: Any, name: str) -> Hashable:
-    """What an arm is called."""
+    """The label of an arm."""
     found = decoded(value)
     try:
         hash(found)
@@ -94,5 +94,5 @@ def array_like(value: Any, name: str, pattern: Any) -> Any:
 
 
 def wrong(name: str, right: str, value: Any) -> ArmatureError:
-    """What to say of a field that can't be read."""
+    """The error for a field that can't be read."""
     return ArmatureError(f"the saved bandit's {name} must be {right}; got {short(value, 60)}.")

@@ -10,12 +10,14 @@ own. Text is UTF-8, whatever the locale.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
 import secrets
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -150,7 +152,7 @@ def remove_leftovers(folder: Path, older_than: float = DAY) -> None:
 
 
 def _status(target: Path, path: StrPath) -> os.stat_result | None:
-    """What is at the target, or None; refused where it is no ordinary file, or protected."""
+    """The file that is there, or None; refused where it is no ordinary file, or protected."""
     try:
         found = target.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -198,3 +200,41 @@ def _flush_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def checksum(*pieces: Mapping[str, Any] | bytes) -> str:
+    """The checksum of plain data and of bytes, one behind the other: 64 hexadecimal digits.
+
+    >>> checksum({"name": "a"}, b"12", b"3") == checksum({"name": "a"}, b"123")
+    True
+    """
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece if isinstance(piece, bytes) else _as_bytes(piece))
+    return digest.hexdigest()
+
+
+def _as_bytes(data: Mapping[str, Any]) -> bytes:
+    return json.dumps(data, sort_keys=True).encode()
+
+
+def sealed(about: Mapping[str, Any], content: bytes) -> bytes:
+    r"""The bytes in their envelope.
+
+    >>> unsealed(sealed({"name": "a"}, b"123"))
+    ({'name': 'a'}, b'123')
+    >>> unsealed(sealed({"name": "a"}, b"123") + b"4") is None
+    True
+    """
+    return json.dumps({**about, "sha256": checksum(about, content)}).encode() + b"\n" + content
+
+
+def unsealed(whole: bytes) -> tuple[dict[str, Any], bytes] | None:
+    """The content of an envelope; None where it is not as it was written."""
+    line, _, content = whole.partition(b"\n")
+    try:
+        about = json.loads(line)
+        intact = about.pop("sha256") == checksum(about, content)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return (dict(about), content) if intact else None

@@ -39,37 +39,47 @@ class Classes(Mapping[str, type[Any]]):
 
     @functools.cached_property
     def base(self) -> type[Any]:
-        """What all of them are derived from."""
+        """The class that all of them are derived from."""
         found: type[Any] = getattr(importlib.import_module(self._package), self._base)
         return found
 
     @functools.cached_property
-    def _known(self) -> dict[str, type[Any]]:
+    def _exported(self) -> dict[str, type[Any]]:
+        """All classes of the kind, those included from which others are made."""
         package = importlib.import_module(self._package)
         exported = [getattr(package, name) for name in package.__all__]
-        return {c.__name__.lower(): c for c in exported if _is_concrete(c, self.base)}
+        return {c.__name__.lower(): c for c in exported if is_of_kind(c, self.base)}
 
     def __getitem__(self, name: str) -> type[Any]:
-        return self._known[name]
+        found = self._exported[name]
+        if not _is_used(found):  # asked of this class alone, as examples can take long to make
+            raise KeyError(name)
+        return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return (name for name, found in self._exported.items() if _is_used(found))
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(list(iter(self)))
 
 
-def _is_concrete(member: Any, base: type[Any]) -> bool:
-    """Whether an export is a class to be used, and not one that others are made from."""
+def _is_used(member: Any) -> bool:
+    """Whether a class is there to be used, and not for others to be made from."""
+    return getattr(member, "is_table", False) or bool(member.examples())
+
+
+def is_of_kind(member: Any, base: type[Any]) -> bool:
+    """Whether an export is a class of a kind, and not abstract."""
     if not (isinstance(member, type) and issubclass(member, base)) or inspect.isabstract(member):
         return False
-    return member is not base and bool(member.examples())  # type: ignore[attr-defined]
+    return member is not base
 
 
 FAMILIES = Classes("Family", "reward family", "armature.families")
 STRUCTURES = Classes("Structure", "structure", "armature.structures")
 POLICIES = Classes("Policy", "policy", "armature.policies")
-KINDS = (FAMILIES, STRUCTURES, POLICIES)
+COUPLINGS = Classes("Coupling", "coupling", "armature.structures")
+KINDS = (FAMILIES, STRUCTURES, POLICIES, COUPLINGS)
 
 
 def class_named(classes: Classes, section: str, kind: Any, allow: Allowed = ()) -> type[Any]:
@@ -88,7 +98,7 @@ def class_named(classes: Classes, section: str, kind: Any, allow: Allowed = ()) 
 
 
 def _class_behind(section: str, kind: str, reference: str, allow: Allowed) -> Any:
-    """What "module:Class" refers to, imported if that is allowed."""
+    """The class that "module:Class" names, imported if that is allowed."""
     module = reference.partition(":")[0]
     if not (is_allowed(module, allow) or reference in _entry_points().values()):
         raise ArmatureError(
@@ -108,7 +118,7 @@ def is_allowed(module: str, allow: Allowed) -> bool:
 
 @functools.cache
 def _entry_points() -> dict[str, str]:
-    """What installed packages offer: "module:Class" by name."""
+    """Classes that installed packages offer: "module:Class" by name."""
     found = metadata.entry_points(group=ENTRY_POINTS)
     return {point.name.lower(): point.value.replace(" ", "") for point in found}
 
@@ -185,11 +195,32 @@ def _build_any(section: str, allow: Allowed, table: dict[str, Any]) -> Any:
     for classes in KINDS:
         if isinstance(found, type) and issubclass(found, classes.base):
             return build(classes, section, table, allow)
-    raise ArmatureError(f"{section}.kind: {kind!r} is not a reward family, structure or policy.")
+    raise ArmatureError(
+        f"{section}.kind: {kind!r} is not a reward family, structure, policy or coupling."
+    )
+
+
+def with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
+    """A structure's table with the number of arms, and those of the structures inside of it."""
+
+    def fill(key: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [fill(key, item) for item in value]
+        if not isinstance(value, dict) or str(value.get("kind")).lower() in COUPLINGS:
+            return value
+        if "kind" in value:
+            return with_arms(value, n_arms, f"{section}.{key}", allow)
+        return {name: fill(f"{key}.{name}", item) for name, item in value.items()}
+
+    filled = {key: fill(key, value) for key, value in table.items()}
+    cls = class_named(STRUCTURES, section, table["kind"], allow)
+    if "n_arms" in inspect.signature(cls).parameters:
+        filled.setdefault("n_arms", n_arms)
+    return filled
 
 
 def describe(classes: Classes, value: Any, defaults: bool = False) -> dict[str, Any]:
-    """What `build` makes an equal object from; on request with what has its default, too."""
+    """The table from which `build` makes an equal object; on request with defaults, too."""
     cls = type(value)
     name = cls.__name__
     kind = name if classes.get(name.lower()) is cls else f"{cls.__module__}:{cls.__qualname__}"
@@ -214,7 +245,7 @@ def describe(classes: Classes, value: Any, defaults: bool = False) -> dict[str, 
 
 
 def spelled_out(classes: Classes, value: Any) -> dict[str, Any]:
-    """The same with all arguments, those that have their defaults too.
+    """The table of an object with all arguments, those with default values too.
 
     `build` makes an equal object from it, and goes on to do so when a default has changed.
     """

@@ -60,7 +60,7 @@ def encoded(value: Any, other: Encode | None = None) -> Any:
 
 
 def decoded(value: Any, table: Decode | None = None) -> Any:
-    """What `encoded` was given; `table` is asked what other tables stand for."""
+    """Decode plain data; `table` is asked what other tables stand for."""
     if isinstance(value, list):
         return [decoded(item, table) for item in value]
     if not isinstance(value, dict):

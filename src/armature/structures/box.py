@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import check_size
-from armature.structures.checks import checked_n_arms
+from armature.kernels.checks import check_size, checked_n_arms
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 

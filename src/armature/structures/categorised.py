@@ -12,9 +12,9 @@ import numpy as np
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.checks import checked_n_arms
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import argsort_descending, copy
-from armature.structures.checks import checked_n_arms
 from armature.structures.oracles.categorised import (
     MERGED,
     PINNED,
@@ -24,7 +24,7 @@ from armature.structures.oracles.categorised import (
     sum_up,
     write_separation,
 )
-from armature.structures.oracles.records import Oracle, Problem, Shape, Work, measure
+from armature.structures.oracles.records import Oracle, OracleProblem, Shape, Work, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
@@ -35,7 +35,7 @@ NEGLIGIBLE = 1e-10  # a relative difference in cost that does not matter
 
 
 @kernel
-def best_separation(problem: Problem, j: int, lam: Floats) -> float:
+def best_separation(problem: OracleProblem, j: int, lam: Floats) -> float:
     """The best fit with any category on top; if j >= 0, one in which j is not the best arm."""
     family = problem.family
     mu = problem.mu
@@ -88,19 +88,19 @@ def best_separation(problem: Problem, j: int, lam: Floats) -> float:
 
 
 @kernel
-def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def project(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The best category on top."""
     return best_separation(problem, -1, lam)
 
 
 @kernel
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Another category on top, or another arm of j's category at least as good as j: O(K log K)."""
     return best_separation(problem, first, lam)
 
 
 @kernel
-def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def alt_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Each category on top in turn, with k at least as good as j.
 
     Where j is alone in its category, that category on top means that j is the best arm.
@@ -137,7 +137,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def cells(problem: Problem, first: int, out: Ints) -> int:
+def cells(problem: OracleProblem, first: int, out: Ints) -> int:
     """Another category on top (its number), or another arm k of j's own (C + k)."""
     C = problem.shape.integer[0]
     category = problem.shape.integer[1:]
@@ -154,7 +154,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 
 
 @kernel
-def write_on_top(problem: Problem, j: int, c: int, k: int, lam: Floats) -> float:
+def write_on_top(problem: OracleProblem, j: int, c: int, k: int, lam: Floats) -> float:
     """Category c on top and, unless k < 0, its arm k at least as good as its arm j."""
     mu = problem.mu
     room = sorted_of(problem.work, mu.size, problem.shape.integer[0])
@@ -165,7 +165,7 @@ def write_on_top(problem: Problem, j: int, c: int, k: int, lam: Floats) -> float
 
 
 @kernel
-def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def cell_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """One of the `cells`."""
     C = problem.shape.integer[0]
     if second < C:
@@ -174,7 +174,7 @@ def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def challenger_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """A challenger beats j where its category is on top and it is at least as good as j."""
     category = problem.shape.integer[1:]
     rival = second if category[second] == category[first] else -1
@@ -182,7 +182,7 @@ def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> fl
 
 
 @kernel
-def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
+def challenger_costs(problem: OracleProblem, first: int, second: int, costs: Floats) -> float:
     """One sort for all: O(K log K). The costs are differences of sums."""
     j = first
     mu = problem.mu

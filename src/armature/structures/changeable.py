@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from armature.errors import ArmatureError
-from armature.structures.checks import checked_number, checked_order
+from armature.kernels.checks import checked_number, checked_order
 
 if TYPE_CHECKING:
     from armature.structures.structure import Structure

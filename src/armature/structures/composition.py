@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from armature.errors import ArmatureError
-from armature.structures.checks import checked_list, checked_order
+from armature.kernels.checks import checked_list, checked_order
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 

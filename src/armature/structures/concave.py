@@ -9,10 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.kernels.arrays import Floats
-from armature.structures.checks import (
-    checked_n_arms,
-    checked_positions,
-)
+from armature.kernels.checks import checked_n_arms, checked_positions
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
@@ -33,9 +30,9 @@ class Concave(Structure):
 
     Guarantee
     ---------
-    Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
-    cost or to rounding; they are dense, for tens of arms. Compared in tests with a convex solver.
-    Exponential rewards are refused from three arms on.
+    Each answer is checked by its multipliers, to 1e-10 of its cost or to rounding, and what fails
+    the check is solved by dense programs. A projection takes a few passes along the line. Compared
+    in tests with a convex solver. Exponential rewards are refused from three arms on.
 
     >>> from armature.families import Gaussian
     >>> yields = Concave(4)
@@ -46,7 +43,8 @@ class Concave(Structure):
 
     Limits
     ------
-    Dense quadratic programs, for tens of arms. Not for exponential rewards.
+    For hundreds of arms; but `MINTS`, `StructuredUCB` and combinations other than with a `Box` of
+    the same bounds for all arms take dense programs, for tens. Not for exponential rewards.
 
     References
     ----------

@@ -13,14 +13,11 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord, Gaussian, Interval
-from armature.kernels.arrays import Floats
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.checks import check_kind, checked_index, checked_n_arms, checked_vector
 from armature.kernels.kernel import Kernel
+from armature.solver.chains.rows import turns_of
 from armature.structures.changeable import Changeable
-from armature.structures.checks import (
-    checked_index,
-    checked_n_arms,
-    checked_vector,
-)
 from armature.structures.oracles import derived
 from armature.structures.oracles.records import ENTRIES, Oracle, Shape, Work, measure
 from armature.structures.oracles.search import scratch_of
@@ -30,6 +27,7 @@ from armature.structures.piece import Piece
 EVERYTHING = (-math.inf, math.inf)
 TOLERANCE = 1e-9  # how far means in M may be from it, relative to their size
 SINGULAR = 1e-9  # relative to the largest singular value
+ROUNDING = 1e-9  # rows that differ by less are of the same size
 
 
 class Declared(Changeable):
@@ -77,6 +75,13 @@ class Declared(Changeable):
         return len(list(itertools.islice(self.checked_pieces(), 2))) == 1
 
     @functools.cached_property
+    def turns_once(self) -> bool:
+        """Whether it is a union of chains that differ in where they turn, read by the top."""
+        if not (declares_pieces(self) and self.reads_by_top):
+            return False
+        return turns_of([piece.chain for piece in self._listed()]) is not None
+
+    @functools.cached_property
     def is_ordering(self) -> bool:
         """Whether a piece says of two arms that one is at least as good as the other."""
         if self.orders_arms is not None or not declares_pieces(self):
@@ -105,6 +110,28 @@ class Declared(Changeable):
         import scipy.linalg  # when it is needed: importing the package is quick
 
         return np.asarray(scipy.linalg.null_space(C, rcond=SINGULAR))
+
+    @functools.cached_property
+    def spanning_arms(self) -> Ints:
+        """The fewest arms whose means determine all others; all arms where M does not tie them.
+
+        A convex M lies in a flat { lam : C lam = d } of some dimension. So many arms determine all
+        means where their rows of a basis of the flat's directions are independent. They are found
+        one by one: next is the arm whose row the rows before it leave most of (of several the
+        first).
+        """
+        K = self.n_arms
+        left = self.directions
+        if left is None or left.shape[1] in (0, K):
+            return np.arange(K, dtype=np.int64)
+        chosen = []
+        for _ in range(left.shape[1]):
+            sizes = np.linalg.norm(left, axis=1)
+            k = int(np.argmax(sizes >= (1.0 - ROUNDING) * sizes.max()))
+            chosen.append(k)
+            unit = left[k] / sizes[k]
+            left = left - np.outer(left @ unit, unit)
+        return np.array(sorted(chosen), dtype=np.int64)
 
     @property
     def lone_level(self) -> float | None:
@@ -197,9 +224,10 @@ class Declared(Changeable):
         if own is not None or name in ("challenger_costs", "optimistic"):
             return own, False
         if name == "challenger_bounds":
-            if not self.is_convex:
+            is_derived = self._among(quick, "challenger_min")[1]
+            if not (self.is_convex or (is_derived and self.turns_once)):
                 return None, False
-            if not self._among(quick, "challenger_min")[1]:
+            if not is_derived:
                 return derived.bounds_of_pairs, False
         return getattr(derived.DERIVED, name), True
 
@@ -283,6 +311,27 @@ class Declared(Changeable):
             known[ends] = any(not (piece & box).is_empty for piece in self.checked_pieces())
         return known[ends]
 
+    # Of a table of segments (`Segments`) these say more.
+    is_table: bool = False
+    is_coupled: bool = False  # whether segments tell of each other
+    in_table: bool = False  # whether it is a row of such a table
+    segment_names: tuple[Any, ...] = ()
+
+    @property
+    def segments(self) -> tuple[tuple[int, int], ...]:
+        """From which arm up to before which the arms of each segment are: all, of one."""
+        return ((0, self.n_arms),)
+
+    def family_of_cells(self, family: Family) -> Family:
+        """The family of all arms, one segment after the other."""
+        return family
+
+    def judged(
+        self, family: Family, pulls: Floats, sums: Floats
+    ) -> tuple[FamilyRecord, Floats, Floats]:
+        """Whose rewards the cost of a projection is about: of these arms."""
+        return family.record_for(self.n_arms), pulls, sums
+
     def checked_arm(self, arm: int, name: str) -> int:
         """The index of an arm, or an error that says which there are."""
         return checked_index(arm, name, self.n_arms)
@@ -321,3 +370,11 @@ class Declared(Changeable):
 def declares_pieces(structure: Declared) -> bool:
     """Whether a structure says what its pieces are."""
     return type(structure).pieces is not Declared.pieces
+
+
+def check_is_structure(structure: object) -> None:
+    """Refuse what is no structure, and one that does not say how many arms there are."""
+    check_kind(structure, Declared, "structure", "Unimodal(5)")
+    if not hasattr(structure, "n_arms"):
+        raise ArmatureError(f"{type(structure).__name__} needs n_arms, the number of its arms.")
+    checked_n_arms(structure.n_arms)

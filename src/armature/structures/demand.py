@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import checked_scale
-from armature.structures.checks import check_distinct, checked_array, checked_n_arms
+from armature.kernels.checks import check_distinct, checked_array, checked_n_arms, checked_scale
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from armature.errors import ArmatureError
 from armature.families import Family, Gaussian, Interval
 from armature.kernels.arrays import Floats
-from armature.structures.checks import checked_array, checked_n_arms
+from armature.kernels.checks import checked_array, checked_n_arms
 from armature.structures.oracles import linear as fast
 from armature.structures.oracles.records import Oracle, Shape, largest_of, measure
 from armature.structures.piece import Piece

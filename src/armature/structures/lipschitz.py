@@ -11,12 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import checked_n_arms, checked_positions, checked_scale
 from armature.kernels.kernel import kernel
-from armature.kernels.numbers import checked_scale
-from armature.structures.checks import (
-    checked_n_arms,
-    checked_positions,
-)
 from armature.structures.oracles.records import Oracle, Shape, Work
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
@@ -67,8 +63,7 @@ class Lipschitz(Structure):
 
     Limits
     ------
-    For a thousand arms, though in a round of `Challenger` each arm that may be due takes a few
-    passes along the line. Not for exponential rewards.
+    For a thousand arms. Not for exponential rewards.
 
     References
     ----------

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from armature.families import Family
+from armature.families.bernoulli import is_scaled
 from armature.structures.oracles import scaled
 from armature.structures.oracles.records import Oracle, measure
 from armature.structures.piece import Piece
@@ -62,7 +63,7 @@ class Monotone(Structure):
         return measure(scaled.runs_of, self.n_arms)
 
     def oracle_for(self, family: Family) -> Oracle:
-        if scaled.is_scaled(family):
+        if is_scaled(family):
             return Oracle(project=scaled.project_in_order)
         return super().oracle_for(family)
 

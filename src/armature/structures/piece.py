@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
-from armature.solver.chain import Chain
-from armature.solver.chain_rows import chain_of
-from armature.structures.checks import checked_array, checked_order
+from armature.kernels.checks import checked_array, checked_order
+from armature.solver.chains.nearest import Chain
+from armature.solver.chains.rows import chain_of
+from armature.solver.concave.knots import Bends
+from armature.solver.concave.rows import bends_of
 
 Booleans = npt.NDArray[np.bool_]
 STRICT = 1e-9  # how much better an arm must be able to be, relative to the means, to count
@@ -186,6 +188,11 @@ class Piece:
         return chain_of(self.A, self.b, self.C, self.d)
 
     @functools.cached_property
+    def bends(self) -> Bends | None:
+        """The line along which means are concave, where the rows say that and bounds of all."""
+        return None if self.chain is not None else bends_of(self.A, self.b, self.C, self.d)
+
+    @functools.cached_property
     def differences(self) -> Floats | None:
         """(K + 1, K + 1): the most that means[i] - means[k] can be; None where rows say more.
 
@@ -225,7 +232,9 @@ class Piece:
         most = self.differences
         if most is not None:
             return bool(np.diag(most).min() < -_rounding(most))
-        return self._extreme(np.zeros(self.n_arms)) is None
+        if self.bends is not None:
+            return False  # all means may be the same
+        return self.extreme(np.zeros(self.n_arms)) is None
 
     @functools.cached_property
     def beats(self) -> Booleans:
@@ -234,6 +243,8 @@ class Piece:
         most = self.differences
         if most is not None:
             return np.asarray(_rounding(most) < most[:K, :K].T)
+        if self.bends is not None:
+            return ~np.eye(K, dtype=bool)
         if not len(self.b):
             return self._beats_on_a_flat()
         beats = np.zeros((K, K), dtype=bool)
@@ -256,7 +267,7 @@ class Piece:
         return np.asarray(free | (ahead > STRICT * max(1.0, float(np.abs(point).max()))))
 
     def _settle(self, beats: Booleans, direction: Floats) -> None:
-        point = self._extreme(direction)
+        point = self.extreme(direction)
         if point is not None:
             margin = STRICT * max(1.0, float(np.abs(point).max()))
             beats |= point[None, :] > point[:, None] + margin
@@ -266,7 +277,7 @@ class Piece:
         """Which arms are better than all others somewhere in the piece."""
         K = self.n_arms
         pairwise = np.asarray(self.beats.sum(axis=0) == K - 1)
-        if self.chain is not None:
+        if self.chain is not None or self.bends is not None:
             return pairwise  # with an arm as high as can be, all others can be as low as each can
         most = self.differences
         if most is not None and np.isinf(most[K, :K]).all() and np.isinf(most[:K, K]).all():
@@ -286,7 +297,7 @@ class Piece:
         result = linprog(-np.eye(K + 1)[K], rows, right, equal, self.d, bounds=bounds)
         return bool(result.status == 0 and -result.fun > STRICT)
 
-    def _extreme(self, direction: Floats) -> Floats | None:
+    def extreme(self, direction: Floats) -> Floats | None:
         """A point far in a direction, or None where the piece is empty."""
         from scipy.optimize import linprog
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
-from armature.structures.checks import checked_n_arms, checked_order
+from armature.kernels.checks import checked_n_arms, checked_order
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 

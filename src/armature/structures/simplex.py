@@ -17,7 +17,7 @@ from armature.kernels.vectors import copy, fill
 from armature.solver.pooling import pooled_mean
 from armature.structures.oracles.records import (
     Oracle,
-    Problem,
+    OracleProblem,
     Shape,
     Work,
     every_other,
@@ -194,14 +194,14 @@ def write_shares(
 
 
 @kernel
-def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def project(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """One price for all."""
     nu = clearing_price(problem.family, problem.mu, problem.w, -1, -1, 0.0)
     return write_shares(problem.family, problem.mu, problem.w, -1, -1, nu, lam)
 
 
 @kernel
-def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def alt_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The projection; where it has k below j, the one in which they have a common share."""
     family = problem.family
     mu = problem.mu
@@ -262,7 +262,7 @@ def raise_bounds(
 
 
 @kernel
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The cheapest tie: the price of each tie that is solved bounds the cost of all others."""
     family = problem.family
     mu = problem.mu

@@ -16,10 +16,10 @@ from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord, Interval
 from armature.families.kernels import total_divergence
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.checks import checked_integer, checked_number
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill
-from armature.structures.checks import checked_integer, checked_number
-from armature.structures.oracles.records import Cell, Oracle, Problem, Shape, Work, measure
+from armature.structures.oracles.records import Cell, Oracle, OracleProblem, Shape, Work, measure
 from armature.structures.oracles.sparse import (
     best_min,
     challenger_costs,
@@ -35,7 +35,7 @@ from armature.structures.structure import Structure, overrides
 
 
 @kernel
-def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def project(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The arms with the largest gains are the support."""
     room = scratch_of(problem.work, lam.size)
     write_gains(problem, room.gain)
@@ -43,7 +43,7 @@ def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def alt_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Either j leaves the support, or both are in it and k is at least as good.
 
     Paper: Appendix G.2, sparse.
@@ -61,7 +61,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def mark_support(problem: Problem, j: int, gain: Floats) -> None:
+def mark_support(problem: OracleProblem, j: int, gain: Floats) -> None:
     """marks = 1 on the best support that contains arm j, else 0."""
     marks = problem.marks
     write_gains(problem, gain)
@@ -77,7 +77,7 @@ def mark_support(problem: Problem, j: int, gain: Floats) -> None:
 
 
 @kernel
-def cells(problem: Problem, first: int, out: Ints) -> int:
+def cells(problem: OracleProblem, first: int, out: Ints) -> int:
     """With S the best support that contains j, cell i K + k lets i leave S and k enter it.
 
     If they are the same, S stays; then k beats j.
@@ -96,7 +96,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 
 
 @kernel
-def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def cell_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """An arm leaves the marked support, another enters it and beats j.
 
     Paper: Lemma 9.

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families import Family, Gaussian
 from armature.families.kernels import divide_by_variances, unit_gaussian
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_kind
 from armature.kernels.kernel import Kernel
-from armature.structures.checks import checked_n_arms, frozen
 from armature.structures.declared import Declared, declares_pieces
 from armature.structures.oracles.leader import leader_of
-from armature.structures.oracles.records import Cell, Fit, Problem, Shape, Work
+from armature.structures.oracles.records import Cell, Fit, OracleProblem, Shape, Work
 from armature.structures.oracles.table import COMPARING
 from armature.words import Card, Shown, brief
 
@@ -157,7 +157,7 @@ class Structure(Declared, Shown):
         if self.oracle_for(family).challenger_costs is None or overrides(
             self, "alt_min", "project"
         ):
-            costs = np.empty(self.n_arms)
+            costs = np.full(self.n_arms, np.inf)  # of arms that are compared with it
             costs[j] = self.project(means, weights, family).cost
             for k in self._others(j):
                 costs[k] = self.challenger_min(means, weights, j, k, family).cost
@@ -253,15 +253,19 @@ class Structure(Declared, Shown):
         >>> Lipschitz(300, 0.1).solved_by
         'Chains: only neighbours along a line hold each other. For hundreds of arms.'
         >>> Concave(9).solved_by
-        'Dense programs, for tens of arms: a condition has 3 arms.'
+        'Passes along a line, where the means are concave. For hundreds of arms.'
         """
         if overrides(self):
             return "Methods of its own, in plain Python."
         if self.oracle.project is not None:
             return "Kernels of its own."
-        reason = next((piece.no_chain for piece in self.pieces() if piece.no_chain), "")
-        if reason:
-            return f"Dense programs, for tens of arms: {reason}."
+        lines = 0
+        for piece in self.pieces():
+            if piece.no_chain and piece.bends is None:
+                return f"Dense programs, for tens of arms: {piece.no_chain}."
+            lines += piece.bends is not None
+        if lines:
+            return "Passes along a line, where the means are concave. For hundreds of arms."
         return "Chains: only neighbours along a line hold each other. For hundreds of arms."
 
     def __and__(self, other: Structure) -> Intersection:
@@ -296,7 +300,7 @@ class Structure(Declared, Shown):
 
     def _problem(
         self, name: str, means: npt.ArrayLike, weights: npt.ArrayLike, family: Family
-    ) -> tuple[Kernel[..., Any], Problem]:
+    ) -> tuple[Kernel[..., Any], OracleProblem]:
         """The kernel that answers a question, and what it is asked."""
         record = self.checked_family(family)
         family.check_known()
@@ -309,7 +313,7 @@ class Structure(Declared, Shown):
             record, w = unit_gaussian.py_func(record), even
         kernel, shape, work = self._entry(name, family)
         marks = np.zeros(self.n_arms, dtype=np.int64)
-        return kernel, Problem(record, mu, w, shape, work, marks)
+        return kernel, OracleProblem(record, mu, w, shape, work, marks)
 
     def _solve(
         self,
@@ -347,9 +351,22 @@ def overrides(structure: Structure, *names: str) -> bool:
     return not structure.own_methods.isdisjoint(names or METHODS)
 
 
-def check_is_structure(structure: object) -> None:
-    """Refuse what is no structure, and one that does not say how many arms there are."""
-    check_kind(structure, Structure, "structure", "Unimodal(5)")
-    if not hasattr(structure, "n_arms"):
-        raise ArmatureError(f"{type(structure).__name__} needs n_arms, the number of its arms.")
-    checked_n_arms(structure.n_arms)
+def frozen(value: Any) -> object:
+    """A value that can be hashed, and is equal where the given one is: lists as tuples, and so on.
+
+    Of what else can't be hashed, each object is equal to itself alone.
+    """
+    match value:
+        case np.ndarray():
+            return value.shape, value.tobytes()
+        case list() | tuple():
+            return tuple(map(frozen, value))
+        case dict():
+            return frozenset((frozen(key), frozen(part)) for key, part in value.items())
+        case set():
+            return frozenset(map(frozen, value))
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from armature.families import Family, FamilyRecord
+from armature.families.bernoulli import is_scaled
 from armature.families.kernels import total_divergence
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy
 from armature.solver.pooling import pair_cost, pooled_mean
 from armature.structures.oracles import scaled
-from armature.structures.oracles.records import Oracle, Problem, Shape, Work, every_other
+from armature.structures.oracles.records import Oracle, OracleProblem, Shape, Work, every_other
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
 
 @kernel
-def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def project(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """M is everything: lam = mu."""
     copy(problem.mu, lam)
     return 0.0
@@ -36,7 +37,7 @@ def write_pair(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, lam:
 
 
 @kernel
-def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def alt_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Pool two arms where they are out of order.
 
     Paper: Appendix G.2, unconstrained.
@@ -45,7 +46,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Pool j with the cheapest challenger."""
     family = problem.family
     mu = problem.mu
@@ -65,7 +66,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
+def challenger_costs(problem: OracleProblem, first: int, second: int, costs: Floats) -> float:
     """Pool j with each challenger."""
     family = problem.family
     mu = problem.mu
@@ -78,7 +79,7 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
 
 
 @kernel
-def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def best_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The arm absorbs what exceeds it, from the highest on."""
     mu = problem.mu
     w = problem.w
@@ -178,7 +179,7 @@ class Unconstrained(Structure):
         return 0, self.n_arms
 
     def oracle_for(self, family: Family) -> Oracle:
-        return SCALED if scaled.is_scaled(family) else super().oracle_for(family)
+        return SCALED if is_scaled(family) else super().oracle_for(family)
 
     def pieces(self) -> Iterable[Piece]:
         yield Piece.of_orders(self.n_arms, [])

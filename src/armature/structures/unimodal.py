@@ -7,11 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armature.errors import ArmatureError
+import numpy as np
+
 from armature.families import Family
+from armature.families.bernoulli import is_scaled
 from armature.kernels.arrays import Floats
-from armature.structures.checks import checked_integer, checked_list, checked_n_arms, checked_order
-from armature.structures.oracles import scaled
+from armature.kernels.checks import checked_order
+from armature.structures.oracles import scaled, tree_peak
+from armature.structures.oracles.edges import Edges, arms_before, checked_tree, lay_out
 from armature.structures.oracles.one_peak import (
     alt_min,
     best_min,
@@ -22,7 +25,7 @@ from armature.structures.oracles.one_peak import (
     scratch_of,
 )
 from armature.structures.oracles.peak_challengers import challenger_costs
-from armature.structures.oracles.records import Oracle, every_other, measure
+from armature.structures.oracles.records import Oracle, Shape, every_other, measure
 from armature.structures.piece import Piece
 from armature.structures.structure import Structure
 
@@ -116,7 +119,7 @@ class Unimodal(Structure):
         return measure(scaled.runs_of, self.n_arms)
 
     def oracle_for(self, family: Family) -> Oracle:
-        if family.pools_by_averaging or not scaled.is_scaled(family):
+        if family.pools_by_averaging or not is_scaled(family):
             return super().oracle_for(family)
         return SCALED
 
@@ -153,9 +156,10 @@ class UnimodalTree(Structure):
 
     Guarantee
     ---------
-    Each answer of the quadratic programs behind it is checked by its multipliers, to 1e-10 of its
-    cost or to rounding; they are dense, one for each place of the peak, for tens of arms. Compared
-    in tests with a convex solver, and with `Unimodal` on a path.
+    Exact up to rounding, for every reward family whose arms are alike: isotonic regression on the
+    tree, for all places of the peak at once. A single `alt_min`, and all of it where arms have
+    scales of their own, are quadratic programs, one for each place of the peak, each checked by its
+    multipliers. Compared in tests with a convex solver, and with `Unimodal` on a path.
 
     >>> star = UnimodalTree([(0, 1), (0, 2), (0, 3)])
     >>> star.contains([0.5, 0.9, 0.2, 0.4]), star.contains([0.5, 0.9, 0.6, 0.4])
@@ -163,7 +167,8 @@ class UnimodalTree(Structure):
 
     Limits
     ------
-    A dense quadratic program for each place of the peak, for tens of arms.
+    For hundreds of arms; where arms have scales of their own, a dense quadratic program for each
+    place of the peak, for tens of arms.
 
     References
     ----------
@@ -171,9 +176,23 @@ class UnimodalTree(Structure):
     where the arms are the nodes of a graph.
     """
 
-    edges: tuple[tuple[int, int], ...]
+    edges: Edges
     n_arms: int
 
+    oracle: ClassVar[Oracle] = Oracle(
+        project=tree_peak.project,
+        nearest=tree_peak.nearest,
+        cells=every_other,
+        cell_min=tree_peak.cell_min,
+        challenger_min=tree_peak.cell_min,
+        challenger_costs=tree_peak.challenger_costs,
+        best_min=tree_peak.best_min,
+        highest=tree_peak.highest,
+    )
+    convex = False
+    order_only = True
+    orders_arms = True
+    has_constants = True
     same_for_costs = True
 
     @classmethod
@@ -181,38 +200,32 @@ class UnimodalTree(Structure):
         return cls([(0, 1)]), cls([(0, 1), (0, 2), (0, 3), (3, 4)])
 
     def __init__(self, edges: Sequence[Sequence[int]]) -> None:
-        pairs = []
-        for number, edge in enumerate(checked_list(edges, "edges")):
-            if len(checked_list(edge, f"edges[{number}]")) != 2:
-                raise ArmatureError(f"edges[{number}] = {edge!r} must be a pair of arms.")
-            i, k = (checked_integer(arm, f"edges[{number}]") for arm in edge)
-            pairs.append((i, k))
-        object.__setattr__(self, "n_arms", checked_n_arms(len(pairs) + 1))
-        object.__setattr__(self, "edges", tuple(pairs))
-        if sorted(self._away_from(0)) != list(range(self.n_arms)):
-            raise ArmatureError(
-                f"the {len(pairs)} edges {list(pairs)} are not a tree over the arms 0 to "
-                f"{self.n_arms - 1}: they must connect all of them, without a circle."
-            )
-
-    def _away_from(self, root: int) -> dict[int, int]:
-        """Each arm that can be reached, with the arm before it on the way."""
-        before = {root: root}
-        waiting = [root]
-        while waiting:
-            here = waiting.pop()
-            for i, k in self.edges:
-                for there in ({i, k} - {here}) if here in (i, k) else ():
-                    if there not in before:
-                        before[there] = here
-                        waiting.append(there)
-        return before
+        object.__setattr__(self, "edges", checked_tree(edges))
+        object.__setattr__(self, "n_arms", len(self.edges) + 1)
 
     def pieces(self) -> Iterable[Piece]:
         for peak in range(self.n_arms):
-            before = self._away_from(peak)
+            before = arms_before(self.edges, peak)
             orders = [(arm, before[arm]) for arm in sorted(before) if arm != peak]
             yield Piece.of_orders(self.n_arms, orders)
+
+    @functools.cached_property
+    def shape(self) -> Shape:
+        return Shape(np.empty(0), lay_out(self.edges))
+
+    @functools.cached_property
+    def work_size(self) -> tuple[int, int]:
+        return measure(tree_peak.scratch_of, self.n_arms)
+
+    def violation(self, means: Floats, tolerance: float) -> str | None:
+        peak = int(means.argmax())
+        for arm, before in arms_before(self.edges, peak).items():
+            if means[arm] > means[before] + tolerance:
+                return (
+                    f"means[{arm}] = {means[arm]:g} should be at most means[{before}] = "
+                    f"{means[before]:g}, which is nearer to the peak at arm {peak}: not unimodal"
+                )
+        return None
 
     def relabelled(self, order: Sequence[int]) -> UnimodalTree:
         place = {int(old): new for new, old in enumerate(checked_order(order, self.n_arms))}

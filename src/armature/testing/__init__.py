@@ -7,13 +7,13 @@ raises an `AssertionError` that says which promise was broken, on which problem.
 nothing but the public interface; the library's own classes are found by themselves (`discover`).
 """
 
-from armature.testing.comparisons import Declared
 from armature.testing.discovery import discover
 from armature.testing.families import check_family
 from armature.testing.fuzz import Finding, fuzz_bandits
-from armature.testing.policies import POLICY_PROPERTIES, Trial, check_policy
+from armature.testing.policies import POLICY_PROPERTIES, PolicyTrial, check_policy
 from armature.testing.problems import (
-    Problem,
+    DeclaredAgain,
+    RandomProblem,
     further_families,
     random_problem,
     supported_families,
@@ -23,10 +23,10 @@ from armature.testing.structures import STRUCTURE_PROPERTIES, check_structure
 __all__ = [
     "POLICY_PROPERTIES",
     "STRUCTURE_PROPERTIES",
-    "Declared",
+    "DeclaredAgain",
     "Finding",
-    "Problem",
-    "Trial",
+    "PolicyTrial",
+    "RandomProblem",
     "check_family",
     "check_policy",
     "check_structure",

@@ -8,6 +8,8 @@ import pkgutil
 from types import ModuleType
 from typing import Any, TypeVar
 
+from armature.storage.registry import is_of_kind
+
 EXTRAS = ("armature.cli.demo", "armature.client", "armature.service")
 T = TypeVar("T")
 
@@ -28,13 +30,8 @@ def discover(base: type[T], package: ModuleType) -> list[type[T]]:
             found |= {
                 name: member
                 for name, member in inspect.getmembers(module, inspect.isclass)
-                if member.__module__ == module.__name__ and _is_concrete(member, base)
+                if member.__module__ == module.__name__
+                and not name.startswith("_")
+                and is_of_kind(member, base)
             }
-    return [found[name] for name in sorted(found)]
-
-
-def _is_concrete(member: Any, base: type[Any]) -> bool:
-    """Whether a class is there to be used: a public subclass that can say what an example is."""
-    if member is base or not issubclass(member, base) or member.__name__.startswith("_"):
-        return False
-    return not inspect.isabstract(member) and bool(member.examples())
+    return [found[name] for name in sorted(found) if found[name].examples()]

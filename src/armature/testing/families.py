@@ -1,4 +1,4 @@
-"""What a reward family promises."""
+"""The promises of a reward family."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families import Family, kernels
+from armature.kernels.checks import check_kind
 from armature.kernels.streams import DECISIONS, Source, make_stream
 
 GRID = 12
@@ -68,7 +69,7 @@ def _check_arms(family: Family, seed: int) -> None:
 
 
 def _check_unknown(family: Family) -> None:
-    """What is not known has no divergence; with an estimate it has."""
+    """A family with an unknown variance has no divergence; with an estimate it has."""
     mean = family.some_mean
     _require_refusal(lambda: family.divergence(mean, mean), f"{family} has a divergence")
     check_family(family.estimate(1.5))

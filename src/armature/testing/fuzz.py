@@ -23,9 +23,9 @@ import numpy.typing as npt
 import armature
 from armature.errors import ArmatureError
 from armature.families import Family, Gaussian, Interval
-from armature.kernels.numbers import LARGEST, SMALLEST
+from armature.kernels.checks import LARGEST, SMALLEST
 from armature.live.bandit import Bandit
-from armature.live.tickets import Decision
+from armature.live.outstanding import Decision
 from armature.policies import Policy
 from armature.structures import Structure
 from armature.testing.discovery import discover

@@ -1,4 +1,4 @@
-"""What a policy promises."""
+"""The promises of a policy."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families import Family, Gaussian
+from armature.kernels.checks import check_kind
 from armature.live.bandit import Bandit
 from armature.policies import Policy
 from armature.structures import Structure
@@ -24,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Trial:
+class PolicyTrial:
     """A policy, and what to try it on."""
 
     policy: Policy
@@ -65,7 +66,7 @@ def check_policy(
     """Raise an AssertionError if a policy breaks a promise on a structure and a family."""
     check_kind(policy, Policy, "policy", "SPk()")
     policy.check(structure, family)
-    trial = Trial(policy, structure, family, rounds, seed)
+    trial = PolicyTrial(policy, structure, family, rounds, seed)
     for check in POLICY_PROPERTIES:
         check(trial)
 
@@ -82,7 +83,7 @@ def play(bandit: Bandit, rewards: Floats, rounds: int) -> list[int]:
     return arms
 
 
-def arms_are_valid(trial: Trial) -> None:
+def arms_are_valid(trial: PolicyTrial) -> None:
     """Every choice is an arm; every arm comes first, once and in order, where that is promised."""
     K = trial.structure.n_arms
     arms = play(trial.bandit(), trial.rewards(trial.rounds), trial.rounds)
@@ -91,7 +92,7 @@ def arms_are_valid(trial: Trial) -> None:
         _require(arms[:K] == list(range(K)), trial, f"it did not pull each arm first: {arms[:K]}")
 
 
-def runs_repeat(trial: Trial) -> None:
+def runs_repeat(trial: PolicyTrial) -> None:
     """The same seed and rewards give the same decisions."""
     rewards = trial.rewards(trial.rounds)
     first = play(trial.bandit(), rewards, trial.rounds)
@@ -99,7 +100,7 @@ def runs_repeat(trial: Trial) -> None:
     _require(first == second, trial, "two runs with the same seed differ")
 
 
-def saving_changes_nothing(trial: Trial) -> None:
+def saving_changes_nothing(trial: PolicyTrial) -> None:
     """A bandit that went through JSON at a random moment decides as the one that did not."""
     rewards = trial.rewards(trial.rounds)
     moment = int(trial.rng.integers(1, trial.rounds))
@@ -145,7 +146,7 @@ def _is_importable(reference: str) -> bool:
         return False
 
 
-def ties_are_survived(trial: Trial) -> None:
+def ties_are_survived(trial: PolicyTrial) -> None:
     """All rewards equal: no variance, and every comparison a tie."""
     for value in (0.0, 1.0):
         own = [trial.family.for_arm(k) for k in range(trial.structure.n_arms)]
@@ -154,7 +155,7 @@ def ties_are_survived(trial: Trial) -> None:
             _run(trial, constant, "equal rewards")
 
 
-def extremes_are_survived(trial: Trial) -> None:
+def extremes_are_survived(trial: PolicyTrial) -> None:
     """Huge and tiny rewards, where the family has any; else the two ends of what it has."""
     K, rng = trial.structure.n_arms, trial.rng
     low, high, *_ = trial.family.support
@@ -169,7 +170,7 @@ def extremes_are_survived(trial: Trial) -> None:
         _run(trial, one, f"rewards that are always {low:g} or always {high:g}")
 
 
-def rewards_may_come_in_any_order(trial: Trial) -> None:
+def rewards_may_come_in_any_order(trial: PolicyTrial) -> None:
     """Batches, late rewards, rewards of arms that were never asked."""
     K, rng = trial.structure.n_arms, trial.rng
     rewards = trial.rewards(50)
@@ -188,7 +189,7 @@ def rewards_may_come_in_any_order(trial: Trial) -> None:
     _require(all(0 <= arm < K for arm in waiting), trial, "a batch has something else than arms")
 
 
-def long_runs_are_survived(trial: Trial) -> None:
+def long_runs_are_survived(trial: PolicyTrial) -> None:
     """Ten times as many rounds: still arms, and every arm's pulls are counted."""
     bandit, rounds = trial.bandit(), 10 * trial.rounds
     arms = play(bandit, trial.rewards(trial.rounds), rounds)
@@ -196,7 +197,7 @@ def long_runs_are_survived(trial: Trial) -> None:
     _require((counts == bandit.pulls).all(), trial, "the pulls do not add up")
 
 
-def numbering_does_not_matter(trial: Trial) -> None:
+def numbering_does_not_matter(trial: PolicyTrial) -> None:
     """Renumbered arms give renumbered decisions, for policies that promise it."""
     if not (trial.policy.ignores_numbering and isinstance(trial.family, Gaussian)):
         return
@@ -214,8 +215,8 @@ def numbering_does_not_matter(trial: Trial) -> None:
     _require(plain[K:] == order[other][K:].tolist(), trial, "the arms' numbers matter")
 
 
-def probabilities_are_kept(trial: Trial) -> None:
-    """Where it says how likely each arm is, it draws accordingly, and saying so changes nothing."""
+def probabilities_are_kept(trial: PolicyTrial) -> None:
+    """A policy that knows its probabilities draws by them, and saying them changes nothing."""
     if getattr(trial.policy, "probabilities", None) is None:
         return
     bandit, rewards, pulled = (
@@ -241,21 +242,21 @@ def probabilities_are_kept(trial: Trial) -> None:
     _require(calm.all(), trial, f"arms come {surprise} times more often than it says")
 
 
-def _run(trial: Trial, rewards: Floats, what: str) -> None:
+def _run(trial: PolicyTrial, rewards: Floats, what: str) -> None:
     K, bandit = trial.structure.n_arms, trial.bandit()
     arms = play(bandit, rewards, trial.rounds)
     _require(all(0 <= arm < K for arm in arms), trial, f"with {what} it chose {arms}")
     _require(str(bandit.explain()), trial, f"with {what} it has nothing to say")
 
 
-def _require(condition: Any, trial: Trial, complaint: str) -> None:
+def _require(condition: Any, trial: PolicyTrial, complaint: str) -> None:
     if not condition:
         raise AssertionError(
             f"{trial.policy.name} on {trial.structure} with {trial.family}: {complaint}"
         )
 
 
-POLICY_PROPERTIES: tuple[Callable[[Trial], None], ...] = (
+POLICY_PROPERTIES: tuple[Callable[[PolicyTrial], None], ...] = (
     arms_are_valid,
     runs_repeat,
     saving_changes_nothing,

@@ -1,4 +1,4 @@
-"""What a structure promises."""
+"""The promises of a structure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families import Family
+from armature.kernels.checks import check_kind
 from armature.structures import Structure
-from armature.structures.structure import check_is_structure
-from armature.testing.comparisons import declaration_of, has_another_best
+from armature.structures.declared import check_is_structure
 from armature.testing.problems import (
-    Problem,
+    RandomProblem,
+    declaration_of,
     further_families,
+    has_another_best,
     random_problem,
     supported_families,
 )
@@ -49,7 +51,7 @@ def check_structure(
                 check(problem)
 
 
-def fits_are_feasible(problem: Problem) -> None:
+def fits_are_feasible(problem: RandomProblem) -> None:
     """Every fit is in M and in the domain, and beats the best arm where it must."""
     j, k = problem.best, problem.challenger
     fits = {"project": problem.project(), "nearest_alternative": problem.nearest()}
@@ -69,7 +71,7 @@ def fits_are_feasible(problem: Problem) -> None:
             _require(others >= lam[j] - FEASIBLE * size, problem, f"{name} leaves {j} the best arm")
 
 
-def costs_are_right(problem: Problem) -> None:
+def costs_are_right(problem: RandomProblem) -> None:
     """The cost that comes with a fit is the cost of the fit, and never negative."""
     for fit in (problem.project(), problem.nearest(), problem.alt_min(problem.challenger)):
         _require(fit.cost >= 0.0, problem, f"the cost {fit.cost} is negative")
@@ -82,7 +84,7 @@ def costs_are_right(problem: Problem) -> None:
             )
 
 
-def zero_exactly_when_feasible(problem: Problem) -> None:
+def zero_exactly_when_feasible(problem: RandomProblem) -> None:
     """A mean vector of M costs nothing; with positive weights, only such a vector does."""
     fit = problem.project()
     if problem.structure.contains(problem.means):
@@ -91,7 +93,7 @@ def zero_exactly_when_feasible(problem: Problem) -> None:
         _require(fit.cost > 0.0, problem, "it is not in M but costs nothing")
 
 
-def nearest_is_the_least(problem: Problem) -> None:
+def nearest_is_the_least(problem: RandomProblem) -> None:
     """`nearest_alternative` is the least `alt_min` and the least `cell_min`; `project` is less."""
     nearest = problem.nearest().cost
     challengers = [k for k in range(problem.structure.n_arms) if k != problem.best]
@@ -114,7 +116,7 @@ def nearest_is_the_least(problem: Problem) -> None:
     )
 
 
-def alternatives_have_another_best(problem: Problem) -> None:
+def alternatives_have_another_best(problem: RandomProblem) -> None:
     """An alternative is a limit of mean vectors with another best arm, not any tie."""
     M, j = problem.structure, problem.best
     fits = {
@@ -131,7 +133,7 @@ def alternatives_have_another_best(problem: Problem) -> None:
         )
 
 
-def no_point_is_cheaper(problem: Problem) -> None:
+def no_point_is_cheaper(problem: RandomProblem) -> None:
     """No point of M that we come across is cheaper than a fit."""
     structure, j = problem.structure, problem.best
     projected, nearest = problem.project(), problem.nearest()
@@ -155,7 +157,7 @@ def no_point_is_cheaper(problem: Problem) -> None:
                 _require(nearest.cost <= cost, problem, f"{lam} is a cheaper alternative")
 
 
-def projection_is_idempotent(problem: Problem) -> None:
+def projection_is_idempotent(problem: RandomProblem) -> None:
     """Projecting a projection changes nothing."""
     first = problem.project()
     if first.cost < math.inf:
@@ -169,7 +171,7 @@ def projection_is_idempotent(problem: Problem) -> None:
             )
 
 
-def cost_is_homogeneous(problem: Problem) -> None:
+def cost_is_homogeneous(problem: RandomProblem) -> None:
     """Twice (or any power of two times) the weights cost twice as much."""
     double = replace(problem, weights=4.0 * problem.weights)
     for name, one, four in (
@@ -179,7 +181,7 @@ def cost_is_homogeneous(problem: Problem) -> None:
         _require_equal(4.0 * one.cost, four.cost, problem, f"{name} is not homogeneous in weights")
 
 
-def cost_grows_with_weights(problem: Problem) -> None:
+def cost_grows_with_weights(problem: RandomProblem) -> None:
     """More weight on an arm never makes anything cheaper."""
     more = problem.weights.copy()
     more[problem.challenger] = 2.0 * more[problem.challenger] + 1e-3
@@ -195,7 +197,7 @@ def cost_grows_with_weights(problem: Problem) -> None:
         )
 
 
-def relabelling_changes_nothing(problem: Problem) -> None:
+def relabelling_changes_nothing(problem: RandomProblem) -> None:
     """With the arms renumbered, the same problem costs the same."""
     K = problem.structure.n_arms
     order = [*range(K)][::-1]
@@ -203,7 +205,7 @@ def relabelling_changes_nothing(problem: Problem) -> None:
         structure = problem.structure.relabelled(order)
     except ArmatureError:
         return
-    mirrored = Problem(
+    mirrored = RandomProblem(
         structure,
         problem.family.relabelled(order),
         problem.means[order],
@@ -223,7 +225,7 @@ def relabelling_changes_nothing(problem: Problem) -> None:
         _require_equal(here.cost, there.cost, problem, f"{name} depends on the order of the arms")
 
 
-def declared_facts_hold(problem: Problem) -> None:
+def declared_facts_hold(problem: RandomProblem) -> None:
     """M is everything, or the same in any order of the arms, where the structure declares it."""
     structure, inside = problem.structure, np.asarray(problem.project().means)
     same = all(map(structure.contains, (inside[::-1], np.roll(inside, 1))))
@@ -232,7 +234,7 @@ def declared_facts_hold(problem: Problem) -> None:
     _require(everything or not structure.assumes_nothing, problem, "assumes_nothing is wrong")
 
 
-def oracles_follow_from_the_pieces(problem: Problem) -> None:
+def oracles_follow_from_the_pieces(problem: RandomProblem) -> None:
     """Every oracle of a structure agrees with what is derived from its pieces."""
     structure, derived = problem.structure, declaration_of(problem.structure)
     if derived is None:
@@ -264,7 +266,7 @@ def oracles_follow_from_the_pieces(problem: Problem) -> None:
         _require_equal(costs[k], other, problem, f"challenger_costs[{k}] is not derived")
 
 
-def highest_means_follow_from_the_pieces(problem: Problem) -> None:
+def highest_means_follow_from_the_pieces(problem: RandomProblem) -> None:
     """`highest` finds the highest arm of M in a box, and no arm too high."""
     structure, derived = problem.structure, declaration_of(problem.structure)
     if derived is None:
@@ -284,7 +286,7 @@ def highest_means_follow_from_the_pieces(problem: Problem) -> None:
     _require(abs(float(bounds.max()) - top) <= 1e-7, problem, f"the highest is {top}: {bounds}")
 
 
-STRUCTURE_PROPERTIES: tuple[Callable[[Problem], None], ...] = (
+STRUCTURE_PROPERTIES: tuple[Callable[[RandomProblem], None], ...] = (
     fits_are_feasible,
     costs_are_right,
     zero_exactly_when_feasible,
@@ -301,11 +303,11 @@ STRUCTURE_PROPERTIES: tuple[Callable[[Problem], None], ...] = (
 )
 
 
-def _require(condition: bool, problem: Problem, complaint: str) -> None:
+def _require(condition: bool, problem: RandomProblem, complaint: str) -> None:
     if not condition:
         raise AssertionError(f"{complaint}\n{problem}")
 
 
-def _require_equal(one: float, other: float, problem: Problem, complaint: str) -> None:
+def _require_equal(one: float, other: float, problem: RandomProblem, complaint: str) -> None:
     same = one == other or math.isclose(one, other, rel_tol=OPTIMAL, abs_tol=problem.scale)
     _require(same, problem, f"{complaint}: {one} and {other}")

@@ -1,27 +1,43 @@
 """The oracles that call a structure with methods of its own, in plain Python.
 
 They are kernels like those of the library's structures, and leave compiled code for the one call.
-Imported only when there is such a structure, as they need Numba at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numba
 import numpy as np
 
 from armature.errors import ArmatureError, short
 from armature.families import Family
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import Kernel, callback
+from armature.kernels.kernel import Kernel, before_compiling, callback, maker
+from armature.kernels.plain import outside
 from armature.structures.oracles.derived import bounds_of_pairs
 from armature.structures.oracles.model import Model, assemble
-from armature.structures.oracles.records import ENTRIES, Cell, Fit, Problem, Shape, Work
+from armature.structures.oracles.records import ENTRIES, Cell, Fit, OracleProblem, Shape, Work
 from armature.structures.structure import Structure, check_highest
+
+
+def _stay(**types: str) -> Any:
+    return contextlib.nullcontext()
+
+
+objmode: Any = _stay  # out of compiled code; plain Python has nothing to leave
+
+
+@before_compiling
+def _know_objmode() -> None:
+    global objmode
+    import numba
+
+    objmode = numba.objmode
+
 
 # What minimises, by entry: the method, of (structure, means, weights, first, second, family).
 METHODS: dict[str, Callable[..., Fit]] = {
@@ -38,17 +54,18 @@ METHODS: dict[str, Callable[..., Fit]] = {
 }
 
 
-def asking(entry: str) -> Kernel[[Problem, int, int, Floats], float]:
+@maker
+def asking(entry: str) -> Kernel[[OracleProblem, int, int, Floats], float]:
     """The oracle that asks one of the methods."""
     place = list(METHODS).index(entry)
 
-    def ask(problem: Problem, first: int, second: int, lam: Floats) -> float:
+    def ask(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
         method = place
         number = problem.shape.integer[0]
         variance = problem.family.parameter
         mu = problem.mu
         w = problem.w
-        with numba.objmode(cost="float64"):
+        with objmode(cost="float64"):
             cost = _answer(method, number, variance, mu, w, first, second, lam)
         return cost
 
@@ -56,13 +73,13 @@ def asking(entry: str) -> Kernel[[Problem, int, int, Floats], float]:
 
 
 @callback
-def cells(problem: Problem, first: int, out: Ints) -> int:
+def cells(problem: OracleProblem, first: int, out: Ints) -> int:
     """Ask for the cells."""
     number = problem.shape.integer[0]
     variance = problem.family.parameter
     mu = problem.mu
     w = problem.w
-    with numba.objmode(n="int64"):
+    with objmode(n="int64"):
         n = _list_cells(number, variance, mu, w, first, out)
     return n
 
@@ -71,7 +88,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
     """Ask for the highest means in a box."""
     number = shape.integer[0]
-    with numba.objmode(possible="float64"):
+    with objmode(possible="float64"):
         possible = _highest(number, low, high, out)
     return possible
 
@@ -120,7 +137,8 @@ def _answer(
     """Ask a structure in plain Python, which gets copies: the arrays are the caller's."""
     structure, family = _asked(number, variance)
     ask = list(METHODS.values())[method]
-    fit = ask(structure, mu.copy(), w.copy(), first, second, family)
+    with outside():
+        fit = ask(structure, mu.copy(), w.copy(), first, second, family)
     if not isinstance(fit, Fit):
         raise ArmatureError(
             f"{type(structure).__name__}: {list(METHODS)[method]} must return am.Fit(means, cost); "
@@ -132,7 +150,8 @@ def _answer(
 
 def _list_cells(number: int, variance: float, mu: Floats, w: Floats, best: int, out: Ints) -> int:
     structure, family = _asked(number, variance)
-    found = structure.cells(best, mu.copy(), w.copy(), family)
+    with outside():
+        found = structure.cells(best, mu.copy(), w.copy(), family)
     if any(cell.marks for cell in found):
         raise ArmatureError(
             f"the cells of {type(structure).__name__} depend on the means, which a structure with "
@@ -144,7 +163,8 @@ def _list_cells(number: int, variance: float, mu: Floats, w: Floats, best: int, 
 
 def _highest(number: int, low: Floats, high: Floats, out: Floats) -> float:
     structure, _ = _asked(number, 1.0)
-    found = structure.highest(low.copy(), high.copy())
+    with outside():
+        found = structure.highest(low.copy(), high.copy())
     out[:] = -np.inf if found is None else found
     return 0.0 if found is None else 1.0
 

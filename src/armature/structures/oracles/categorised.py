@@ -25,7 +25,7 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import argsort_descending
 from armature.solver.pooling import pooled_mean
-from armature.structures.oracles.records import Problem, Work
+from armature.structures.oracles.records import OracleProblem, Work
 
 PLAIN = 0  # no further condition
 MERGED = 1  # j and k on the same side of v, and made equal: one arm at their pooled mean
@@ -147,7 +147,7 @@ def sorted_of(work: Work, K: int, C: int) -> Sorted:
 
 
 @kernel
-def sum_up(problem: Problem, room: Sorted) -> float:
+def sum_up(problem: OracleProblem, room: Sorted) -> float:
     """Sort the arms and sum up; returns the reference r, the mean of all."""
     mu = problem.mu
     w = problem.w
@@ -222,7 +222,7 @@ def moved_sum(room: Sorted, c: int, p: int, a: int, part: int) -> float:
 
 @kernel
 def screened_cost(
-    problem: Problem, c: int, j: int, k: int, r: float, room: Sorted
+    problem: OracleProblem, c: int, j: int, k: int, r: float, room: Sorted
 ) -> tuple[float, float]:
     """The cost of making c dominate, with j and k of c merged unless k < 0, up to cancellation.
 

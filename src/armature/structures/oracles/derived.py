@@ -9,43 +9,88 @@ from __future__ import annotations
 
 import math
 
+from armature.families.kernels import of_arm, total_divergence, weighted_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
-from armature.kernels.vectors import copy, fill
-from armature.solver.chain_bounds import bounds_on_chain
-from armature.solver.chain_limits import highest_on_chain
+from armature.kernels.vectors import copy, fill, largest
+from armature.solver.chains.bounds import bounds_on_chain
+from armature.solver.chains.limits import highest_on_chain
+from armature.solver.chains.turns import UNCERTAIN, bounds_on_turns, count_ties, move_side
+from armature.solver.concave.nearest import bounds_of_concave
 from armature.solver.convex import nearest_of
 from armature.solver.pooling import pair_cost
 from armature.solver.program import Cost, Limits, Region, mark_infeasible
 from armature.solver.support_function import farthest
-from armature.structures.oracles.records import Oracle, Problem, Shape, Work
+from armature.structures.oracles.records import Oracle, OracleProblem, Shape, Work, note_ties
 from armature.structures.oracles.search import (
     Search,
     keep_better,
     limits_of,
+    other_side,
     region_of,
     room_for,
     search_of,
     solve_in,
 )
-from armature.structures.oracles.table import chain_at, is_chain, rows_of, table_of
+from armature.structures.oracles.table import (
+    bends_at,
+    chain_at,
+    is_chain,
+    is_concave,
+    is_turning,
+    rows_of,
+    table_of,
+    turning_in,
+)
 
 NONE = -1  # no arm
+ROUNDING = 1e-12  # of means: a difference that is none
 
 
 @kernel
-def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def project(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The nearest of the pieces."""
     search = search_of(problem)
     limits = limits_of(search, NONE, NONE, NONE, NONE)
     best = mark_infeasible(lam)
+    bounds = search.room.bounds
+    likeliest = bound_turns(search) if is_turning(search.table) else NONE
+    enough = math.inf
+    if likeliest >= 0:
+        enough = solve_in(search, likeliest, limits, search.room.trial)
     for p in range(search.table.equalities.size):  # lam is the best of the pieces before p
-        best = keep_better(search, p, limits, best, lam)
+        if likeliest < 0 or p == likeliest or bounds[p] <= enough:  # bounds are up to rounding
+            best = keep_better(search, p, limits, best, lam)
     return best
 
 
 @kernel
-def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def bound_turns(search: Search) -> int:
+    """bounds = what pieces that turn cost at least, base = means there; the least bound's piece."""
+    problem, table, room = search
+    cost = Cost(problem.family, problem.mu, problem.w)
+    turning = turning_in(table, problem.mu.size)
+    same = room.owner[0] == 1
+    for i in range(problem.mu.size):  # whether they are there from the last call
+        weight = problem.w[i] / of_arm(problem.family, i).parameter
+        same = same and room.asked[0, i] == problem.mu[i] and room.asked[1, i] == weight
+        room.asked[0, i] = problem.mu[i]
+        room.asked[1, i] = weight
+    if not same:
+        bounds_on_turns(
+            cost, turning, room.low, room.high, room.bounds, room.base,
+            room.sides, other_side(room), room.chain.messages,
+        )  # fmt: skip
+        room.owner[0] = 1
+    likeliest = 0
+    for p in range(turning.turns.size):
+        if room.bounds[p] < room.bounds[likeliest]:
+            likeliest = p
+    return likeliest
+
+
+@kernel
+def alt_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """lam_k >= lam_j, in every piece in which k can be better than j.
 
     If k can be better elsewhere only, such a point of a piece is one in which another arm i is at
@@ -74,7 +119,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The projection onto each piece, then one more inequality for each promising challenger."""
     K = lam.size
     j = first
@@ -84,7 +129,8 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
     table = search.table
     room = search.room
     plain = limits_of(search, NONE, NONE, NONE, NONE)
-    if table.equalities.size == 1 and not table.orders_only and not is_chain(table, 0, K):
+    along_line = is_chain(table, 0, K) or is_concave(table, 0, K)
+    if table.equalities.size == 1 and not table.orders_only and not along_line:
         beats = table.beats[j * K : (j + 1) * K]
         piece = region_of(search, 0, plain)
         return nearest_of(cost, piece, j, beats, lam, room.state, room.spare, room.solver)
@@ -93,6 +139,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
         beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
         if largest_of(beats) == 0:
             continue
+        room.owner[0] = 0
         base = solve_in(search, p, plain, room.base)
         likeliest = bound_challengers(search, p, j, beats)
         for visit in range(-1, K):
@@ -115,11 +162,24 @@ def bound_challengers(search: Search, p: int, j: int, beats: Ints) -> int:
     """
     problem, table, room = search
     K = beats.size
-    if table.orders_only or not is_chain(table, p, K):
+    room.owner[0] = 0
+    cost = Cost(problem.family, problem.mu, problem.w)
+    if is_concave(table, p, K):
+        limits = limits_of(search, NONE, NONE, NONE, NONE)
+        bounds_of_concave(
+            cost, bends_at(table, p, K), p, limits, room.base, j, math.inf, room.bounds,
+            room.trial, room.chain, room.bends,
+        )  # fmt: skip
+    elif table.orders_only or not is_chain(table, p, K):
         fill(room.bounds, 0.0)
         return NONE
-    cost = Cost(problem.family, problem.mu, problem.w)
-    bounds_on_chain(cost, chain_at(table, p, K), room.base, j, room.bounds, room.chain)
+    else:
+        for k in range(K):
+            room.trial[k] = math.inf if beats[k] == 1 else 0.0
+        bounds_on_chain(
+            cost, chain_at(table, p, K), room.low, room.high, j, room.trial, room.bounds,
+            room.sides, room.inner, room.chain,
+        )  # fmt: skip
     likeliest = NONE
     for k in range(K):
         if beats[k] == 1 and (likeliest < 0 or room.bounds[k] < room.bounds[likeliest]):
@@ -137,7 +197,7 @@ def largest_of(flags: Ints) -> int:
 
 
 @kernel
-def cells(problem: Problem, first: int, out: Ints) -> int:
+def cells(problem: OracleProblem, first: int, out: Ints) -> int:
     """Cell p K + k: lam_k >= lam_j in piece p."""
     K = problem.mu.size
     table = table_of(problem.shape, K)
@@ -151,7 +211,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 
 
 @kernel
-def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def cell_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """One challenger in one piece."""
     K = lam.size
     search = search_of(problem)
@@ -160,7 +220,7 @@ def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def challenger_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """lam_k >= lam_j; if read by the top, in the pieces in which k can be the best arm."""
     search = search_of(problem)
     if not search.table.by_top:
@@ -170,7 +230,7 @@ def challenger_min(problem: Problem, first: int, second: int, lam: Floats) -> fl
 
 
 @kernel
-def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def best_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Arm j is at least as good as all others, in the pieces in which it can be better."""
     search = search_of(problem)
     limits = limits_of(search, NONE, NONE, NONE, first)
@@ -188,14 +248,14 @@ def best_where_leading(search: Search, arm: int, limits: Limits, lam: Floats) ->
 
 
 @kernel
-def bounds_of_pairs(problem: Problem, first: int, second: int, out: Floats) -> float:
+def bounds_of_pairs(problem: OracleProblem, first: int, second: int, out: Floats) -> float:
     """From a projection p onto a convex set, every lam of the set is for Gaussian rewards at least
     sum_k w_k (lam_k - p_k)^2 / (2 variance) further than p is. Where i beats j, these two arms
     alone make up for this much of it.
     """
     w = problem.w
     best = out[first]
-    for i in range(out.size):
+    for i in range(w.size):
         gap = max(0.0, best - out[i])
         out[i] = 0.0
         if problem.family.gaussian and gap > 0.0 and w[i] > 0.0 and w[first] > 0.0:
@@ -205,16 +265,72 @@ def bounds_of_pairs(problem: Problem, first: int, second: int, out: Floats) -> f
 
 
 @kernel
-def challenger_bounds(problem: Problem, first: int, second: int, out: Floats) -> float:
+def bounds_of_turns(search: Search, out: Floats) -> None:
+    """An arm beats the best one where it leads: in a piece that turns at it, as a rule.
+
+    What is noted of it is by the best point of that piece, arm by arm from where it turns.
+    """
+    problem, table, room = search
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
+    K = mu.size
+    cost = Cost(family, mu, w)
+    turning = turning_in(table, K)
+    right = other_side(room)
+    projected = room.trial
+    levels = room.solver[:K]
+    copy(out[:K], projected)
+    bound_turns(search)
+    base = total_divergence(family, w, mu, projected)
+    near = ROUNDING * largest(projected)
+    for i in range(K):
+        out[i] = math.inf
+        problem.marks[i] = 0
+    for p in range(turning.turns.size):  # out: by the pieces before p
+        k = turning.turns[p]
+        a = turning.before.order[k]
+        y = room.base[p]
+        apart = abs(y - projected[a])
+        levels[k] = y if apart > near and w[a] > 0.0 else math.nan
+        kept = move_side(cost, turning.before, room.sides, k, y, 0, projected, near, levels)
+        kept += move_side(cost, turning.after, right, k, y, 1, projected, near, levels)
+        if apart <= UNCERTAIN * near:
+            kept += weighted_divergence(of_arm(family, a), w[a], mu[a], projected[a])
+        noted = note_ties(max(1, count_ties(levels, k, UNCERTAIN * near)), kept)
+        for i in range(K):
+            if table.leads[p * K + i] == 1:
+                out[i] = min(out[i], max(room.bounds[p] - base, 0.0))
+                problem.marks[i] = noted if problem.marks[i] == 0 else K - 1
+
+
+@kernel
+def challenger_bounds(problem: OracleProblem, first: int, second: int, out: Floats) -> float:
     """In a chain, those that the two draw along count, too."""
-    K = out.size
+    K = problem.mu.size
     table = table_of(problem.shape, K)
-    if table.equalities.size > 1 or not is_chain(table, 0, K):
+    if is_turning(table) and table.by_top:
+        bounds_of_turns(search_of(problem), out)
+        return 0.0
+    if table.equalities.size > 1 or not (is_chain(table, 0, K) or is_concave(table, 0, K)):
         return bounds_of_pairs(problem, first, second, out)
-    room = room_for(table, K, problem.work)
+    if largest_of(table.beats[first * K : (first + 1) * K]) == 0:
+        fill(out[:K], math.inf)
+        return 0.0
+    room = search_of(problem).room
     cost = Cost(problem.family, problem.mu, problem.w)
-    copy(out, room.base)
-    bounds_on_chain(cost, chain_at(table, 0, K), room.base, first, out, room.chain)
+    if is_concave(table, 0, K):
+        limits = Limits(room.low, room.high, NONE, NONE, NONE, NONE)
+        copy(out[:K], room.base)
+        bounds_of_concave(
+            cost, bends_at(table, 0, K), 0, limits, room.base, first, largest(out[K:]), out[:K],
+            room.trial, room.chain, room.bends,
+        )  # fmt: skip
+        return 0.0
+    bounds_on_chain(
+        cost, chain_at(table, 0, K), room.low, room.high, first, out[K:], out[:K],
+        room.sides, room.inner, room.chain,
+    )  # fmt: skip
     return 0.0
 
 

@@ -33,7 +33,7 @@ from armature.solver.program import (
     nearest_scratch_size,
 )
 from armature.solver.quadratic import State, make_state, state_size
-from armature.structures.oracles.records import Problem, Shape, Work
+from armature.structures.oracles.records import OracleProblem, Shape, Work
 
 
 class Frame(NamedTuple):
@@ -105,7 +105,7 @@ def is_factorised(room: Solved, mu: Floats, w: Floats) -> bool:
 
 
 @kernel
-def least_squares(problem: Problem, lam: Floats) -> Solved:
+def least_squares(problem: OracleProblem, lam: Floats) -> Solved:
     """lam = the projection for Gaussian rewards.
 
     A policy asks several oracles about the same means and weights in a round: the factorisation is
@@ -165,7 +165,7 @@ def tie(fit: Solved, j: int, k: int, lam: Floats) -> None:
 
 
 @kernel
-def constrained(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def constrained(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The nearest linear means, with lam_k >= lam_j unless k = second is negative."""
     j = first
     k = second
@@ -178,7 +178,7 @@ def constrained(problem: Problem, first: int, second: int, lam: Floats) -> float
 
 
 @kernel
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """One factorisation for all challengers: O(K r^2)."""
     K = lam.size
     j = first
@@ -197,7 +197,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
+def challenger_costs(problem: OracleProblem, first: int, second: int, costs: Floats) -> float:
     """One factorisation for all challengers: O(K r^2)."""
     K = costs.size
     j = first
@@ -215,7 +215,7 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
 
 
 @kernel
-def cells(problem: Problem, first: int, out: Ints) -> int:
+def cells(problem: OracleProblem, first: int, out: Ints) -> int:
     """One for each other arm that is no twin."""
     n = 0
     for k in range(problem.mu.size):  # out[:n]: the cells of arms before k
@@ -226,7 +226,7 @@ def cells(problem: Problem, first: int, out: Ints) -> int:
 
 
 @kernel
-def optimistic(problem: Problem, level: float, out: Floats) -> float:
+def optimistic(problem: OracleProblem, level: float, out: Floats) -> float:
     """Ridge regression: x'theta + sqrt(2 v level) |x|, in the norm of the inverse Gram matrix.
 
     An ellipsoid about all of theta says more than a box of intervals about single arms.
@@ -279,7 +279,7 @@ def newton_scratch_of(work: Work, K: int, r: int) -> NewtonScratch:
 
 
 @kernel
-def flat_of(problem: Problem, j: int, k: int, room: NewtonScratch) -> Region:
+def flat_of(problem: OracleProblem, j: int, k: int, room: NewtonScratch) -> Region:
     """All linear means in the domain, with lam_k >= lam_j unless k is negative."""
     room.nothing[0] = 0
     write_ends(problem.family, room.low, room.high)
@@ -289,7 +289,7 @@ def flat_of(problem: Problem, j: int, k: int, room: NewtonScratch) -> Region:
 
 
 @kernel
-def newton_constrained(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def newton_constrained(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The nearest linear means, with lam_k >= lam_j unless k = second is negative."""
     K = lam.size
     j = first
@@ -302,7 +302,7 @@ def newton_constrained(problem: Problem, first: int, second: int, lam: Floats) -
 
 
 @kernel
-def newton_nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def newton_nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The least of all challengers."""
     K = lam.size
     j = first
@@ -316,7 +316,9 @@ def newton_nearest(problem: Problem, first: int, second: int, lam: Floats) -> fl
 
 
 @kernel
-def newton_challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
+def newton_challenger_costs(
+    problem: OracleProblem, first: int, second: int, costs: Floats
+) -> float:
     """One challenger after the other."""
     K = costs.size
     j = first

@@ -1,6 +1,6 @@
 """A structure and a reward family as policies and bounds see them: one record, a few functions.
 
-A `Model` holds the addresses of the oracles, so that what uses it is compiled once for all
+A `Model` holds the numbers of the oracles, so that what uses it is compiled once for all
 structures. A structure written in plain Python takes part too: its model's oracles call back.
 """
 
@@ -18,7 +18,13 @@ from armature.families.kernels import (
     unit_gaussian,
     with_variance,
 )
-from armature.kernels.addresses import address_of, function_at, is_compiling, teach_address
+from armature.kernels.addresses import (
+    Address,
+    Signature,
+    address_of,
+    function_at,
+    teach_address,
+)
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, before_compiling, inlined, kernel
 from armature.solver.pooling import pair_cost as pair_cost
@@ -28,20 +34,22 @@ from armature.structures.oracles.records import (
     ENTRIES,
     PARTS,
     TIES,
-    Problem,
+    OracleProblem,
     Shape,
     Work,
 )
 from armature.structures.oracles.table import COMPARING
 from armature.structures.structure import Structure
 
-# Places in `Model.table`: for each entry where its kernel is (0: there is none), then for each
-# entry whether it is derived from the pieces; where the arrays of what is derived begin; the marks.
+# Places in `Model.table`: for each entry the number of its kernel (0: there is none), then for each
+# entry whether it is derived from the pieces; where the arrays of what is derived begin; whether it
+# is a row of a table; the marks.
 (PROJECT, ALT_MIN, NEAREST, CELLS, CELL_MIN, CHALLENGER_MIN, CHALLENGER_COSTS,
  CHALLENGER_BOUNDS, BEST_MIN, HIGHEST, OPTIMISTIC) = range(len(ENTRIES))  # fmt: skip
 DERIVED = len(ENTRIES)
 ORIGIN = 2 * len(ENTRIES)  # of shape.real, shape.integer, work.real, work.integer
-MARKS = ORIGIN + 4
+IN_TABLE = ORIGIN + 4
+MARKS = ORIGIN + 5
 
 
 class Model(NamedTuple):
@@ -53,25 +61,32 @@ class Model(NamedTuple):
     table: Ints
     weights: Floats  # (K,): room for weights per variance, where arms have variances of their own
 
+    def numbers_of_kernels(self) -> list[Address]:
+        """The oracles' numbers."""
+        return self.table[:DERIVED].tolist()  # type: ignore[no-any-return]
 
-def oracle_at(address: int) -> Callable[[Problem, int, int, Floats], float]:
+
+def oracle_at(address: Address) -> Callable[[OracleProblem, int, int, Floats], float]:
     """The oracle at an address."""
     return function_at(address)
 
 
-def cells_at(address: int) -> Callable[[Problem, int, Ints], int]:
+def cells_at(address: Address) -> Callable[[OracleProblem, int, Ints], int]:
     """The oracle `cells` at an address."""
     return function_at(address)
 
 
-def highest_at(address: int) -> Callable[[Shape, Work, Floats, Floats, Floats], float]:
+def highest_at(address: Address) -> Callable[[Shape, Work, Floats, Floats, Floats], float]:
     """The oracle `highest` at an address."""
     return function_at(address)
 
 
-def optimistic_at(address: int) -> Callable[[Problem, float, Floats], float]:
+def optimistic_at(address: Address) -> Callable[[OracleProblem, float, Floats], float]:
     """The oracle `optimistic` at an address."""
     return function_at(address)
+
+
+SIGNED = {name: name for name in ("cells", "highest", "optimistic")}  # by a signature of its own
 
 
 @functools.cache
@@ -85,7 +100,7 @@ def signatures() -> dict[str, Any]:
     numbers = [types.boolean] * 3 + [types.float64] * 5 + [arms] + [types.int64] * 8
     shape, work = (types.NamedTuple([reals, integers], record) for record in (Shape, Work))
     family = types.NamedTuple(numbers, FamilyRecord)
-    problem = types.NamedTuple([family, reals, reals, shape, work, integers], Problem)
+    problem = types.NamedTuple([family, reals, reals, shape, work, integers], OracleProblem)
     return {
         "": types.float64(problem, types.int64, types.int64, reals),
         "cells": types.int64(problem, types.int64, integers),
@@ -104,7 +119,7 @@ def _teach_oracles() -> None:
 
 
 @inlined
-def problem_for(model: Model, entry: int, mu: Floats, w: Floats) -> Problem:
+def problem_for(model: Model, entry: int, mu: Floats, w: Floats) -> OracleProblem:
     """The problem that an entry is asked, with the arrays that are its.
 
     Gaussian rewards with a variance for each arm are those of variance 1 with weights w_k / v_k.
@@ -117,8 +132,8 @@ def problem_for(model: Model, entry: int, mu: Floats, w: Floats) -> Problem:
         w = model.weights
         family = unit_gaussian(family)
     if table[DERIVED + entry] == 0:
-        return Problem(family, mu, w, model.shape, model.work, marks)
-    return Problem(family, mu, w, derived_shape(model), derived_work(model), marks)
+        return OracleProblem(family, mu, w, model.shape, model.work, marks)
+    return OracleProblem(family, mu, w, derived_shape(model), derived_work(model), marks)
 
 
 @inlined
@@ -204,6 +219,12 @@ def list_cells(model: Model, mu: Floats, w: Floats, best: int, out: Ints) -> int
 
 
 @inlined
+def is_row(model: Model) -> bool:
+    """Whether other segments tell something of these arms."""
+    return bool(model.table[IN_TABLE] == 1)
+
+
+@inlined
 def is_joint(model: Model) -> bool:
     """Whether all challengers are weighed in one call."""
     return bool(model.table[CHALLENGER_COSTS] != 0)
@@ -211,14 +232,14 @@ def is_joint(model: Model) -> bool:
 
 @inlined
 def most_ties(model: Model, arm: int) -> int:
-    """After `challenger_costs`: how many ties there are at most where an arm beats the best one."""
+    """All challengers weighed: how many ties there are at most where an arm beats the best one."""
     noted = model.table[MARKS + arm]
     return int(noted % TIES) if noted > 0 else model.table.size - MARKS - 1
 
 
 @inlined
 def cost_of_moved(model: Model, arm: int, cost: float, extra: float) -> float:
-    """After `challenger_costs`: what the arms cost at least that move where an arm beats the best.
+    """After that: what the arms cost at least that move where an arm beats the best.
 
     Its opponent costs `cost`, by `extra` more than the projection: at least that, and more where
     it is noted what the other arms cost (used with Gaussian rewards, whose means are seldom tied).
@@ -253,8 +274,11 @@ def has_bounds(model: Model) -> bool:
 def challenger_bounds(
     model: Model, mu: Floats, w: Floats, best: int, projected: Floats, out: Floats
 ) -> None:
-    """out[i] = how much more than the projection it costs at least that i beats `best`."""
-    for i in range(out.size):
+    """out[i] = how much more than the projection it costs at least that i beats `best`.
+
+    out[K + i] says from which cost on that does not matter: a lower bound of more need not be good.
+    """
+    for i in range(projected.size):
         out[i] = projected[i]
     ask(model, CHALLENGER_BOUNDS, mu, w, best, -1, out)
 
@@ -282,7 +306,7 @@ def optimistic_means(model: Model, mu: Floats, w: Floats, level: float, out: Flo
 
 
 @kernel
-def unused(problem: Problem, first: int, second: int, out: Floats) -> float:
+def unused(problem: OracleProblem, first: int, second: int, out: Floats) -> float:
     """What stands for an oracle that was not asked for."""
     if out.size > 0:
         raise RuntimeError("this oracle is not among those that the model was made for")
@@ -330,7 +354,8 @@ def assemble(
             np.zeros(work.real.size + more_work.real.size),
             np.zeros(work.integer.size + more_work.integer.size, dtype=np.int64),
         )
-    table = [*entry_addresses(kernels, tuple(oracles)), *derived, *origin, *[0] * structure.n_arms]
+    addresses = entry_addresses(kernels, tuple(oracles))
+    table = [*addresses, *derived, *origin, structure.in_table, *[0] * structure.n_arms]
     weights = np.empty(structure.n_arms if weighs else 0)
     return Model(record, shape, work, np.array(table, dtype=np.int64), weights)
 
@@ -338,15 +363,14 @@ def assemble(
 @functools.cache
 def entry_addresses(
     kernels: tuple[Kernel[..., Any] | None, ...], oracles: tuple[str, ...]
-) -> tuple[int, ...]:
-    """Where the kernels are; 0 where there is none."""
-    known = signatures() if is_compiling() else {"": None}
+) -> tuple[Address, ...]:
+    """The kernels' numbers; 0 where there is none."""
     found = []
     for name, entry in zip(ENTRIES, kernels, strict=True):
         if entry is None:
             found.append(0)
         elif name in oracles:
-            found.append(address_of(entry, known.get(name, known[""])))
+            found.append(address_of(entry, Signature(signatures, SIGNED.get(name, ""))))
         else:
-            found.append(address_of(unused, known[""]))
+            found.append(address_of(unused, Signature(signatures, "")))
     return tuple(found)

@@ -17,7 +17,7 @@ from armature.solver.pooling import (
     prefixes_of,
     write_prefix,
 )
-from armature.structures.oracles.records import Problem, Shape, Work
+from armature.structures.oracles.records import OracleProblem, Shape, Work
 
 # A *split* i makes arms 0 .. i-1 non-decreasing and arms i .. K-1 non-increasing, with nothing
 # asked of the two arms i-1 and i where they meet: one of them is the peak. Its cost is that of a
@@ -99,7 +99,7 @@ def best_split(room: PeakScratch, K: int, first: int, last: int, j: int) -> int:
 
 
 @kernel
-def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def project(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The best split."""
     mu = problem.mu
     K = mu.size
@@ -110,7 +110,7 @@ def project(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The best split whose peak is not j: all but j and j + 1."""
     mu = problem.mu
     K = mu.size
@@ -137,19 +137,19 @@ def write_run(
 
 
 @kernel
-def cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def cell_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The peak is at arm k = second: fit both sides, then pool into the peak what exceeds it."""
     return write_peak(problem, second, lam)
 
 
 @kernel
-def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def best_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The best arm is the peak."""
     return write_peak(problem, first, lam)
 
 
 @kernel
-def write_peak(problem: Problem, peak: int, lam: Floats) -> float:
+def write_peak(problem: OracleProblem, peak: int, lam: Floats) -> float:
     """The best fit with the peak at an arm."""
     mu = problem.mu
     w = problem.w
@@ -292,7 +292,7 @@ def alt_min_in_order(
 
 
 @kernel
-def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def alt_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Over all unimodal lam with lam_k >= lam_j: neither of them need be the peak."""
     j = first
     k = second

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from armature.families import FamilyRecord
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.kernel import Kernel, inlined, interpreted, kernel
+from armature.kernels.gears import interpreted
+from armature.kernels.kernel import Kernel, inlined, kernel
 
 
 class Shape(NamedTuple):
@@ -35,7 +36,7 @@ class Work(NamedTuple):
     integer: Ints
 
 
-class Problem(NamedTuple):
+class OracleProblem(NamedTuple):
     """What every oracle is asked about: minimise sum_i w_i d(mu_i, lam_i) over a part of M."""
 
     family: FamilyRecord
@@ -77,7 +78,8 @@ class Oracle(NamedTuple):
     and what the others cost: see `note_ties`.
 
     `challenger_bounds` is for convex M. It finds the projection in `out`, and replaces it: by how
-    much more than the projection it costs at least, for each arm, that it beats j.
+    much more than the projection it costs at least, for each arm, that it beats j. After it `out`
+    says for each arm from which cost on that does not matter, so that a bound need not be better.
 
     `cells` (problem, j, out) -> n writes the numbers of the cells of `not j`. Where these depend on
     the means, it notes in `problem.marks` what `cell_min` has to know.
@@ -126,7 +128,7 @@ class Cell(NamedTuple):
 
 
 @kernel
-def every_other(problem: Problem, first: int, out: Ints) -> int:
+def every_other(problem: OracleProblem, first: int, out: Ints) -> int:
     """The simplest cells: one for each challenger, all arms but `first`, numbered by it."""
     n = 0
     for k in range(problem.mu.size):  # out[:n]: the arms before k but `first`

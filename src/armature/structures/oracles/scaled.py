@@ -18,22 +18,17 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from armature.families import Bernoulli, Family, FamilyRecord
+from armature.families import FamilyRecord
 from armature.families.kernels import of_arm, total_divergence, weighted_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy
 from armature.solver.pooling import Prefixes, prefixes_of, write_prefix
-from armature.structures.oracles.records import Problem, Work
+from armature.structures.oracles.records import OracleProblem, Work
 
 LARGEST_BELOW_ONE = 1.0 - 2.0**-53
 NEWTON_STEPS = 60
 ROUNDING = 4e-16
-
-
-def is_scaled(family: Family) -> bool:
-    """Whether these kernels are for a family."""
-    return isinstance(family, Bernoulli) and not family.alike
 
 
 @kernel
@@ -118,7 +113,7 @@ def pooled_cost(family: FamilyRecord, mu: Floats, w: Floats, arms: Ints, y: floa
 
 
 @kernel
-def pair_cost(problem: Problem, j: int, k: int) -> float:
+def pair_cost(problem: OracleProblem, j: int, k: int) -> float:
     """What it costs to make k as good as j and change nothing else."""
     mu = problem.mu
     if mu[k] >= mu[j]:
@@ -134,7 +129,7 @@ def pair_cost(problem: Problem, j: int, k: int) -> float:
 
 
 @kernel
-def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def alt_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Pool two arms where they are out of order."""
     mu = problem.mu
     copy(mu, lam)
@@ -147,7 +142,7 @@ def alt_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Pool j with the cheapest challenger."""
     best = -1
     least = math.inf
@@ -161,7 +156,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
+def challenger_costs(problem: OracleProblem, first: int, second: int, costs: Floats) -> float:
     """Pool j with each challenger."""
     for k in range(costs.size):
         costs[k] = pair_cost(problem, first, k) if k != first else 0.0
@@ -169,7 +164,7 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
 
 
 @kernel
-def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def best_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The arm absorbs what exceeds it, from the highest on."""
     mu = problem.mu
     copy(mu, lam)
@@ -193,7 +188,7 @@ def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
     return total_divergence(problem.family, problem.w, mu, lam)
 
 
-class Runs(NamedTuple):
+class PrefixFits(NamedTuple):
     """The fits to all prefixes of the arms, and of the arms backwards."""
 
     order: Ints  # (K,): 0, 1, ...: a slice of it is the arms of a block
@@ -211,10 +206,10 @@ class Peak(NamedTuple):
 
 
 @kernel
-def runs_of(work: Work, K: int) -> Runs:
+def runs_of(work: Work, K: int) -> PrefixFits:
     """Room in the scratch space."""
     n = K + 1
-    return Runs(
+    return PrefixFits(
         work.integer[:K],
         prefixes_of(work.real[: 3 * n], work.integer[K : K + n], K),
         prefixes_of(work.real[3 * n : 6 * n], work.integer[K + n : K + 2 * n], K),
@@ -222,7 +217,7 @@ def runs_of(work: Work, K: int) -> Runs:
 
 
 @kernel
-def fit_run(problem: Problem, order: Ints, backwards: bool, run: Prefixes) -> None:
+def fit_run(problem: OracleProblem, order: Ints, backwards: bool, run: Prefixes) -> None:
     """Fit all prefixes of the run of all arms, or of the run backwards."""
     family = problem.family
     mu = problem.mu
@@ -247,7 +242,7 @@ def fit_run(problem: Problem, order: Ints, backwards: bool, run: Prefixes) -> No
 
 
 @kernel
-def fit_runs(problem: Problem) -> Runs:
+def fit_runs(problem: OracleProblem) -> PrefixFits:
     """Fit both runs."""
     K = problem.mu.size
     runs = runs_of(problem.work, K)
@@ -259,7 +254,7 @@ def fit_runs(problem: Problem) -> Runs:
 
 
 @kernel
-def fit_peak(family: FamilyRecord, mu: Floats, w: Floats, runs: Runs, peak: int) -> Peak:
+def fit_peak(family: FamilyRecord, mu: Floats, w: Floats, runs: PrefixFits, peak: int) -> Peak:
     """The peak absorbs the highest block that exceeds it, on either side, until there is none."""
     K = mu.size
     a = peak  # how many arms are left of the peak's block, and right of it
@@ -277,7 +272,7 @@ def fit_peak(family: FamilyRecord, mu: Floats, w: Floats, runs: Runs, peak: int)
 
 
 @kernel
-def write_peak(problem: Problem, runs: Runs, peak: int, lam: Floats) -> float:
+def write_peak(problem: OracleProblem, runs: PrefixFits, peak: int, lam: Floats) -> float:
     """The best fit with the peak at an arm."""
     fit = fit_peak(problem.family, problem.mu, problem.w, runs, peak)
     K = lam.size
@@ -289,7 +284,7 @@ def write_peak(problem: Problem, runs: Runs, peak: int, lam: Floats) -> float:
 
 
 @kernel
-def write_best_peak(problem: Problem, other_than: int, lam: Floats) -> float:
+def write_best_peak(problem: OracleProblem, other_than: int, lam: Floats) -> float:
     """The best fit with its peak anywhere but at one arm."""
     runs = fit_runs(problem)
     best = -1
@@ -307,31 +302,31 @@ def write_best_peak(problem: Problem, other_than: int, lam: Floats) -> float:
 
 
 @kernel
-def peak_project(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def peak_project(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The best place of the peak."""
     return write_best_peak(problem, -1, lam)
 
 
 @kernel
-def peak_nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def peak_nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The best place of the peak that is not j."""
     return write_best_peak(problem, first, lam)
 
 
 @kernel
-def peak_cell_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def peak_cell_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The peak is at k."""
     return write_peak(problem, fit_runs(problem), second, lam)
 
 
 @kernel
-def peak_best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def peak_best_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The peak is at j."""
     return write_peak(problem, fit_runs(problem), first, lam)
 
 
 @kernel
-def peak_challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
+def peak_challenger_costs(problem: OracleProblem, first: int, second: int, costs: Floats) -> float:
     """A challenger beats j where the peak is at it."""
     runs = fit_runs(problem)
     base = math.inf
@@ -343,7 +338,7 @@ def peak_challenger_costs(problem: Problem, first: int, second: int, costs: Floa
 
 
 @kernel
-def project_in_order(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def project_in_order(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """No fall along the arms."""
     runs = fit_runs(problem)
     write_prefix(runs.left, 0, 1, lam.size, lam)

@@ -12,17 +12,28 @@ from typing import NamedTuple
 
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, total_divergence, unit_gaussian, write_ends
-from armature.kernels.arrays import Floats
+from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy
-from armature.solver.chain import ChainScratch, make_chain_scratch
-from armature.solver.chain_limits import UNPROVED, minimise_on_chain
+from armature.solver.chains.limits import UNPROVED, minimise_on_chain
+from armature.solver.chains.nearest import ChainScratch, make_chain_scratch
+from armature.solver.chains.sides import Sides, make_sides
+from armature.solver.concave.knots import BendScratch, make_bend_scratch
+from armature.solver.concave.nearest import minimise_concave
 from armature.solver.convex import minimise
 from armature.solver.pooling import GUESSES, settle
 from armature.solver.program import Cost, Limits, Region, nearest_scratch_size
 from armature.solver.quadratic import State, make_state, state_size
-from armature.structures.oracles.records import Problem, Work
-from armature.structures.oracles.table import Table, chain_at, is_chain, rows_of, table_of
+from armature.structures.oracles.records import OracleProblem, Work
+from armature.structures.oracles.table import (
+    Table,
+    bends_at,
+    chain_at,
+    is_chain,
+    is_concave,
+    rows_of,
+    table_of,
+)
 
 ROUNDING = 1e-12  # of a cost
 
@@ -38,7 +49,12 @@ class DerivedScratch(NamedTuple):
     base: Floats
     bounds: Floats
     solver: Floats  # what `minimise` and `nearest_of` take
+    bends: BendScratch
     chain: ChainScratch
+    sides: Sides
+    inner: Sides
+    asked: Floats  # (2, K): the means and weights of which `bounds`, `base`, `sides` are the answer
+    owner: Ints  # (1,): whether they are
 
 
 @kernel
@@ -47,6 +63,9 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
     n_real, n_integer = state_size(K, K, m)
     a = 2 * n_real
     b = a + 5 * K + nearest_scratch_size(K, K)
+    at = b + 10 * K + 4
+    c = at + 29 * K + 22
+    q = 2 * n_integer
     return DerivedScratch(
         make_state(work.real[:n_real], work.integer[:n_integer], K, K, m),
         make_state(work.real[n_real:a], work.integer[n_integer : 2 * n_integer], K, K, m),
@@ -56,14 +75,19 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
         work.real[a + 3 * K : a + 4 * K],
         work.real[a + 4 * K : a + 5 * K],
         work.real[a + 5 * K : b],
-        make_chain_scratch(work.real[b:], work.integer[2 * n_integer :], K),
+        make_bend_scratch(work.real[b:at], work.integer[q : q + 5 * K], K),
+        make_chain_scratch(work.real[at:c], work.integer[q + 5 * K :], K),
+        make_sides(work.real[c:], K, 0),
+        make_sides(work.real[c:], K, 1),
+        work.real[c + 18 * K + 1 : c + 20 * K + 1].reshape(2, K),
+        work.integer[q + 7 * K + 2 : q + 7 * K + 3],
     )
 
 
 class Search(NamedTuple):
     """A problem, the pieces to solve it in, and room to do so."""
 
-    problem: Problem
+    problem: OracleProblem
     table: Table
     room: DerivedScratch
 
@@ -78,13 +102,22 @@ def room_for(table: Table, K: int, work: Work) -> DerivedScratch:
 
 
 @kernel
-def search_of(problem: Problem) -> Search:
+def search_of(problem: OracleProblem) -> Search:
     """What the kernels below work with; the box is the family's domain."""
     K = problem.mu.size
     table = table_of(problem.shape, K)
     room = room_for(table, K, problem.work)
     write_ends(problem.family, room.low, room.high)
     return Search(problem, table, room)
+
+
+@inlined
+def other_side(room: DerivedScratch) -> Sides:
+    """Sides with bounds of their own, beside those in `room.sides`."""
+    s = room.inner
+    return Sides(
+        s.x, s.h, room.chain.least, room.chain.most, s.first, s.last, s.least, s.p, s.until
+    )
 
 
 @inlined
@@ -116,6 +149,9 @@ def solve_in(search: Search, p: int, limits: Limits, lam: Floats) -> float:
     least = UNPROVED
     if is_chain(table, p, lam.size):
         least = minimise_on_chain(cost, chain_at(table, p, lam.size), limits, lam, room.chain)
+    elif is_concave(table, p, lam.size):
+        bends = bends_at(table, p, lam.size)
+        least = minimise_concave(cost, bends, p, limits, lam, room.chain, room.bends)
     if least == UNPROVED:
         least = minimise(cost, region, lam, room.state, room.solver)
     if not (table.orders_only and problem.family.alike) or least == math.inf:
@@ -127,7 +163,7 @@ def solve_in(search: Search, p: int, limits: Limits, lam: Floats) -> float:
 
 
 @kernel
-def last_digits(problem: Problem, region: Region, lam: Floats, room: DerivedScratch) -> float:
+def last_digits(problem: OracleProblem, region: Region, lam: Floats, room: DerivedScratch) -> float:
     """Give tied arms their exact means, where that costs no more; the cost."""
     K = lam.size
     found = room.solver[:K]  # with whatever ties
@@ -147,7 +183,7 @@ def last_digits(problem: Problem, region: Region, lam: Floats, room: DerivedScra
 
 
 @kernel
-def leave_open_end(problem: Problem, lam: Floats) -> None:
+def leave_open_end(problem: OracleProblem, lam: Floats) -> None:
     """Lift arms from an end of the domain that is no mean itself: it is infinitely far from others.
 
     They have no weight, or rounding has put them there. At the least of all other means, they are

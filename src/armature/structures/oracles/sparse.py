@@ -15,7 +15,7 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import fill, select_largest
 from armature.solver.pooling import pooled_mean
-from armature.structures.oracles.records import Problem, Work
+from armature.structures.oracles.records import OracleProblem, Work
 
 # shape.real = [level], shape.integer = [support].
 # The *gain* of an arm is what a place in the support saves: w d(mu, level) if mu > level, else 0.
@@ -45,7 +45,7 @@ def scratch_of(work: Work, K: int) -> SupportScratch:
 
 
 @kernel
-def write_gains(problem: Problem, gain: Floats) -> None:
+def write_gains(problem: OracleProblem, gain: Floats) -> None:
     """gain[i] = the gain of arm i."""
     mu = problem.mu
     w = problem.w
@@ -63,7 +63,7 @@ def write_supported(level: float, mu: Floats, order: Ints, m: int, lam: Floats) 
 
 
 @kernel
-def pair_value(problem: Problem, j: int, k: int) -> float:
+def pair_value(problem: OracleProblem, j: int, k: int) -> float:
     """The common value of j and k in the support, where mu_k < mu_j."""
     mu = problem.mu
     w = problem.w
@@ -71,7 +71,7 @@ def pair_value(problem: Problem, j: int, k: int) -> float:
 
 
 @kernel
-def write_pair(problem: Problem, j: int, k: int, lam: Floats) -> None:
+def write_pair(problem: OracleProblem, j: int, k: int, lam: Floats) -> None:
     """Both j and k in the support, k at least as good as j."""
     mu = problem.mu
     level = problem.shape.real[0]
@@ -94,7 +94,7 @@ def others(order: Ints, K: int, j: int, k: int) -> int:
 
 
 @kernel
-def write_without(problem: Problem, j: int, lam: Floats, gain: Floats, order: Ints) -> float:
+def write_without(problem: OracleProblem, j: int, lam: Floats, gain: Floats, order: Ints) -> float:
     """The best fit with j outside of the support (j = -1: with no such condition)."""
     mu = problem.mu
     s = problem.shape.integer[0]
@@ -105,7 +105,9 @@ def write_without(problem: Problem, j: int, lam: Floats, gain: Floats, order: In
 
 
 @kernel
-def write_with(problem: Problem, j: int, k: int, lam: Floats, gain: Floats, order: Ints) -> float:
+def write_with(
+    problem: OracleProblem, j: int, k: int, lam: Floats, gain: Floats, order: Ints
+) -> float:
     """The best fit with both j and k in the support and k at least as good."""
     mu = problem.mu
     s = problem.shape.integer[0]
@@ -117,7 +119,7 @@ def write_with(problem: Problem, j: int, k: int, lam: Floats, gain: Floats, orde
 
 
 @kernel
-def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """`alt_min` for all challengers at once, from the gains of ranks s-2, s-1 and s: O(K).
 
     Beside a pair j, k there is room for s - 2 arms. Rank the arms other than j by gain. If k is
@@ -174,7 +176,7 @@ def nearest(problem: Problem, first: int, second: int, lam: Floats) -> float:
 
 
 @kernel
-def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -> float:
+def challenger_costs(problem: OracleProblem, first: int, second: int, costs: Floats) -> float:
     """`alt_min` for each challenger, from sums over the arms ranked by gain as in `nearest`: O(K).
 
     Sums over all arms but one are put together from both ends, so that nothing cancels.
@@ -229,7 +231,7 @@ def challenger_costs(problem: Problem, first: int, second: int, costs: Floats) -
 
 
 @kernel
-def cost_at(problem: Problem, j: int, y: float, gain: Floats) -> float:
+def cost_at(problem: OracleProblem, j: int, y: float, gain: Floats) -> float:
     """The cost if arm j is at y >= level and best: the others' best support below y."""
     mu = problem.mu
     w = problem.w
@@ -253,7 +255,7 @@ def cost_at(problem: Problem, j: int, y: float, gain: Floats) -> float:
 
 
 @kernel
-def pooled_at(problem: Problem, j: int, y: float, gain: Floats) -> float:
+def pooled_at(problem: OracleProblem, j: int, y: float, gain: Floats) -> float:
     """The best value of arm j for the support that is best at y."""
     mu = problem.mu
     w = problem.w
@@ -276,7 +278,7 @@ def pooled_at(problem: Problem, j: int, y: float, gain: Floats) -> float:
 
 
 @kernel
-def descend(problem: Problem, j: int, start: float, gain: Floats) -> tuple[float, float]:
+def descend(problem: OracleProblem, j: int, start: float, gain: Floats) -> tuple[float, float]:
     """From a guess of the top value, support and value improve each other: (cost, value)."""
     y = max(start, problem.shape.real[0])
     value = y
@@ -292,7 +294,7 @@ def descend(problem: Problem, j: int, start: float, gain: Floats) -> tuple[float
 
 
 @kernel
-def best_min(problem: Problem, first: int, second: int, lam: Floats) -> float:
+def best_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Arm j is best: descents start at every mean, and where j would be pooled with others.
 
     In a best fit, j is pooled with the members of the support that would exceed it. The starts are

@@ -11,7 +11,10 @@ import numpy as np
 from armature.errors import ArmatureError, short
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
-from armature.solver.chain import Chain
+from armature.solver.chains.nearest import Chain
+from armature.solver.chains.rows import turns_of
+from armature.solver.chains.turns import Turning
+from armature.solver.concave.knots import Bends
 from armature.solver.program import Rows
 from armature.structures.oracles.records import Shape
 from armature.structures.piece import Piece
@@ -34,23 +37,29 @@ class Table(NamedTuple):
     values: Floats
     orders: Ints  # (P K,): the arms along the line, where the piece is a chain; else -1
     lines: Floats  # (P (4 K - 2),): the bounds of a chain: lo, hi, low, high
+    turns: Ints  # (P + 2,): `turns_of` the pieces, if they are chains that turn once; else -1
+    bend_orders: Ints  # (P K,): the arms along the line, where means are concave; else -1
+    bend_lines: Floats  # (P 3 K,): their positions and bounds
 
 
 @kernel
 def table_of(shape: Shape, K: int) -> Table:
-    """The table in a structure's arrays: [orders_only, by_top, pieces, rows, entries], the rest."""
+    """The table in a structure's arrays: six numbers (see `make_table`), then the rest."""
     head = shape.integer
     P = head[2]
     m = head[3]
-    a = 5 + P + 1
+    Q = head[5]
+    a = 6 + P + 1
     b = a + P
     c = b + P * K * K
     d = c + P * K
     e = d + m + P
+    f = e + head[4] + P * K
+    g = m + head[4] + P * (4 * K - 2)
     return Table(
         head[0] == 1,
         head[1] == 1,
-        head[5:a],
+        head[6:a],
         head[a:b],
         head[b:c],
         head[c:d],
@@ -58,8 +67,11 @@ def table_of(shape: Shape, K: int) -> Table:
         head[e : e + head[4]],
         shape.real[:m],
         shape.real[m : m + head[4]],
-        head[e + head[4] : e + head[4] + P * K],
-        shape.real[m + head[4] : m + head[4] + P * (4 * K - 2)],
+        head[e + head[4] : f],
+        shape.real[m + head[4] : g],
+        head[f : f + P + 2],
+        head[f + P + 2 : f + P + 2 + Q * K],
+        shape.real[g : g + Q * 3 * K],
     )
 
 
@@ -101,7 +113,7 @@ def make_table(
 ) -> Shape:
     """The arrays that `table_of` reads; `beats` and `leads` are 0 unless comparing."""
     found = listed(pieces, owner)
-    systems = [_normalised(piece, n_arms, owner) for piece in found]
+    systems = [normalised(piece, n_arms, owner) for piece in found]
     first_row = np.cumsum([0, *(len(right) for _, right in systems)])
     starts, indices, values = [], [], []
     entries = 0
@@ -112,7 +124,8 @@ def make_table(
         values.append(rows[row, column])
         entries += row.size
     orders_only = all(piece.orders_only for piece in found)
-    head = [orders_only, by_top, len(found), first_row[-1], entries]
+    bent = found if any(piece.bends is not None for piece in found) else []
+    head = [orders_only, by_top, len(found), first_row[-1], entries, len(bent)]
     integer = [
         np.array(head),
         first_row,
@@ -123,13 +136,18 @@ def make_table(
         *indices,
         *(np.full(n_arms, -1) if piece.chain is None else piece.chain.order for piece in found),
     ]
+    turns = turns_of([piece.chain for piece in found])
+    integer.append(np.full(len(found) + 2, -1) if turns is None else turns)
+    integer += [np.full(n_arms, -1) if p.bends is None else p.bends.order for p in bent]
     nothing = np.zeros(4 * n_arms - 2)
     lines = [nothing if p.chain is None else np.concatenate(p.chain[1:]) for p in found]
-    real = np.concatenate([*(right for _, right in systems), *values, *lines])
+    zeros = np.zeros(3 * n_arms)
+    curves = [zeros if p.bends is None else np.concatenate(p.bends[1:]) for p in bent]
+    real = np.concatenate([*(right for _, right in systems), *values, *lines, *curves])
     return Shape(real, np.concatenate(integer).astype(np.int64))
 
 
-def _normalised(piece: Piece, n_arms: int, owner: str) -> tuple[Floats, Floats]:
+def normalised(piece: Piece, n_arms: int, owner: str) -> tuple[Floats, Floats]:
     """Rows of norm 1 with rows @ lam >= right, the equations first."""
     if piece.n_arms != n_arms:
         raise ArmatureError(
@@ -173,3 +191,30 @@ def chain_at(table: Table, p: int, K: int) -> Chain:
         line[2 * K - 2 : 3 * K - 2],
         line[3 * K - 2 :],
     )
+
+
+@inlined
+def is_concave(table: Table, p: int, K: int) -> bool:
+    """Whether a piece says that means are concave along a line, and no more."""
+    return bool(table.bend_orders.size > 0 and table.bend_orders[p * K] >= 0)
+
+
+@kernel
+def bends_at(table: Table, p: int, K: int) -> Bends:
+    """A piece as concave means."""
+    line = table.bend_lines[p * 3 * K : (p + 1) * 3 * K]
+    return Bends(table.bend_orders[p * K : (p + 1) * K], line[:K], line[K : 2 * K], line[2 * K :])
+
+
+@inlined
+def is_turning(table: Table) -> bool:
+    """Whether the pieces are chains that turn once each: then they share their messages."""
+    return bool(table.turns[0] >= 0)
+
+
+@kernel
+def turning_in(table: Table, K: int) -> Turning:
+    """Such pieces together."""
+    P = table.equalities.size
+    before = chain_at(table, table.turns[P], K)
+    return Turning(before, chain_at(table, table.turns[P + 1], K), table.turns[:P])

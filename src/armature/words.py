@@ -1,7 +1,8 @@
-"""Sentences as data: which arms and which numbers. Labels and digits go in when they are shown.
+"""Text for people: sentences as data, numbers, and the short form of an object.
 
 A policy explains itself in a `Sentence`. It names arms by their index, wrapped in `Arm`, and gives
-numbers as numbers. What shows the sentence knows what the arms are called.
+numbers as numbers. What shows the sentence knows what the arms are called: labels and digits go in
+when it is shown.
 
 >>> why = Sentence("{arm} has {pulls:pull}, {rival} has {few}.",
 ...                arm=Arm(2), pulls=71441.0, rival=Arm(0), few=1.5)
@@ -9,13 +10,20 @@ numbers as numbers. What shows the sentence knows what the arms are called.
 Arm 2 has 71,441 pulls, arm 0 has 1.5.
 >>> why.shown([4.99, 5.99, 6.99])
 '6.99 has 71,441 pulls, 4.99 has 1.5.'
+
+A class that is `Shown` has a `Card`: a title, a small table, a note. `repr` is the card as text;
+notebooks get it as HTML, with a picture where there is one (`armature.views.pages`).
+
+This lies below all rooms, as what says something is on every floor: structures, bounds and policies
+name their arms and numbers here.
 """
 
 from __future__ import annotations
 
+import importlib
 import math
 import string
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,7 +54,7 @@ class Sentence:
 
     def shown(self, labels: Sequence[Hashable] | None = None) -> str:
         """The text, with the arms as they are called; without labels, "arm 3"."""
-        writer = _Writer(labels)
+        writer = _Formatter(labels)
         return " ".join(
             _begun(text, writer.vformat(text, (), values)) for text, values in self.parts
         )
@@ -71,7 +79,7 @@ class Sentence:
         return hash(self.shown())
 
 
-class _Writer(string.Formatter):
+class _Formatter(string.Formatter):
     """Puts values into a template."""
 
     def __init__(self, labels: Sequence[Hashable] | None) -> None:
@@ -153,3 +161,114 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Arm):
         return value.index
     return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
+MOST_ROWS = 8
+WIDEST = 24  # characters of a cell
+LONGEST = 400  # of the title, and of a note
+
+
+@dataclass(frozen=True)
+class Card:
+    """The short form of an object, with at most `MOST_ROWS` rows."""
+
+    title: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    note: str = ""
+
+    @property
+    def shown(self) -> tuple[tuple[str, ...], ...]:
+        """The rows that are shown, with long cells cut."""
+        return tuple(tuple(map(_middle_cut, row)) for row in self.rows[:MOST_ROWS])
+
+    @property
+    def rest(self) -> str:
+        """How many rows are not shown, in words."""
+        more = len(self.rows) - MOST_ROWS
+        return f"... and {more} more" if more > 0 else ""
+
+    def text(self) -> str:
+        """The card for a terminal.
+
+        >>> print(Card("Two arms", ("arm", "mean"), (("a", "0.5"), ("b", "12"))).text())
+        Two arms
+          arm  mean
+            a   0.5
+            b    12
+        """
+        table = [self.columns, *self.shown] if self.columns else []
+        widths = [max(len(row[i]) for row in table) for i in range(len(self.columns))]
+        lines = [
+            "  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in table
+        ]
+        rest = f"  {self.rest}" if self.rest else ""
+        parts = [_cut(self.title, LONGEST), *lines, rest, _cut(self.note, LONGEST)]
+        return "\n".join(part for part in parts if part)
+
+
+class Shown:
+    """An object with a card."""
+
+    def card(self) -> Card:
+        """The short form for a REPL and a notebook."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.card().text()
+
+    def _repr_html_(self) -> str:
+        # Pictures are drawn by a room above this one, and only where a notebook asks.
+        views: Any = importlib.import_module("armature.views.pages")
+        return str(views.html_of(self))
+
+
+def row_of(name: Any, *values: float | str) -> tuple[str, ...]:
+    """A row of a card: numbers in few digits, nothing for nan.
+
+    >>> row_of("a", 12345.678, 0.12345, float("nan"))
+    ('a', '12,346', '0.123', '')
+    """
+    cells = [value if isinstance(value, str) else _short(float(value)) for value in values]
+    return (str(name), *cells)
+
+
+def best_first(values: Iterable[float]) -> list[int]:
+    """Indices from the highest value to the lowest; nan comes last, ties stay in order.
+
+    >>> best_first([0.2, float("nan"), 0.9, 0.2])
+    [2, 0, 3, 1]
+    """
+    keys: Sequence[float] = [-math.inf if math.isnan(value) else value for value in values]
+    return sorted(range(len(keys)), key=lambda k: -keys[k])
+
+
+def brief(value: Any) -> str:
+    """An argument as a call shows it: long lists and arrays by their size.
+
+    >>> brief([1, 2]), brief(list(range(50))), brief("x")
+    ('[1, 2]', '<50 values>', "'x'")
+    """
+    if hasattr(value, "tolist"):  # an array
+        small = value.size <= MOST_ROWS
+        return str(value.tolist()) if small else f"<{' x '.join(map(str, value.shape))} values>"
+    if isinstance(value, (list, tuple)) and len(value) > MOST_ROWS:
+        return f"<{len(value)} values>"
+    return _cut(repr(value), LONGEST // 2)
+
+
+def _short(value: float) -> str:
+    if math.isnan(value):
+        return ""
+    return number(value, ".0f" if 1000.0 <= abs(value) < 1e15 else "")
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3].rstrip() + "..."
+
+
+def _middle_cut(cell: str) -> str:
+    """A cell without its middle where it is long: labels often differ at their ends."""
+    half = WIDEST // 2 - 2
+    return cell if len(cell) <= WIDEST else f"{cell[:half].rstrip()} ... {cell[-half:].lstrip()}"

@@ -1,0 +1,1 @@
+"""Segments: the same arms, seen by different people, with what they have in common."""
