@@ -8,7 +8,7 @@ import numpy as np
 
 import armature as am
 from armature.families.kernels import divergence, learning_address, total_learning_cost
-from armature.policies.records import History, make_history
+from armature.policies.policy import History, make_history
 from armature.rounds.rewards import SimulatedRewards, make_rewards, next_reward
 from armature.structures.oracles.model import Model, make_model, projection
 

@@ -1,4 +1,4 @@
-"""What can be achieved at all: lower bounds, and the game whose value they are."""
+"""Lower bounds of regret, and the game whose value they are."""
 
 from armature.bounds.characteristic_time import CharacteristicTime, characteristic_time, time_of
 from armature.bounds.game import Game, solve_game

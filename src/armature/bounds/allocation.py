@@ -31,7 +31,7 @@ from armature.bounds.tableau import (
 )
 from armature.families.kernels import divergence, of_arm
 from armature.kernels.arrays import Floats
-from armature.kernels.kernel import kernel
+from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, fill, largest
 from armature.structures.oracles.model import (
     Model,
@@ -55,10 +55,10 @@ SMOOTHING = 1e-2  # the share of the regret, while looking for the first alterna
 
 
 class Task(NamedTuple):
-    """What to solve, and how well.
+    """The program to solve, and its precision.
 
     gaps[best] = 0 leaves the best arm free (its entry in the pulls is 0); gaps[best] > 0 is the
-    perturbed problem.
+    perturbed problem. In a table, of many segments, best = -1: every cell with a gap of 0 is free.
     """
 
     mu: Floats
@@ -68,15 +68,21 @@ class Task(NamedTuple):
     steps: int  # at most so many columns
 
 
+@inlined
+def is_free(task: Task, k: int) -> bool:
+    """Whether pulls of an arm cost nothing, so that its mean has to stay."""
+    return bool(task.gaps[k] == 0.0 and (k == task.best or task.best < 0))
+
+
 class Solution(NamedTuple):
-    """Where the answer goes: bounds[0] <= V <= bounds[1], which is the cost of the pulls."""
+    """Arrays for the answer: bounds[0] <= V <= bounds[1], which is the cost of the pulls."""
 
     pulls: Floats  # (K,): comes in as a guess, for a warm start
     bounds: Floats  # (2,)
     tableau: Tableau
 
 
-class Answer(NamedTuple):
+class AlternativeCost(NamedTuple):
     """The alternative in the tableau's scratch, for the weights there."""
 
     value: float  # what it costs
@@ -124,25 +130,41 @@ def nearest_open(model: Model, mu: Floats, best: int, tableau: Tableau) -> float
 
 
 @kernel
-def find_alternative(model: Model, task: Task, freedom: float, tableau: Tableau) -> Answer:
+def find_alternative(model: Model, task: Task, freedom: float, tableau: Tableau) -> AlternativeCost:
     """The nearest alternative; where the best arm is free, with so much weight that it stays."""
     mu = task.mu
     best = task.best
     w = tableau.vectors[1]
     lam = tableau.vectors[2]
-    free = task.gaps[best] == 0.0
     heaviest = largest(w)
-    if free:
-        w[best] = freedom * heaviest
+    hold_free(task, freedom * heaviest, w)
     value = nearest_open(model, mu, best, tableau)
-    moved = w[best] * divergence(of_arm(model.family, best), mu[best], lam[best]) if free else 0.0
+    moved = cost_of_free(model, task, w, lam)
     # value, moved: at this freedom
     while moved > STILL * task.tolerance * value and freedom < MOST_WEIGHT and value < math.inf:
         freedom *= 10.0
-        w[best] = freedom * heaviest
+        hold_free(task, freedom * heaviest, w)
         value = nearest_open(model, mu, best, tableau)
-        moved = w[best] * divergence(of_arm(model.family, best), mu[best], lam[best])
-    return Answer(value, moved, freedom)
+        moved = cost_of_free(model, task, w, lam)
+    return AlternativeCost(value, moved, freedom)
+
+
+@kernel
+def hold_free(task: Task, weight: float, w: Floats) -> None:
+    """Give the arms whose means have to stay a weight."""
+    for k in range(w.size):
+        if is_free(task, k):
+            w[k] = weight
+
+
+@kernel
+def cost_of_free(model: Model, task: Task, w: Floats, lam: Floats) -> float:
+    """The cost of moving the free arms all the same."""
+    moved = 0.0
+    for k in range(w.size):  # moved: of the arms before k
+        if is_free(task, k):
+            moved += w[k] * divergence(of_arm(model.family, k), task.mu[k], lam[k])
+    return moved
 
 
 @kernel
@@ -153,9 +175,9 @@ def write_column(model: Model, task: Task, tableau: Tableau) -> None:
     for k in range(task.mu.size):  # column: set for the arms before k
         told = divergence(of_arm(model.family, k), task.mu[k], lam[k]) / tableau.unit[0]
         column[k] = min(told, INFINITE)
-    if task.gaps[task.best] == 0.0:
-        column[task.best] = 0.0
-        lam[task.best] = task.mu[task.best]
+        if is_free(task, k):
+            column[k] = 0.0
+            lam[k] = task.mu[k]
 
 
 @kernel
@@ -217,7 +239,7 @@ def raise_bounds(task: Task, value: float, solution: Solution) -> bool:
     if value > 0.0 and paid / value < bounds[1]:
         bounds[1] = paid / value
         for k in range(gaps.size):
-            solution.pulls[k] = w[k] / value if gaps[k] > 0.0 or k != task.best else 0.0
+            solution.pulls[k] = 0.0 if is_free(task, k) else w[k] / value
     bounds[0] = max(bounds[0], lower_value(solution.tableau, gaps, task.best))
     lower = bounds[0]
     upper = bounds[1]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from armature.bounds.lower_bound import Alternative, check_fit, solve_program
-from armature.structures import Structure
+from armature.bounds.lower_bound import (
+    EVERY_SEGMENT,
+    Alternative,
+    check_fit,
+    solve_program,
+)
+from armature.bounds.tables import in_rows, side_by_side
+from armature.errors import ArmatureError
+from armature.structures import Segments, Structure
 from armature.structures.instance import Instance
 from armature.words import Card, Shown, best_first, number, row_of
 
@@ -30,6 +38,7 @@ class CharacteristicTime(Shown):
         gap: how far `value` can be from the truth, relatively: T* samples in these shares, which
             tell all alternatives apart, are above it, the total weight of `alternatives` below.
         unconstrained: the same for someone who does not know the structure.
+        segments: of a table of segments, their names; else nothing.
     """
 
     value: float
@@ -37,8 +46,11 @@ class CharacteristicTime(Shown):
     alternatives: tuple[Alternative, ...]
     gap: float
     unconstrained: float
+    segments: tuple[Hashable, ...] = ()
 
     def card(self) -> Card:
+        if self.shares.ndim > 1:
+            return self._table_card()
         ranked = [k for k in best_first(self.shares.tolist()) if self.shares[k] > 1e-6]
         return Card(
             f"Characteristic time: at least {number(self.value)} ln(1/delta) samples as the "
@@ -48,14 +60,29 @@ class CharacteristicTime(Shown):
             f"Certified to a relative {self.gap:.1g}.",
         )
 
+    def _table_card(self) -> Card:
+        return Card(
+            f"Characteristic time: at least {number(self.value)} ln(1/delta) samples as the "
+            f"error delta falls; without the structure {number(self.unconstrained)} ln(1/delta)",
+            ("segment", *(f"arm {k}: share" for k in range(self.shares.shape[1]))),
+            tuple(
+                row_of(name, *shares)
+                for name, shares in zip(self.segments, self.shares, strict=True)
+            ),
+            f"Certified to a relative {self.gap:.1g}.",
+        )
 
-def characteristic_time(instance: Instance) -> CharacteristicTime:
+
+def characteristic_time(instance: Instance, segment: Hashable = None) -> CharacteristicTime:
     """The characteristic time T* of an instance, and the shares of samples that attain it.
 
     Solves  1 / T* = max_w min_lam sum_k w_k d(mu_k, lam_k)  over shares w of the arms and the lam
     in M whose best arm is another. With N = T* w it is the program of `lower_bound` in which every
     sample costs 1, those of the best arm as well:  min_N sum_k N_k  such that
     sum_k N_k d(mu_k, lam_k) >= 1  for all these lam.
+
+    In a table of segments it is the time to know the best arm of every segment, or of one that is
+    named; samples may be taken in any segment.
 
     The value is certified to a relative 1e-6, or an `ArmatureError` says that it could not be.
 
@@ -73,11 +100,42 @@ def characteristic_time(instance: Instance) -> CharacteristicTime:
     Limits: A value that cannot be certified to 1e-6 is an error.
     """
     check_fit(instance, "characteristic time")
+    if instance.structure.is_table:
+        return time_of_table(instance, segment)
+    if segment is not None:
+        raise ArmatureError(f"there is no segment {segment!r}: {instance.structure} has none.")
     value, shares, alternatives, gap = time_of(instance.structure, instance)
     unconstrained = value
     if not instance.structure.assumes_nothing:
         unconstrained = time_of(instance.structure.forgotten(), instance)[0]
     return CharacteristicTime(value, shares, alternatives, gap, unconstrained)
+
+
+def time_of_table(instance: Instance, segment: Hashable = None) -> CharacteristicTime:
+    """The characteristic time of a table, or of one of its segments."""
+    table = instance.structure
+    assert isinstance(table, Segments)
+    c = None if segment is None else table.place(segment)
+    parts = [one for k, one in enumerate(instance.one_by_one) if c is None or k == c]
+    alone = [characteristic_time(one) for one in parts]
+    unconstrained = float(sum(part.unconstrained for part in alone))
+    if table.is_coupled:
+        best = EVERY_SEGMENT
+        if c is not None:
+            best = table.segments[c][0] + instance.best_arms[c]
+        program = solve_program(table, instance, np.ones(instance.n_arms), best)
+        found = in_rows(program, instance)
+        value, pulls, alternatives, gap = (
+            found.value, found.pulls, found.alternatives, found.gap
+        )  # fmt: skip
+    else:
+        pulls = np.zeros(instance.means.shape)
+        pulls[slice(None) if c is None else slice(c, c + 1)] = [a.value * a.shares for a in alone]
+        value = float(sum(part.value for part in alone))
+        alternatives = side_by_side(instance, alone, 0 if c is None else c)
+        gap = max(part.gap for part in alone)
+    shares = np.full(pulls.shape, 1.0 / pulls.size) if value == 0.0 else pulls / pulls.sum()
+    return CharacteristicTime(value, shares, alternatives, gap, unconstrained, table.names)
 
 
 def time_of(

@@ -41,8 +41,8 @@ from armature.errors import ArmatureError
 from armature.families import Family
 from armature.families.kernels import learning_address, total_learning_cost
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import SMALLEST, as_real
 from armature.kernels.kernel import inlined
-from armature.kernels.numbers import as_real
 from armature.storage.tagged_json import encoded
 from armature.structures import Fit, Structure
 from armature.words import Arm, Card, Sentence, Shown
@@ -83,6 +83,8 @@ class Evidence(Shown):
         arms: what the arms are called.
         dropped: the round in which a `Guarded` policy has dropped the structure; None: it has not.
             The other numbers are then those of that round.
+        part: where the rewards changed, which of them this is about: those "before" the change or
+            those "since", whichever fit worse; None: it is about all.
     """
 
     log_e: float
@@ -93,6 +95,7 @@ class Evidence(Shown):
     shares: Floats
     arms: tuple[Hashable, ...]
     dropped: int | None = None
+    part: str | None = None
 
     @property
     def refuted(self) -> bool:
@@ -116,6 +119,14 @@ class Evidence(Shown):
 
     def sentence(self, name: str | None = None) -> Sentence:
         """The same in words, about "the structure" or one that has a name."""
+        if self.part is None:
+            return self._sentence(name)
+        text = "The rewards changed; those before and since do not refute the structure."
+        if self.refuted:
+            text = "The rewards changed, but those {part} the change refute the structure as well."
+        return Sentence(text, part=self.part) + self._sentence(name)
+
+    def _sentence(self, name: str | None) -> Sentence:
         said = {
             "Structure": name or "The structure",
             "structure": name or "the structure",
@@ -165,6 +176,7 @@ class Evidence(Shown):
             "arms": list(self.arms),
             "carriers": list(self.carriers),
             "dropped": self.dropped,
+            "part": self.part,
             "words": str(self),
         }
 
@@ -205,18 +217,21 @@ def evidence(
     seen, K = pulls > 0.0, structure.n_arms
     means = np.where(seen, sums / np.maximum(pulls, 1.0), family.some_mean)
     means = family.clipped(means)  # rounding
+    if not family.domain.closed:  # sums that are differences can be rounded down to the end
+        means = np.maximum(means, family.domain_ends[0] + SMALLEST)
     fit = structure.project(means, pulls, family) if fit is None else fit
     shares = np.zeros_like(pulls)
     if fit.cost < math.inf:
         parts = np.asarray(family.divergence(means, np.asarray(fit.means)))
         shares[seen] = pulls[seen] * parts[seen]
-    learning = total_learning_cost(address, family.record_for(K), pulls, sums)
+    judged = structure.judged(family, pulls, sums)
+    learning = total_learning_cost(address, *judged)
     return Evidence(
         log_e=float(fit.cost - learning) if learning < math.inf else -math.inf,
         threshold=threshold,
         misfit=float(fit.cost),
         learning=float(learning),
-        doubt=float(doubt_of(fit.cost, K)),
+        doubt=float(doubt_of(fit.cost, judged[1].size)),
         shares=shares,
         arms=tuple(range(K)) if arms is None else tuple(arms),
     )

@@ -34,8 +34,8 @@ from armature.errors import ArmatureError
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, of_arm
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.checks import MOST_COUNTED, checked_scale, is_whole
 from armature.kernels.kernel import kernel
-from armature.kernels.numbers import MOST_COUNTED, checked_scale, is_whole
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import Model, make_model, nearest_alternative
 
@@ -43,15 +43,15 @@ LARGEST = 1e8  # what a learner sees of an infinite divergence
 
 
 class Board(NamedTuple):
-    """What the game is about: the means, the gaps (all positive) and the best arm."""
+    """The problem of the game: the means, the gaps (all positive) and the best arm."""
 
     mu: Floats
     gaps: Floats
     best: int
 
 
-class Record(NamedTuple):
-    """What has been played so far, and the best bounds up to each checkpoint."""
+class GameRecord(NamedTuple):
+    """The rounds played so far, and the best bounds up to each checkpoint."""
 
     checkpoints: Ints
     trajectory: Floats  # (checkpoints, 2): lower, upper
@@ -88,7 +88,7 @@ def is_finite(family: FamilyRecord, mu: Floats, lam: Floats) -> bool:
 
 
 @kernel
-def note_bounds(model: Model, board: Board, record: Record, at: int) -> None:
+def note_bounds(model: Model, board: Board, record: GameRecord, at: int) -> None:
     """Write (lower, upper) to a row of the trajectory, and what they come from if they are new.
 
     Paper: Eq. (2a); Eq. (6); Eq. (12).
@@ -114,7 +114,7 @@ def note_bounds(model: Model, board: Board, record: Record, at: int) -> None:
 
 
 @kernel
-def play_k(model: Model, board: Board, record: Record) -> None:
+def play_k(model: Model, board: Board, record: GameRecord) -> None:
     """AdaHedge picks proportions of regret; the nearest alternative answers.
 
     Paper: Eq. (2b); Eq. (8); Eq. (10).
@@ -164,7 +164,7 @@ def expect(model: Model, mu: Floats, q: Floats, leaders: Floats, gain: Floats) -
 
 
 @kernel
-def play_lambda(model: Model, board: Board, leaders: Leaders, record: Record) -> None:
+def play_lambda(model: Model, board: Board, leaders: Leaders, record: GameRecord) -> None:
     """A leader for each cell, AdaHedge over the cells; the arm with most information answers.
 
     Each arm is pulled once before: with no weight on it, a leader might be infinitely far there.
@@ -275,10 +275,10 @@ def solve_game(
     return Game(record.checkpoints, lower, upper, record.pulls, record.information)
 
 
-def make_record(K: int, rounds: int) -> Record:
+def make_record(K: int, rounds: int) -> GameRecord:
     """Nothing played yet; a look at about two hundred rounds, spaced logarithmically."""
     checkpoints = np.unique(np.geomspace(1, rounds, 200).round().astype(np.int64))
-    return Record(
+    return GameRecord(
         checkpoints=checkpoints,
         trajectory=np.zeros((checkpoints.size, 2)),
         N=np.zeros(K),

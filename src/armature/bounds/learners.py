@@ -30,7 +30,7 @@ __all__ = ["AdaHedge", "FollowTheLeader", "Tracker"]
 
 
 class AdaHedgeState(NamedTuple):
-    """What the next round needs: each expert's total loss, and the mixability gap (one entry)."""
+    """State for the next round: each expert's total loss, and the mixability gap (one entry)."""
 
     losses: Floats
     gap: Floats

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +20,12 @@ from armature.bounds.allocation import (
     allocate_again,
 )
 from armature.bounds.tableau import make_tableau
-from armature.errors import INSTANCE, ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families import Family
 from armature.families.kernels import divergences
-from armature.kernels.numbers import MOST_PAIRED, checked_scale
+from armature.kernels.checks import INSTANCE, MOST_PAIRED, check_kind, checked_scale
 from armature.structures import Structure
+from armature.structures.changing import Changing
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import make_model
 from armature.words import Card, Shown, best_first, number, row_of
@@ -52,7 +54,7 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LowerBound(Shown):
-    """What any consistent algorithm must lose: at least `value` * ln T in the long run.
+    """The regret of any consistent algorithm is at least `value` * ln T in the long run.
 
     Attributes
     ----------
@@ -63,6 +65,11 @@ class LowerBound(Shown):
         gap: how far `value` can be from the truth, relatively: the cost of `pulls`, which tell all
             alternatives apart, is above it, and the total weight of `alternatives` below.
         unconstrained: the same bound for someone who does not know the structure.
+        segments: of a table of segments, their names; else nothing.
+        separately: of a table of segments, what separate bandits must lose, one for each segment,
+            each of which knows the structure of its row; else the value.
+
+    Of a table, pulls and means have a row for each segment.
 
     Paper: Theorem 1.
     """
@@ -72,8 +79,12 @@ class LowerBound(Shown):
     alternatives: tuple[Alternative, ...]
     gap: float
     unconstrained: float
+    separately: float = math.nan
+    segments: tuple[Hashable, ...] = ()
 
     def card(self) -> Card:
+        if self.pulls.ndim > 1:
+            return self._table_card()
         ranked = [
             k for k in best_first(self.pulls.tolist()) if self.pulls[k] > 1e-6 * self.pulls.max()
         ]
@@ -83,6 +94,19 @@ class LowerBound(Shown):
             ("arm", "pulls / ln T"),
             tuple(row_of(k, self.pulls[k]) for k in ranked),
             f"Certified to a relative {self.gap:.1g}. Other arms need no exploration.",
+        )
+
+    def _table_card(self) -> Card:
+        K = self.pulls.shape[1]
+        return Card(
+            f"Lower bound: in the long run regret of at least {number(self.value)} ln T; with a "
+            f"bandit for each segment {number(self.separately)} ln T, without the structure "
+            f"{number(self.unconstrained)} ln T",
+            ("segment", *(f"arm {k}: pulls / ln T" for k in range(K))),
+            tuple(
+                row_of(name, *pulls) for name, pulls in zip(self.segments, self.pulls, strict=True)
+            ),
+            f"Certified to a relative {self.gap:.1g}.",
         )
 
 
@@ -109,6 +133,10 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
     If that is so for some challengers alone, these are left out and the others decide. A mean
     within 1e-9 of an end of the domain counts as there.
 
+    In a table of segments the regret is against each segment's best arm, and lam ranges over the
+    tables of M in which *some* segment has another best arm and every segment's best cell keeps its
+    mean. How often segments arrive is not in it: ln T is that of each segment in the long run.
+
     A floor, as in `Bandit(floor=f)`, is not in it: an algorithm that gives each arm a share f of
     the rounds loses at least f T sum_k gap_k, which is linear in T. These pulls, f T of each arm,
     in time exceed the `pulls` ln T that would have been enough.
@@ -130,6 +158,10 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
     if epsilon is not None:
         epsilon = checked_scale(epsilon, "epsilon")
     check_fit(instance)
+    if instance.structure.is_table:
+        from armature.bounds.tables import bound_of_table
+
+        return bound_of_table(instance, epsilon)
     gaps = np.maximum(instance.gaps, 0.0 if epsilon is None else epsilon)
     bound = solve_program(instance.structure, instance, gaps)
     if instance.structure.assumes_nothing:
@@ -138,7 +170,7 @@ def lower_bound(instance: Instance, epsilon: float | None = None) -> LowerBound:
         unconstrained = without_structure(instance)
     else:
         unconstrained = solve_program(instance.structure.forgotten(), instance, gaps).value
-    return LowerBound(bound.value, bound.pulls, bound.alternatives, bound.gap, unconstrained)
+    return replace(bound, unconstrained=unconstrained)
 
 
 def without_structure(instance: Instance) -> float:
@@ -158,11 +190,13 @@ def _divergences(family: Family, x: Floats, y: Floats) -> Floats:
 
 
 def bound_or_none(instance: Instance) -> LowerBound | None:
-    """The lower bound; None where the structure is wrong, and, with a warning, if it is not found.
+    """The lower bound; None where the structure is wrong or means change, or it is not found.
+
+    That it is not found is said in a warning.
 
     For tables and pictures of results, which are worth having without it.
     """
-    if not instance.fits:
+    if not instance.fits or isinstance(instance, Changing):
         return None
     try:
         return lower_bound(instance)
@@ -177,6 +211,13 @@ def check_fit(instance: Instance, what: str = "lower bound") -> None:
     And one with more arms than there are numbers for each pair of them.
     """
     check_kind(instance, Instance, "instance", INSTANCE)
+    if isinstance(instance, Changing):
+        raise ArmatureError(
+            f"there is no {what} where means change: ask for that of one piece, "
+            "Instance(structure, means)."
+        )
+    if instance.structure.in_table:
+        raise ArmatureError(f"the {what} of a coupled segment is that of its table: ask for it.")
     if instance.n_arms > MOST_PAIRED:
         raise ArmatureError(
             f"the {what} is computed from numbers for each pair of arms, of at most {MOST_PAIRED} "
@@ -191,12 +232,23 @@ def check_fit(instance: Instance, what: str = "lower bound") -> None:
         )
 
 
-def solve_program(structure: Structure, instance: Instance, gaps: Floats) -> LowerBound:
-    """The program of `lower_bound` with any prices of a pull of each arm in place of its gap."""
+EVERY_SEGMENT = -1  # in place of a best arm: the best of each
+
+
+def solve_program(
+    structure: Structure, instance: Instance, gaps: Floats, best: int | None = None
+) -> LowerBound:
+    """The program of `lower_bound` with any prices of a pull of each arm in place of its gap.
+
+    In a table `best` is the best cell of a segment, where another is looked for, or EVERY_SEGMENT.
+    """
+    solution = make_solution(instance)
+    if best is not None:
+        outcome = run_allocate(structure, instance, gaps, solution, best=best)
+        return _read(outcome, solution)
     free = gaps[instance.best_arm] == 0.0
     if free and instance.means[instance.best_arm] == instance.family.domain.high:
         return _no_regret(instance.n_arms)  # what beats it is infinitely unlike the truth
-    solution = make_solution(instance)
     outcome = run_allocate(structure, instance, gaps, solution)
     if outcome == UNCERTIFIED or (outcome == NO_ALTERNATIVE and free):
         # Where a challenger can't bind, or all at once are too many: one at a time.
@@ -206,8 +258,13 @@ def solve_program(structure: Structure, instance: Instance, gaps: Floats) -> Low
             return _no_regret(instance.n_arms)
         solution = make_solution(instance, closed)
         outcome = run_allocate(structure, instance, gaps, solution)
+    return _read(outcome, solution)
+
+
+def _read(outcome: int, solution: Solution) -> LowerBound:
+    """The bound in a solution, or an error."""
     if outcome == NO_ALTERNATIVE:
-        return _no_regret(instance.n_arms)
+        return _no_regret(solution.pulls.size)
     lower, upper = solution.bounds.tolist()
     gap = abs(upper - lower) / upper if np.isfinite(upper) else 1.0
     if outcome != CERTIFIED:
@@ -215,15 +272,15 @@ def solve_program(structure: Structure, instance: Instance, gaps: Floats) -> Low
             f"the lower bound could not be certified: it is between {lower:g} and {upper:g}, "
             f"a relative gap of {gap:.1e} where {TOLERANCE:.0e} is asked for."
         )
-    return LowerBound(upper, solution.pulls, _alternatives(solution), gap, 0.0)
+    return LowerBound(upper, solution.pulls, _alternatives(solution), gap, 0.0, upper)
 
 
 def _no_regret(K: int) -> LowerBound:
-    return LowerBound(0.0, np.zeros(K), (), 0.0, 0.0)
+    return LowerBound(0.0, np.zeros(K), (), 0.0, 0.0, 0.0)
 
 
 def _alternatives(solution: Solution) -> tuple[Alternative, ...]:
-    """Those in the basis, heaviest first."""
+    """The alternatives in the basis, heaviest first."""
     tableau = solution.tableau
     weights = tableau.amounts / tableau.unit[0]
     used = (tableau.is_slack == 0) & (weights > 1e-12 * solution.bounds[1])
@@ -270,8 +327,8 @@ def closed_challengers(structure: Structure, instance: Instance) -> npt.NDArray[
 
 def make_solution(instance: Instance, closed: npt.NDArray[np.bool_] | None = None) -> Solution:
     """Room for the answer of `run_allocate`, and which challengers it leaves out."""
-    mu, K = instance.means, instance.n_arms
-    family = instance.family
+    mu, K = instance.cells, instance.n_arms
+    family = instance.family_of_cells
     # half of the way to the best, where no divergence is infinite
     half_way = np.maximum(mu, 0.5 * mu + 0.5 * np.minimum(mu.max(), family.domain_ends[1]))
     away = half_way > mu
@@ -290,15 +347,16 @@ def run_allocate(
     solution: Solution,
     tolerance: float = TOLERANCE,
     warm: bool = False,
+    best: int | None = None,
 ) -> int:
     """`allocate` for an instance; the structure need not be the instance's own."""
     one_by_one = ("alt_min",) if solution.tableau.closed.any() else ()  # compiled where need be
     oracles = ("nearest", *one_by_one, *(("challenger_min",) if warm else ()))
     model = make_model(structure, instance.family, oracles)
     task = Task(
-        mu=instance.means.copy(),
+        mu=instance.cells.copy(),
         gaps=np.ascontiguousarray(gaps),
-        best=instance.best_arm,
+        best=instance.best_arm if best is None else best,
         tolerance=tolerance,
         steps=STEPS,
     )

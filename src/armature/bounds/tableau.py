@@ -161,12 +161,15 @@ def refactor(tableau: Tableau, gaps: Floats) -> None:
 
 @kernel
 def lower_value(tableau: Tableau, gaps: Floats, best: int) -> float:
-    """sum q, after scaling q down where rounding has made it infeasible."""
+    """sum q, after scaling q down where rounding has made it infeasible.
+
+    What costs nothing limits nothing: the best arm, or any where `best` is -1.
+    """
     K = gaps.size
     excess = 1.0
     total = 0.0
     for k in range(K):  # excess: of the arms before k
-        if k == best and gaps[k] == 0.0:
+        if gaps[k] == 0.0 and (k == best or best < 0):
             continue
         used = 0.0
         for r in range(K):
