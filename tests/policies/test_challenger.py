@@ -14,7 +14,6 @@ from twins import ChallengerTwin, Twin
 
 import armature as am
 from armature.kernels.streams import DECISIONS, make_stream, next_units
-from armature.policies.records import spanning_arms
 from armature.rounds.runner import make_runner
 from armature.structures.oracles.model import challenger_bounds, has_bounds, make_model
 from armature.testing import random_problem, supported_families
@@ -136,7 +135,7 @@ def test_the_projection_bounds_what_a_challenger_costs(name: str, rng: np.random
         mu, N = rng.normal(0.4, 0.5, 5), 10.0 ** rng.uniform(0.0, 3.0, 5)
         model = make_model(structure, am.Gaussian(0.7), am.Challenger.oracles)
         fit = structure.project(mu, N, am.Gaussian(0.7))
-        j, bounds = int(np.argmax(fit.means)), np.empty(5)
+        j, bounds = int(np.argmax(fit.means)), np.full(10, np.inf)
         assert has_bounds.py_func(model)
         challenger_bounds(model, mu, N, j, np.asarray(fit.means), bounds)
         for i in range(5):
@@ -279,7 +278,7 @@ STARTS = {
 @pytest.mark.parametrize("name", STARTS)
 def test_the_start_is_as_short_as_it_can_be(name: str) -> None:
     structure, size = STARTS[name]
-    assert len(spanning_arms(structure)) == size
+    assert len(structure.spanning_arms) == size
 
 
 def test_the_start_determines_all_means(rng: np.random.Generator) -> None:
@@ -287,7 +286,7 @@ def test_the_start_determines_all_means(rng: np.random.Generator) -> None:
     for _ in range(30):
         K, d = int(rng.integers(2, 9)), int(rng.integers(1, 5))
         features = rng.normal(size=(K, d)) * 10.0 ** rng.uniform(-2, 2, d)
-        start = spanning_arms(am.Linear(features))
+        start = am.Linear(features).spanning_arms
         rank = np.linalg.matrix_rank(features)
         assert len(start) == rank == np.linalg.matrix_rank(features[start])
 

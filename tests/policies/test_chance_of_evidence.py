@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -15,7 +17,7 @@ from armature.policies.chance_of_evidence import (
     single_evidence,
     tangent_offset,
 )
-from armature.policies.records import make_history
+from armature.policies.policy import make_history
 from armature.structures.oracles.model import (
     MARKS,
     challenger_costs,
@@ -25,7 +27,7 @@ from armature.structures.oracles.model import (
     nearest_challenger,
     projection,
 )
-from armature.structures.oracles.records import DEAREST, note_ties
+from armature.structures.oracles.records import DEAREST, PARTS, TIES, note_ties
 
 DEGREES = (1, 2, 3, 5, 10, 29, 99, 1000, 10_000)
 
@@ -139,6 +141,32 @@ def test_no_opponent_of_one_peak_ties_more_than_was_noted(K: int, rng: np.random
                 dear += least > max(costs[i] - base, cost - 0.002) or K < 4
     assert tight > 100
     assert dear > 50
+
+
+@pytest.mark.checks("Challenger", by="all of 2,916 small problems")
+def test_all_arms_of_one_peak_move_where_that_is_noted() -> None:
+    """Whole numbers as means, so that values agree by chance as often as they can."""
+    K = 5
+    model = make_model(am.Unimodal(K), am.Gaussian(), am.Challenger.oracles)
+    pr, lam, costs = np.zeros(K), np.zeros(K), np.zeros(K)
+    noted = 0
+    for weights in itertools.product([1.0, 3.0], [2.0], [1.0, 2.0], [1.0], [1.0, 5.0, 10.0]):
+        for means in itertools.product([0.0, 1.0, 3.0], repeat=K):
+            mu, N = np.array(means), np.array(weights)
+            base = projection(model, mu, N, pr)
+            j = int(np.argmax(pr))
+            challenger_costs(model, mu, N, j, base, costs, lam)
+            for i in range(K):
+                kept = int(model.table[MARKS + i]) // TIES / PARTS
+                if i == j or costs[i] - base < 1e-9 or kept >= DEAREST:
+                    continue
+                nearest_challenger(model, mu, N, j, i, lam)
+                stay = np.abs(lam - pr) <= 1e-9
+                own = float((N * (mu - lam) ** 2 / 2.0)[stay].sum())
+                assert own <= kept + 1e-9
+                assert most_ties.py_func(model, i) == max(1, K - 1 - int(stay.sum()))
+                noted += 1
+    assert noted > 1000
 
 
 def test_what_is_noted_of_an_opponent() -> None:

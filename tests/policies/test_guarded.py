@@ -217,11 +217,15 @@ def test_evidence_of_any_bandit() -> None:
     bandit = am.Bandit(am.UCB(), am.Monotone(2), goal="min")
     bandit.tell([0, 1] * 50, [2.0, 0.0] * 50)  # the better arm comes last: costs fall
     assert bandit.evidence().refuted is False
-    bandit.tell([0, 1] * 50, [0.0, 5.0] * 50)
-    found = bandit.evidence(delta=0.05)
+    wrong = am.Bandit(am.UCB(), am.Monotone(2), goal="min")
+    wrong.tell([0, 1] * 50, [0.0, 5.0] * 50)
+    found = wrong.evidence(delta=0.05)
     assert found.refuted
     assert found.threshold == math.log(20.0)
     assert found.dropped is None
+    bandit.tell([0, 1] * 50, [0.0, 5.0] * 50)  # a change: before and since are judged apart
+    assert bandit.evidence(delta=0.05).refuted
+    assert bandit.evidence(delta=0.05).threshold == math.log(40.0)
     assert "The structure is refuted" in str(bandit.explain())
 
 

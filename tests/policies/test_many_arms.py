@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.kernels.numbers import MOST_PAIRED
-from armature.policies.records import least_divergence, make_history
-from armature.rounds.record import MOST_TRACED
+from armature.kernels.checks import MOST_PAIRED
+from armature.policies.policy import make_history
+from armature.policies.records import least_divergence
+from armature.rounds.play import MOST_TRACED
 from armature.storage.registry import POLICIES
 
 POLICY_CLASSES = [cls for cls in POLICIES.values() if issubclass(cls, am.CompiledPolicy)]

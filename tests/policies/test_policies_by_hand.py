@@ -13,8 +13,8 @@ from armature.testing import discover
 
 BY_SEQUENCE = (
     am.SPk, am.SPLambda, am.OSSB, am.UCB, am.KLUCB, am.StructuredUCB, am.LinUCB, am.CATSE,
-    am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.IMEDUB, am.IDS, am.Guarded,
-    am.TopTwo, am.GameSampling, am.TrackAndStop, am.UniformSampling,
+    am.CROP, am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.IMEDUB, am.IDS, am.Guarded,
+    am.TopTwo, am.GameSampling, am.TrackAndStop, am.UniformSampling, am.Restarting,
 )  # fmt: skip
 BY_FREQUENCY = (
     am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger, am.UnimodalThompson,
@@ -274,6 +274,31 @@ def test_catse() -> None:
     assert pulled(am.CATSE(), structure, rewards, 10, horizon=1000) == expected
 
 
+@pytest.mark.checks("CROP", by="a case by hand for each of its steps")
+def test_crop() -> None:
+    """Means (1, 0) or (1, 2): arm 1 tells them apart, 4 a pull, until that is above 2 ln(2 t^2)."""
+    bars = [2.0 * ln(2.0 * t * t) for t in range(8)[1:]]
+    assert [sum(bar < 4 * n for n in (1, 2, 3)) for bar in bars] == [3, 2, 2, 2, 2, 1, 1]
+    agree = am.Finite([[1.0, 0.0], [1.0, 2.0]])
+    assert pulled(am.CROP(), agree, [[1], [0]], 7) == [1, 1, 0, 0, 0, 1, 0]
+
+    # No row has arm 0 at 0.5 and another best arm: the lower bound asks for nothing, so it falls
+    # back on the cheaper way to tell row 0 from row 1: arm 1, 1 a pull, in place of 0.01.
+    docile = am.Finite([[0.5, 0.0], [0.6, 1.0]])
+    assert 11 < 2.0 * ln(2.0 * 12**2) < 2.0 * ln(2.0 * 13**2) < 12
+    assert pulled(am.CROP(), docile, [[0.5], [0]], 13) == [1] * 12 + [0]
+
+    # Rows 1 and 2 have the same best arm. Against row 0, row 1 wants arm 3 (0.25^2 for 0.74 is more
+    # than 0.02^2 for 0.01), row 2 wants arm 4: arm 4 tells the two apart, 4 a pull in units of the
+    # variance. After that, arm 3 rules out row 0, 1 a pull.
+    rows = [[1.0, 0.99, 0.98, 0.0, 0.0], [0.98, 0.99, 0.98, 0.25, 0.0],
+            [0.98, 0.99, 0.98, 0.25, 0.5]]  # fmt: skip
+    assert 2.0 * ln(3.0 * ln(11)) < 4 < 2.0 * ln(3.0 * ln(12))  # one pull is enough until round 12
+    assert 13 < 2.0 * ln(3.0 * 16**2) < 2.0 * ln(3.0 * 17**2) < 14
+    found = pulled(am.CROP(), am.Finite(rows), [[v] for v in rows[1]], 17, am.Gaussian(0.25))
+    assert found == [4] + [3] * 10 + [4] + [3] * 4 + [1]
+
+
 @pytest.mark.checks("EndOfOptimism", by="a case by hand")
 def test_end_of_optimism() -> None:
     """Means 2 and 0, orthogonal features, horizon 1000.
@@ -422,6 +447,40 @@ def test_guarded() -> None:
     assert pulled(am.Guarded(), box, [[3], [2]], 9) == [0, 1, 0, 1, 0, 0, 0, 0, 1]
     # An audit that is never satisfied pulls whatever does not lead.
     assert pulled(am.Guarded(audit=1e9), TWO, [[1], [0]], 6) == [0, 1, 1, 1, 1, 1]
+
+
+@pytest.mark.checks("Restarting", by="a case by hand")
+def test_restarting() -> None:
+    """UCB has 15 rewards of 0 from arm 0 in the first 16 rounds; from then on each is a step.
+
+    After 32 rounds the likelihood ratio of a change in between is 15 * 16 / 31 step^2 / 2. Taken
+    off are what the split costs, 1.3 ln(1 + 64) - ln(0.3 * 64^0.3); each arm's share, ln 2; and not
+    knowing the means, 0 and the step: ln(1 + 15) / 2 and ln(1 + 16) / 2 + 16 / 17 step^2 / 2, with
+    a prior of standard deviation 1, which has weight 1/2. (There are wider ones, too, so that it is
+    a bit more.) To begin anew takes ln 100, to suspect a change 6 less. In both cases arm 1, which
+    is never due by itself again, is pulled: with the rewards since, nothing is known of it.
+    """
+
+    def evidence(step: float) -> float:
+        ratio = 15 * 16 / 31 * step**2 / 2
+        split = 1.3 * ln(65) - ln(0.3 * 64**0.3)
+        means = ln(16) / 2 + ln(17) / 2 + 16 / 17 * step**2 / 2 + 2 * ln(2)
+        return ratio - split - 2 * ln(2) - means
+
+    def arms(step: float, wary: bool) -> list[int]:
+        policy, rewards = am.Restarting(am.UCB(), wary=wary), [[0] * 15 + [step], [-9]]
+        return pulled(policy, TWO, rewards, 34)
+
+    plain, anew = [0, 1, *[0] * 32], [0, 1, *[0] * 30, 1, 0]
+    assert end(-9, 1, ln(34)) < 0
+    assert evidence(3) > ln(100)  # 19.6 > 4.6
+    assert arms(3, True) == arms(3, False) == anew
+    assert ln(100) - 6 < evidence(1.9) < ln(100) - 1  # -1.4 < 1.3 < 4.6 - 1
+    assert arms(1.9, True) == anew
+    assert arms(1.9, False) == plain
+    assert evidence(1) < ln(100) - 6 - 1  # -7.6 < -1.4 - 1
+    assert arms(1, True) == plain
+    assert pulled(am.Restarting(am.UCB()), TWO, [[1], [0]], 8) == [0, 1, 0, 0, 0, 0, 1, 0]
 
 
 def test_top_two() -> None:

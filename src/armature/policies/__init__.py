@@ -1,6 +1,7 @@
 """How to choose: the paper's algorithms, what they were compared with, and more."""
 
 from armature.policies.baselines.catse import CATSE
+from armature.policies.baselines.crop import CROP
 from armature.policies.baselines.end_of_optimism import EndOfOptimism
 from armature.policies.baselines.ids import IDS
 from armature.policies.baselines.imed import IMED
@@ -21,9 +22,9 @@ from armature.policies.challenger import Challenger
 from armature.policies.game_sampling import GameSampling
 from armature.policies.guarded import Guarded
 from armature.policies.policy import Belief as Belief
-from armature.policies.policy import CompiledPolicy, Policy, Problem, PythonPolicy
+from armature.policies.policy import CompiledPolicy, History, Policy, Problem, PythonPolicy
 from armature.policies.projected_thompson import ProjectedThompson
-from armature.policies.records import History
+from armature.policies.restarting import Restarting
 from armature.policies.spk import SPk
 from armature.policies.splambda import SPLambda
 from armature.policies.top_two import TopTwo
@@ -31,6 +32,7 @@ from armature.policies.track_and_stop import TrackAndStop
 
 __all__ = [
     "CATSE",
+    "CROP",
     "IDS",
     "IMED",
     "IMEDUB",
@@ -51,6 +53,7 @@ __all__ = [
     "Problem",
     "ProjectedThompson",
     "PythonPolicy",
+    "Restarting",
     "SPLambda",
     "SPk",
     "SparseUCB",

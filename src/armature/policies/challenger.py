@@ -12,8 +12,8 @@ from armature.errors import ArmatureError
 from armature.families import Family
 from armature.families.kernels import divergence, draw_means, of_arm, variance
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_choice, check_flag, check_number
 from armature.kernels.kernel import kernel
-from armature.kernels.numbers import check_flag
 from armature.kernels.streams import Stream, next_unit
 from armature.kernels.vectors import fill, largest
 from armature.policies.challenges import (
@@ -25,13 +25,13 @@ from armature.policies.challenges import (
     waited,
 )
 from armature.policies.chance_of_evidence import UNMOVED, tangent_offset
-from armature.policies.options import check_choice, check_number
-from armature.policies.policy import Belief, CompiledPolicy, Policy
+from armature.policies.policy import Belief, CompiledPolicy, History, Policy
 from armature.policies.projected_thompson import random_argmax
-from armature.policies.records import History, draw_index, mark_exploration, spanning_arms
+from armature.policies.records import draw_index, mark_exploration
 from armature.structures import Structure
 from armature.structures.oracles.leader import is_ahead, leader_of
 from armature.structures.oracles.model import Model, nearest_challenger, projection
+from armature.structures.segments.whole import project_sample
 from armature.words import Arm, Sentence
 
 NEGLIGIBLE = 38.0  # beyond this a weight is lost beside the leader's 1, in double precision
@@ -46,7 +46,7 @@ def weigh_by_tails(
 ) -> float:
     """state.costs = the weights erfc(sqrt(E)) / 2, the leader having 1; their sum."""
     q = state.costs
-    look = look_at_all(state, model, history, j, base)
+    look = look_at_all(state, model, history, j, base, math.inf)
     total = 0.0  # invariant: of the weights before i
     for i in range(q.size):
         E = evidence_against(state, model, history, look, i, NEGLIGIBLE) if i != j else 0.0
@@ -79,11 +79,11 @@ def opponent(
         drawn = draw_index(state.costs, total, stream)
         return drawn if drawn >= 0 else j
     draw_means(model.family, history.pulls, history.sums, history.means, stream, state.sample)
-    projection(model, state.sample, history.pulls, state.lam)
+    project_sample(model, state.sample, history.pulls, stream, state.lam)
     return random_argmax(state.lam, stream)
 
 
-class Answer(NamedTuple):
+class EitherArm(NamedTuple):
     """Which of two arms is pulled because of a challenger, the first with a probability."""
 
     first: int
@@ -92,7 +92,7 @@ class Answer(NamedTuple):
 
 
 @kernel
-def answer_to(state: ChallengerState, model: Model, history: History, j: int, i: int) -> Answer:
+def answer_to(state: ChallengerState, model: Model, history: History, j: int, i: int) -> EitherArm:
     """The challenger i, or what tells most per regret against lam, the opponent that it stands for.
 
     Between the two, in proportion to information per squared regret. Of several arms that tell
@@ -104,7 +104,7 @@ def answer_to(state: ChallengerState, model: Model, history: History, j: int, i:
     lam = state.lam
     nearest_challenger(model, mu, N, j, i, lam)
     if abs(lam[i] - pr[i]) <= UNMOVED * largest(pr):
-        return Answer(i, i, 1.0)  # pulling it is the one way to learn more about it
+        return EitherArm(i, i, 1.0)  # pulling it is the one way to learn more about it
     noise = variance(of_arm(model.family, j), pr[j])
     least = max(TINY, math.sqrt(noise / (N[j] + 1.0)))
     # Invariant: of the arms before a, k tells most per regret, `most`; it is i where none tells.
@@ -122,15 +122,17 @@ def answer_to(state: ChallengerState, model: Model, history: History, j: int, i:
                 most = gain
                 k = a
     if k == i or most == math.inf:
-        return Answer(k, k, 1.0)
+        return EitherArm(k, k, 1.0)
     share = state.share
     if share < 0.0:
+        gap = max(pr[j] - pr[i], least)
         own = divergence(of_arm(model.family, i), pr[i], lam[i])
-        own /= max(pr[j] - pr[i], least) ** 2
+        own /= gap * gap
+        gap = max(pr[j] - pr[k], least)
         other = divergence(of_arm(model.family, k), pr[k], lam[k])
-        other /= max(pr[j] - pr[k], least) ** 2
+        other /= gap * gap
         share = own / (own + other)
-    return Answer(i, k, share)
+    return EitherArm(i, k, share)
 
 
 @kernel
@@ -271,7 +273,8 @@ class Challenger(CompiledPolicy):
 
     Limits
     ------
-    A regret bound is proved without structure only. Regret has heavy tails on hard instances;
+    That regret grows as the lower bound does is proved without structure and for one peak
+    (`docs/theory.md`), with Gaussian rewards. It has heavy tails on hard instances;
     `docs/studies/challenger.md` has these and other failures.
 
     References
@@ -360,9 +363,10 @@ class Challenger(CompiledPolicy):
         return ChallengerState(
             looked=np.zeros(K),
             begun=np.zeros(1, dtype=np.int64),
-            start=np.arange(K) if self.draw == "sample" else spanning_arms(structure),
+            start=np.arange(K) if self.draw == "sample" else structure.spanning_arms,
             projected=np.zeros(K),
             costs=np.zeros(K),
+            bounds=np.zeros(2 * K),
             lam=np.zeros(K),
             last=np.zeros(4),
             sample=np.zeros(K),

@@ -17,7 +17,7 @@ from armature.policies.chance_of_evidence import (
     shared_cost,
     single_evidence,
 )
-from armature.policies.records import History
+from armature.policies.policy import History
 from armature.structures.oracles.leader import is_ahead
 from armature.structures.oracles.model import (
     Model,
@@ -41,6 +41,7 @@ class ChallengerState(NamedTuple):
     start: Ints  # these arms
     projected: Floats
     costs: Floats
+    bounds: Floats  # (2 K,): of what challengers cost; from which cost on that does not matter
     lam: Floats
     last: Floats  # of the opponent in `lam`: see `evidence_against`
     sample: Floats
@@ -91,16 +92,20 @@ class Look(NamedTuple):
 
 @kernel
 def look_at_all(
-    state: ChallengerState, model: Model, history: History, j: int, base: float
+    state: ChallengerState, model: Model, history: History, j: int, base: float, before: float
 ) -> Look:
-    """Weigh all challengers of leader j, where that is one call."""
+    """Weigh all challengers of leader j, where that is one call; waits of `before` don't matter."""
     joint = is_joint(model)
     if joint:
         challenger_costs(model, history.means, history.pulls, j, base, state.costs, state.lam)
     state.last[0] = math.inf
     bounded = not joint and has_bounds(model)
     if bounded:
-        challenger_bounds(model, history.means, history.pulls, j, state.projected, state.costs)
+        K = state.projected.size
+        for i in range(K):
+            looks = waited(0.0, history.pulls[i] + state.looked[i])
+            state.bounds[K + i] = before - looks
+        challenger_bounds(model, history.means, history.pulls, j, state.projected, state.bounds)
     return Look(j, base, joint, bounded, largest(state.projected) if state.shared else 0.0)
 
 
@@ -127,13 +132,17 @@ def evidence_against(
     N = history.pulls
     lam = state.lam
     G = 0.0
-    if look.joint or look.bounded:
-        G = state.costs[i] - (look.base if look.joint else 0.0)
+    if look.joint:
+        G = state.costs[i] - look.base
+    elif look.bounded:
+        G = state.bounds[i]
+        if math.inf == G:
+            return math.inf
     clear = True
     own = 0.0
     if state.shared:
         own = own_cost(model, history, i, state.projected[j], matters / OWN)
-        cost = cost_of_moved(model, i, state.costs[i], G) if look.joint else G
+        cost = cost_of_moved(model, i, G + look.base, G)
         clear = is_clear(state, most_ties(model, i), cost, own, matters)
     if clear and not matters > G:
         return float(G)
@@ -173,11 +182,11 @@ class Due(NamedTuple):
 
 @kernel
 def shortest_bound(state: ChallengerState, history: History, j: int) -> int:
-    """Of the arms other than j, the one that may have the least wait, by the bounds in `costs`."""
+    """Of the arms other than j, the one that may have the least wait, by its bounds."""
     first = 1 if j == 0 else 0
     least = math.inf  # of the arms before i
     for i in range(history.pulls.size):
-        wait = waited(state.costs[i], history.pulls[i] + state.looked[i])
+        wait = waited(state.bounds[i], history.pulls[i] + state.looked[i])
         if i != j and wait < least:
             least = wait
             first = i
@@ -195,7 +204,7 @@ def longest_waiting(
     """
     N = history.pulls
     pr = state.projected
-    look = look_at_all(state, model, history, j, base)
+    look = look_at_all(state, model, history, j, base, before)
     due = Due(j, 0.0, before)
     late = before  # who waits as long as this is not due
     first = -1

@@ -16,8 +16,10 @@ import math
 from armature.families.kernels import divergence, inside, of_arm, weighted_divergence
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
+from armature.kernels.libm import log_gamma
 from armature.kernels.streams import normal_quantile
-from armature.policies.records import History, least_divergence
+from armature.policies.policy import History
+from armature.policies.records import least_divergence
 from armature.structures.oracles.model import Model
 
 OWN = 4.0  # how many times an arm's own evidence counts
@@ -38,7 +40,7 @@ def log_tail(m: int, x: float) -> float:
     if x <= 0.0:
         return 0.0
     a = 0.5 * m
-    log_term = a * math.log(x) - x - math.lgamma(a + 1.0)
+    log_term = a * math.log(x) - x - log_gamma(a + 1.0)
     if x < a + 1.0:
         term = 1.0
         total = 1.0
@@ -78,7 +80,7 @@ def single_evidence(p: float) -> float:
 def tangent_offset(m: int) -> float:
     """Of the line in `is_worth`: ln Gamma(m / 2) + m / 2 - (m / 2) ln m."""
     a = 0.5 * m
-    return math.lgamma(a) + a - a * math.log(m)
+    return log_gamma(a) + a - a * math.log(m)
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""What SPk and SPLambda share: the test, the intervals, the optimism, the options."""
+"""The common part of SPk and SPLambda: the test, the intervals, the optimism, the options."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from armature.families import FamilyRecord
 from armature.families.gaussian import gaussian_radius
 from armature.families.kernels import divergence, lower, of_arm, upper
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_choice, check_number
 from armature.kernels.kernel import inlined, kernel
-from armature.policies.options import check_choice, check_number
-from armature.policies.policy import Belief, CompiledPolicy, Policy
-from armature.policies.records import History, argmax, mark_exploration
+from armature.policies.policy import Belief, CompiledPolicy, History, Policy
+from armature.policies.records import argmax, mark_exploration
 from armature.policies.thresholds import (
     exploration_level_theory,
     exploration_threshold,
@@ -158,7 +158,7 @@ def price(own: bool, epsilon: float, top: float, xi: float) -> float:
 
 @dataclass(frozen=True)
 class SaddlePointPolicy(CompiledPolicy):
-    """What SPk and SPLambda have in common.
+    """The base of SPk and SPLambda.
 
     Paper: Section 3, ε and intervals.
     """
@@ -169,6 +169,7 @@ class SaddlePointPolicy(CompiledPolicy):
     epsilon: float = 1.0
     decay: float = 1.0
 
+    weighs_by_pulls: ClassVar[bool] = False
     tells_exploration_apart: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

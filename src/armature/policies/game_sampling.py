@@ -12,12 +12,12 @@ from armature.bounds.learners import AdaHedgeState, adahedge_update, adahedge_we
 from armature.families import Family
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_choice
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
 from armature.policies.game import GameOptions, Room, clipped_divergence, make_room, write_intervals
-from armature.policies.options import check_choice
-from armature.policies.policy import Belief, CompiledPolicy, Policy
-from armature.policies.records import History, least_pulled
+from armature.policies.policy import Belief, CompiledPolicy, History, Policy
+from armature.policies.records import least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_alternative, projection
@@ -112,6 +112,7 @@ class GameSampling(CompiledPolicy):
 
     confidence: str = "practical"
 
+    weighs_by_pulls: ClassVar[bool] = False
     identifies: ClassVar[bool] = True
     keeps_pairs: ClassVar[bool] = True
     oracles: ClassVar = ("project", "nearest")

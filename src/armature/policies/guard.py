@@ -10,19 +10,21 @@ from armature.families.kernels import (
     divergence,
     inside,
     of_arm,
-    total_learning_cost,
     upper,
     weighted_divergence,
 )
+from armature.kernels.addresses import Address
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.policies.baselines.imed import least_index
-from armature.policies.records import History, argmax, mark_exploration
+from armature.policies.policy import History
+from armature.policies.records import argmax, mark_exploration
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, projection
+from armature.structures.segments.whole import is_coupled, learning_of, leave_alone, n_judged
 
 DROPPED, LOG_E, LEARNING, LAST = range(4)  # of `GuardedState.verdict`
-DOUBT, CONFLICT, AUDIT, NO_OBJECTION = range(4)  # of `Finding.reason`
+DOUBT, CONFLICT, AUDIT, NO_OBJECTION = range(4)  # of `GuardReason.reason`
 GROWTH = 0.1  # the audit's level is no less than this much of ln t: no arm is forgotten for ever
 
 
@@ -32,7 +34,11 @@ class GuardOptions(NamedTuple):
     threshold: float
     audit: float
     doubt: float
-    costs: int
+    costs: Address
+
+    def numbers_of_kernels(self) -> tuple[Address, ...]:
+        """The number of the learning cost."""
+        return (self.costs,)
 
 
 class GuardedState(NamedTuple):
@@ -40,7 +46,9 @@ class GuardedState(NamedTuple):
 
     inner: Any
     fitted: Floats  # the projection
-    verdict: Floats  # when the structure was dropped (0: not yet), log E and learning then; misfit
+    # When the structure was dropped (0: not yet; less, -round: the coupling), log E and learning
+    # then; the last misfit.
+    verdict: Floats
     shares: Floats  # each arm's part of the misfit when it was dropped
     options: GuardOptions
 
@@ -71,7 +79,7 @@ def to_be_audited(state: GuardedState, model: Model, history: History, j: int, b
     return chosen
 
 
-class Finding(NamedTuple):
+class GuardReason(NamedTuple):
     """Why the guard decides in a round, or leaves it to the policy; and which arms it is about."""
 
     reason: int
@@ -81,17 +89,17 @@ class Finding(NamedTuple):
 
 
 @kernel
-def look(state: GuardedState, model: Model, history: History, misfit: float, j: int) -> Finding:
+def look(state: GuardedState, model: Model, history: History, misfit: float, j: int) -> GuardReason:
     """Which of the four it is that decides now, for the projection's cost and best arm."""
     best = argmax(history.means)
-    if doubt_of(misfit, history.pulls.size) > state.options.doubt:
-        return Finding(DOUBT, -1, j, best)
+    if doubt_of(misfit, n_judged(model, history.pulls.size)) > state.options.doubt:
+        return GuardReason(DOUBT, -1, j, best)
     level = math.log(history.clock[0] + 1.0) / history.pulls[j]
     bar = upper(of_arm(model.family, j), history.means[j], level)
     if history.means[best] > bar:
-        return Finding(CONFLICT, -1, j, best)
+        return GuardReason(CONFLICT, -1, j, best)
     arm = to_be_audited(state, model, history, j, bar)
-    return Finding(AUDIT if arm >= 0 else NO_OBJECTION, arm, j, best)
+    return GuardReason(AUDIT if arm >= 0 else NO_OBJECTION, arm, j, best)
 
 
 @kernel
@@ -99,6 +107,7 @@ def guard(state: GuardedState, model: Model, history: History) -> int:
     """The arm that the guard asks for; -1: it leaves the choice to the policy."""
     if state.verdict[DROPPED] > 0.0:
         return least_index(model, history)
+    leave_alone(model, state.verdict[DROPPED] < 0.0)
     misfit = projection(model, history.means, history.pulls, state.fitted)
     j = leader_of(model.family, state.fitted, history.means, history.pulls)
     found = look(state, model, history, misfit, j)
@@ -118,6 +127,8 @@ def guard(state: GuardedState, model: Model, history: History) -> int:
 def watch(state: GuardedState, model: Model, history: History, arm: int, reward: float) -> None:
     """Drop the structure if the evidence is in, from rewards that came and none that is awaited.
 
+    In a segment of a table, drop first what segments have in common, then what is known of a row.
+
     The last misfit of `guard` says whether it is worth a look: not to look is never wrong.
     """
     verdict = state.verdict
@@ -127,9 +138,15 @@ def watch(state: GuardedState, model: Model, history: History, arm: int, reward:
     for k in range(N.size):
         if N[k] == 0.0:
             return
+    leave_alone(model, verdict[DROPPED] < 0.0)
     misfit = projection(model, history.means, N, state.fitted)
-    learning = total_learning_cost(state.options.costs, model.family, N, history.sums)
+    learning = learning_of(model, state.options.costs, N, history.sums)
     if learning < math.inf and misfit - learning >= state.options.threshold:
+        if is_coupled(model):
+            verdict[DROPPED] = -history.clock[0]  # what segments have in common, and no more
+            verdict[LAST] = 0.0
+            leave_alone(model, True)
+            return
         verdict[DROPPED] = history.clock[0]
         verdict[LOG_E] = misfit - learning
         verdict[LEARNING] = learning

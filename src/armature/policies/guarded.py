@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from armature.bounds.evidence import DELTA
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.kernels import learning_address, no_evidence
-from armature.kernels.kernel import Kernel, kernel
-from armature.kernels.numbers import MOST_COUNTED
+from armature.families.kernels import learning_address
+from armature.kernels.checks import MOST_COUNTED, check_kind, check_number
+from armature.kernels.kernel import Kernel, kernel, maker
 from armature.kernels.vectors import fill
+from armature.policies.around import AroundPolicy
 from armature.policies.challenger import Challenger
 from armature.policies.guard import (
     AUDIT,
@@ -32,7 +31,6 @@ from armature.policies.guard import (
     look,
     watch,
 )
-from armature.policies.options import check_number
 from armature.policies.policy import Belief, CompiledPolicy, Dropped, Policy
 from armature.policies.records import argmax
 from armature.structures import Structure
@@ -49,7 +47,7 @@ SAID = {
 USUAL = Challenger()
 
 
-@functools.cache
+@maker
 def guarded_choose(choose: Kernel[..., int]) -> Kernel[..., int]:
     """The kernel that chooses: the guard's, around a policy's."""
 
@@ -62,7 +60,7 @@ def guarded_choose(choose: Kernel[..., int]) -> Kernel[..., int]:
     return kernel(guarded)
 
 
-@functools.cache
+@maker
 def guarded_probabilities(inner: Kernel[..., bool] | None) -> Kernel[..., bool] | None:
     """The kernel that says how likely each arm is, if the policy has one: the guard draws none."""
     if inner is None:
@@ -79,7 +77,7 @@ def guarded_probabilities(inner: Kernel[..., bool] | None) -> Kernel[..., bool] 
     return kernel(guarded)
 
 
-@functools.cache
+@maker
 def guarded_update(update: Kernel[..., None] | None) -> Kernel[..., None]:
     """The kernel that takes in rewards: the policy's, if it has one, and the guard's."""
     if update is None:
@@ -93,7 +91,7 @@ def guarded_update(update: Kernel[..., None] | None) -> Kernel[..., None]:
 
 
 @dataclass(frozen=True)
-class Guarded(CompiledPolicy):
+class Guarded(AroundPolicy):
     """The same policy, insured against a wrong structure: it watches, audits, and drops it.
 
     A policy that trusts a structure which is wrong can settle on a bad arm for ever. The guard lets
@@ -113,6 +111,10 @@ class Guarded(CompiledPolicy):
        the arm of which they say it least is pulled. Where there is none, the policy chooses. (The
        one more reward is there so that a single bad one does not clear an arm; and as `audit`
        counts as no less than (ln t) / 10, no arm is forgotten for ever.)
+
+    In a coupled segment of a table the evidence is about all segments. When it is in, what segments
+    have in common is dropped first: the policy goes on with the rewards of its own segment, and
+    what is known of its arms stands until the evidence is in against that.
 
     The audit is the premium: what is paid where the structure is true. `docs/studies/guard.md` has
     what each setting of it costs, and what it covers.
@@ -170,19 +172,7 @@ class Guarded(CompiledPolicy):
     def examples(cls) -> tuple[Policy, ...]:
         return cls(), cls(delta=0.1, audit=0.0, doubt=0.0)
 
-    @property
-    def name(self) -> str:
-        """The policy inside, and the guard's options that are not the default."""
-        own = [field for field in dataclasses.fields(self) if field.name != "policy"]
-        return f"Guarded({', '.join([self.policy.name, *self._unusual(own)])})"
-
     # What the policy inside promises, the guarded one does.
-
-    @property
-    def inner(self) -> CompiledPolicy:
-        """The policy inside."""
-        assert isinstance(self.policy, CompiledPolicy)
-        return self.policy
 
     @property
     def oracles(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -208,22 +198,6 @@ class Guarded(CompiledPolicy):
     def reads_history(self) -> bool:  # type: ignore[override]
         return self.inner.update is None or self.inner.reads_history
 
-    @property
-    def needs_horizon(self) -> bool:  # type: ignore[override]
-        return self.inner.needs_horizon
-
-    @property
-    def tells_exploration_apart(self) -> bool:  # type: ignore[override]
-        return self.inner.tells_exploration_apart
-
-    def with_horizon(self, horizon: int | None) -> Policy:
-        return dataclasses.replace(self, policy=self.policy.with_horizon(horizon))
-
-    def _objection(self, structure: Structure, family: Family) -> str | None:
-        if not family.has_evidence:
-            return no_evidence(family)
-        return self.inner._objection(structure, family)
-
     def init(self, structure: Structure, family: Family) -> GuardedState:
         K = structure.n_arms
         return GuardedState(
@@ -245,11 +219,11 @@ class Guarded(CompiledPolicy):
 
     def could_be(self, state: GuardedState) -> bool:
         dropped, rest = state.verdict[DROPPED], [*state.verdict[DROPPED + 1 :], *state.shares]
-        sound = 0.0 <= dropped <= MOST_COUNTED and not np.isnan(rest).any()
+        sound = abs(dropped) <= MOST_COUNTED and not np.isnan(rest).any()
         return bool(sound) and self.inner.could_be(state.inner)
 
     def dropped(self, state: Any) -> Dropped | None:
-        if state.verdict[DROPPED] == 0.0:
+        if state.verdict[DROPPED] <= 0.0:
             return None
         return Dropped(
             round=int(state.verdict[DROPPED]),
@@ -269,6 +243,12 @@ class Guarded(CompiledPolicy):
                 best=best,
             )
         found = look(state, belief.known, history, belief.misfit, belief.leader)
+        if found.reason == NO_OBJECTION and state.verdict[DROPPED] < 0.0:
+            said = (
+                "What the segments have in common was dropped, as the data contradict it: only the "
+                "rewards of this segment count, and what is known of its arms. {leader} leads."
+            )
+            return Sentence(said, leader=Arm(found.leader))
         if found.reason == NO_OBJECTION:
             return self.policy.explain(belief._replace(state=state.inner))
         arms = {"leader": Arm(found.leader), "best": Arm(found.best)}

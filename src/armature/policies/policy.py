@@ -1,4 +1,4 @@
-"""What every policy has in common, compiled or written by a user in plain Python."""
+"""The base of all policies, compiled or written by a user in plain Python."""
 
 from __future__ import annotations
 
@@ -10,26 +10,47 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families import Family
-from armature.kernels.arrays import Floats
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.checks import MOST_PAIRED, check_kind
 from armature.kernels.kernel import Kernel
-from armature.kernels.numbers import MOST_PAIRED
-from armature.policies.records import History
-from armature.structures import Structure
-from armature.structures.structure import check_is_structure
+from armature.structures import Segments, Structure
+from armature.structures.declared import check_is_structure
+from armature.structures.segments.row import Row, rows_of
 from armature.words import Arm, Sentence
 
 
+class History(NamedTuple):
+    """The rewards so far, in sums."""
+
+    pulls: Floats  # N: how often each arm was pulled
+    sums: Floats  # of each arm's rewards
+    means: Floats  # mu_hat = sums / pulls; 0 for an arm without pulls
+    squares: Floats  # of each arm's rewards about their mean, summed up
+    clock: Ints  # [rounds so far, how many of them were exploration]
+
+
+def make_history(n_arms: int) -> History:
+    """Before the first round."""
+    return History(
+        pulls=np.zeros(n_arms),
+        sums=np.zeros(n_arms),
+        means=np.zeros(n_arms),
+        squares=np.zeros(n_arms),
+        clock=np.zeros(2, dtype=np.int64),
+    )
+
+
 class Problem(NamedTuple):
-    """What is known before the first round."""
+    """The problem as it is known before the first round."""
 
     structure: Structure
     family: Family
 
 
 class Belief(NamedTuple):
-    """What has been seen, what the structure makes of it, and what the policy decides on."""
+    """The data, the structure's fit to them, and the history that the policy decides on."""
 
     structure: Structure
     family: Family
@@ -69,6 +90,8 @@ class Policy(abc.ABC):
     * `ignores_numbering`: whether renumbering the arms renumbers its decisions, but for ties;
     * `identifies`: whether it samples to find the best arm, at whatever regret (see `identify`);
     * `keeps_pairs`: whether it keeps numbers for each pair of arms, so that there can't be many;
+    * `weighs_by_pulls`: whether what it asks a structure is about the pulls, not about weights of
+      its own: only then can a row of a table be asked, where other segments have pulls, too;
     * `drops_at`: with which probability at most it ever drops a structure that is true; None: it
       never drops any.
 
@@ -84,6 +107,7 @@ class Policy(abc.ABC):
     ignores_numbering: ClassVar[bool] = False
     identifies: ClassVar[bool] = False
     keeps_pairs: ClassVar[bool] = False
+    weighs_by_pulls: ClassVar[bool] = True
     drops_at: ClassVar[float | None] = None
 
     @classmethod
@@ -119,14 +143,24 @@ class Policy(abc.ABC):
     def supports(self, structure: Structure, family: Family) -> bool:
         """Whether it can be used with these."""
         _check_problem(structure, family)
-        return self._objection(structure, family) is None
+        return self._objection_to_any(structure, family) is None
 
     def check(self, structure: Structure, family: Family) -> None:
         """Refuse what it can't be used with."""
         _check_problem(structure, family)
-        objection = self._objection(structure, family)
+        objection = self._objection_to_any(structure, family)
         if objection is not None:
             raise ArmatureError(objection)
+
+    def _objection_to_any(self, structure: Structure, family: Family) -> str | None:
+        """Why it can't be used with a structure, or with a segment of a table."""
+        if not isinstance(structure, Segments):
+            return self._objection(structure, family)
+        said = (
+            self._objection(row, structure.family_of(family, c))
+            for c, row in enumerate(rows_of(structure, family))
+        )
+        return next((one for one in said if one is not None), None)
 
     def _objection(self, structure: Structure, family: Family) -> str | None:
         for kind, known, value in (
@@ -135,6 +169,8 @@ class Policy(abc.ABC):
         ):
             if known is not None and not isinstance(value, known):
                 names = " or ".join(k.__name__ for k in known)
+                if isinstance(value, Row):
+                    return _not_for_rows(f"{type(self).__name__} is for {names} {kind}")
                 return (
                     f"{type(self).__name__} is for {names} {kind}, not for "
                     f"{type(value).__name__}: choose another policy (such as SPk, which is for "
@@ -183,9 +219,31 @@ class Policy(abc.ABC):
             leader=Arm(belief.leader),
         )
 
+    def basis(self, state: Any, history: History) -> History:
+        """The rewards that it goes by: most policies forget none."""
+        return history
+
+    def restarted(self, state: Any) -> int | None:
+        """How many rewards came before the last change that it has noticed; None: none was."""
+        return None
+
     def dropped(self, state: Any) -> Dropped | None:
         """When and why it has dropped the structure, if it has: most policies never do."""
         return None
+
+
+def checked_policy(policy: Policy, horizon: int | None) -> Policy:
+    """The policy, told the horizon."""
+    check_kind(policy, Policy, "policy", "SPk()")
+    return policy.with_horizon(horizon)
+
+
+def _not_for_rows(why: str) -> str:
+    """What to do about a policy that does not go with coupled segments."""
+    return (
+        f"{why}: for coupled segments choose another policy (Challenger, Guarded, "
+        "ProjectedThompson, or one that uses no structure), or leave the coupling out."
+    )
 
 
 def _check_problem(structure: Structure, family: Family) -> None:
@@ -221,8 +279,12 @@ class CompiledPolicy(Policy):
 
     def _objection(self, structure: Structure, family: Family) -> str | None:
         objection = super()._objection(structure, family)
-        if objection is not None or structure.n_arms <= MOST_PAIRED:
+        if objection is not None:
             return objection
+        if structure.in_table:
+            return self._objection_to_row(structure, family)
+        if structure.n_arms <= MOST_PAIRED:
+            return None
         derived = [name for name in self.oracles if structure.entry(name, family)[1]]
         if not derived:
             return None
@@ -232,6 +294,20 @@ class CompiledPolicy(Policy):
             f"{structure.n_arms}. Challenger and IMED can do with Unconstrained, Unimodal, "
             "Categorised, Sparse and Linear structures of many arms."
         )
+
+    def _objection_to_row(self, row: Structure, family: Family) -> str | None:
+        """Why it can't be used with a segment of which others tell something."""
+        optional = ("challenger_costs", "challenger_bounds", "optimistic")
+        asked = [name for name in self.oracles if name not in optional]
+        missing = [name for name in asked if row.entry(name, family)[0] is None]
+        why = ""
+        if missing:
+            why = f"asks for {' and '.join(missing)}, which coupled segments do not answer"
+        elif not self.weighs_by_pulls:
+            why = "asks about weights of its own, not about the pulls, of all segments"
+        if not why:
+            return None
+        return _not_for_rows(f"{type(self).__name__} {why}")
 
     def could_be(self, state: Any) -> bool:
         """Whether a state that was read from a file is one that the policy can be in.

@@ -12,10 +12,10 @@ from armature.families.kernels import draw_means
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream, next_unit
-from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History
+from armature.policies.policy import CompiledPolicy, History
 from armature.structures import Structure
-from armature.structures.oracles.model import Model, projection
+from armature.structures.oracles.model import Model
+from armature.structures.segments.whole import project_sample
 
 
 class ProjectedThompsonState(NamedTuple):
@@ -50,7 +50,7 @@ def random_argmax(values: Floats, stream: Stream) -> int:
 def choose(state: ProjectedThompsonState, model: Model, history: History, stream: Stream) -> int:
     """The best arm of a projected sample; of several, any."""
     draw_means(model.family, history.pulls, history.sums, history.means, stream, state.sample)
-    projection(model, state.sample, history.pulls, state.projected)
+    project_sample(model, state.sample, history.pulls, stream, state.projected)
     return random_argmax(state.projected, stream)
 
 

@@ -1,61 +1,14 @@
-"""What every policy begins with: a history of rewards, and which arms determine the others."""
+"""Small kernels that policies share."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
 from armature.families import FamilyRecord
-from armature.kernels.arrays import Floats, Ints
+from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Stream, next_unit
-from armature.structures import Structure
+from armature.policies.policy import History
 
-ROUNDING = 1e-9  # rows that differ by less are of the same size
 SHORT = 0.5 - 1e-9  # of (x - y)^2 / variance: a half, less what rounding may make of it
-
-
-class History(NamedTuple):
-    """The rewards so far, in sums."""
-
-    pulls: Floats  # N: how often each arm was pulled
-    sums: Floats  # of each arm's rewards
-    means: Floats  # mu_hat = sums / pulls; 0 for an arm without pulls
-    squares: Floats  # of each arm's rewards about their mean, summed up
-    clock: Ints  # [rounds so far, how many of them were exploration]
-
-
-def make_history(n_arms: int) -> History:
-    """Before the first round."""
-    return History(
-        pulls=np.zeros(n_arms),
-        sums=np.zeros(n_arms),
-        means=np.zeros(n_arms),
-        squares=np.zeros(n_arms),
-        clock=np.zeros(2, dtype=np.int64),
-    )
-
-
-def spanning_arms(structure: Structure) -> Ints:
-    """The fewest arms whose means determine all others; all arms where M does not tie them.
-
-    A convex M lies in a flat { lam : C lam = d } of some dimension. So many arms determine all
-    means where their rows of a basis of the flat's directions are independent. They are found one
-    by one, the next being the one whose row those before it leave most of (of several the first).
-    """
-    K = structure.n_arms
-    left = structure.directions
-    if left is None or left.shape[1] in (0, K):
-        return np.arange(K, dtype=np.int64)
-    chosen = []
-    for _ in range(left.shape[1]):
-        sizes = np.linalg.norm(left, axis=1)
-        k = int(np.argmax(sizes >= (1.0 - ROUNDING) * sizes.max()))
-        chosen.append(k)
-        unit = left[k] / sizes[k]
-        left = left - np.outer(left @ unit, unit)
-    return np.array(sorted(chosen), dtype=np.int64)
 
 
 @kernel
@@ -107,3 +60,23 @@ def least_divergence(family: FamilyRecord, x: float, y: float) -> float:
     """
     gap = x - y
     return SHORT * gap * gap / family.proxy
+
+
+@inlined
+def count_reward(history: History, family: FamilyRecord, arm: int, reward: float) -> None:
+    """Count one reward of an arm.
+
+    Invariant: sums[k] / pulls[k] is the mean of arm k, but for rounding, which is kept inside of
+    the family's domain; squares[k] is the sum of (reward - mean)^2 (Welford's update).
+    """
+    before = history.means[arm]
+    history.pulls[arm] += 1.0
+    history.sums[arm] += reward
+    mean = history.sums[arm] / history.pulls[arm]
+    low, high = family.low, family.high
+    if not family.alike:
+        low, high = family.arms[arm, 1], family.arms[arm, 2]
+    mean = min(max(mean, low), high)
+    history.means[arm] = mean
+    history.squares[arm] += (reward - before) * (reward - mean)
+    history.clock[0] += 1

@@ -12,6 +12,7 @@ from armature.bounds.learners import AdaHedgeState, adahedge_update, adahedge_we
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_choice
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Stream
 from armature.policies.game import (
@@ -24,9 +25,7 @@ from armature.policies.game import (
     price,
     write_intervals,
 )
-from armature.policies.options import check_choice
-from armature.policies.policy import Policy
-from armature.policies.records import History
+from armature.policies.policy import History, Policy
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, nearest_alternative
 

@@ -24,7 +24,7 @@ from armature.policies.game import (
     price,
     write_intervals,
 )
-from armature.policies.records import History
+from armature.policies.policy import History
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, list_cells, nearest_in_cell
 

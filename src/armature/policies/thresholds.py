@@ -91,5 +91,6 @@ def exploration_level_theory(t: float, n: float, K: int, eta: float) -> float:
 
     Paper: Appendix C.2, g_t(n).
     """
-    rest = math.log(2.0 * K * K * math.log(t) ** 2 / math.log(1.0 + eta))
+    log = math.log(t)
+    rest = math.log(2.0 * K * K * (log * log) / math.log(1.0 + eta))
     return (1.0 + eta) * (math.log(n) + rest)

@@ -13,8 +13,8 @@ from armature.families.kernels import divergence, of_arm, weighted_divergence
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.policy import Belief, CompiledPolicy
-from armature.policies.records import History, least_pulled
+from armature.policies.policy import Belief, CompiledPolicy, History
+from armature.policies.records import least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import (
@@ -165,6 +165,7 @@ class TopTwo(CompiledPolicy):
     Rewards", for when an arm is overdue.
     """
 
+    weighs_by_pulls: ClassVar[bool] = False
     identifies: ClassVar[bool] = True
     oracles: ClassVar = ("project", "nearest", "challenger_min", "challenger_costs")
     saved: ClassVar = ("owed",)

@@ -13,12 +13,12 @@ from armature.bounds.learners import track
 from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_number
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Stream
 from armature.kernels.vectors import largest
-from armature.policies.options import check_number
-from armature.policies.policy import Belief, CompiledPolicy
-from armature.policies.records import History, least_pulled
+from armature.policies.policy import Belief, CompiledPolicy, History
+from armature.policies.records import least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, projection
@@ -127,6 +127,7 @@ class TrackAndStop(CompiledPolicy):
 
     forced: float = 1.0
 
+    weighs_by_pulls: ClassVar[bool] = False
     identifies: ClassVar[bool] = True
     keeps_pairs: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "nearest")

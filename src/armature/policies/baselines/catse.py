@@ -11,11 +11,10 @@ import numpy as np
 from armature.families import Family
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.checks import check_horizon, check_number
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.options import check_horizon, check_number
-from armature.policies.policy import CompiledPolicy, Policy
-from armature.policies.records import History
+from armature.policies.policy import CompiledPolicy, History, Policy
 from armature.structures import Categorised, Structure
 from armature.structures.oracles.model import Model
 

@@ -13,11 +13,11 @@ from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family, Gaussian
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.checks import check_horizon, check_number
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.options import check_horizon, check_number
-from armature.policies.policy import CompiledPolicy, Policy
-from armature.policies.records import History, argmax, mark_exploration
+from armature.policies.policy import CompiledPolicy, History, Policy
+from armature.policies.records import argmax, mark_exploration
 from armature.solver.least_squares import Ridge, estimate, fit_ridge, make_ridge
 from armature.structures import Linear, Structure
 from armature.structures.oracles.model import Model
@@ -153,6 +153,7 @@ class EndOfOptimism(CompiledPolicy):
     warm_up: float = 8.0
     horizon: int | None = None
 
+    weighs_by_pulls: ClassVar[bool] = False
     structures: ClassVar = (Linear,)
     families: ClassVar = (Gaussian,)
     needs_horizon: ClassVar[bool] = True

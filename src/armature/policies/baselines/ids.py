@@ -10,14 +10,14 @@ import numpy as np
 
 from armature.families import Family, FamilyRecord
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_number
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream, next_unit
 from armature.kernels.vectors import fill
 from armature.policies.baselines.lin_ucb import write_weights
 from armature.policies.baselines.solid import cost_of, distance, write_halves
-from armature.policies.options import check_number
-from armature.policies.policy import CompiledPolicy, Policy
-from armature.policies.records import History, argmax, mark_exploration
+from armature.policies.policy import CompiledPolicy, History, Policy
+from armature.policies.records import argmax, mark_exploration
 from armature.solver.least_squares import Ridge, fit_ridge, make_ridge
 from armature.structures import Linear, Structure
 from armature.structures.oracles.model import Model

@@ -10,8 +10,8 @@ from armature.families import Family
 from armature.families.kernels import divergence, of_arm
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History, argmax, least_divergence
+from armature.policies.policy import CompiledPolicy, History
+from armature.policies.records import argmax, least_divergence
 from armature.structures import Structure
 from armature.structures.oracles.model import Model
 

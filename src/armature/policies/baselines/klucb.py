@@ -8,11 +8,11 @@ from typing import ClassVar, NamedTuple
 
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import divergence, of_arm, upper
+from armature.kernels.checks import check_number
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.options import check_number
-from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History, argmax, least_divergence
+from armature.policies.policy import CompiledPolicy, History
+from armature.policies.records import argmax, least_divergence
 from armature.structures import Structure
 from armature.structures.oracles.model import Model
 

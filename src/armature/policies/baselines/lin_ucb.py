@@ -11,11 +11,11 @@ import numpy as np
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_number
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.options import check_number
-from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History, argmax
+from armature.policies.policy import CompiledPolicy, History
+from armature.policies.records import argmax
 from armature.solver.least_squares import Ridge, make_ridge, write_ridge_bounds
 from armature.structures import Linear, Structure
 from armature.structures.oracles.model import Model

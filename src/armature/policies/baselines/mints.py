@@ -12,8 +12,8 @@ from armature.families import Family
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History, draw_index
+from armature.policies.policy import CompiledPolicy, History
+from armature.policies.records import draw_index
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_with_best, projection

@@ -13,12 +13,12 @@ from armature.bounds.tableau import Tableau, make_tableau
 from armature.families import Family
 from armature.families.kernels import divergence, of_arm
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_horizon, check_number
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
 from armature.kernels.vectors import largest
-from armature.policies.options import check_horizon, check_number
-from armature.policies.policy import Belief, CompiledPolicy, Policy
-from armature.policies.records import History, least_pulled, mark_exploration
+from armature.policies.policy import Belief, CompiledPolicy, History, Policy
+from armature.policies.records import least_pulled, mark_exploration
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
 from armature.structures.oracles.model import Model, nearest_alternative, projection
@@ -169,6 +169,7 @@ class OSSB(CompiledPolicy):
     gamma: float = 0.0
     horizon: int | None = None
 
+    weighs_by_pulls: ClassVar[bool] = False
     needs_horizon: ClassVar[bool] = True
     tells_exploration_apart: ClassVar[bool] = True
     keeps_pairs: ClassVar[bool] = True

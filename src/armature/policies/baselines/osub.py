@@ -10,12 +10,12 @@ import numpy as np
 from armature.families import Family
 from armature.families.kernels import of_arm, upper
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import check_number, check_whole
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
 from armature.policies.baselines.klucb import kl_level
-from armature.policies.options import check_number, check_whole
-from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History, argmax
+from armature.policies.policy import CompiledPolicy, History
+from armature.policies.records import argmax
 from armature.structures import Structure, Unimodal
 from armature.structures.oracles.model import Model
 

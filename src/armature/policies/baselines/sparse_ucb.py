@@ -11,11 +11,10 @@ import numpy as np
 from armature.families import Family, FamilyRecord
 from armature.families.kernels import of_arm
 from armature.kernels.arrays import Ints
+from armature.kernels.checks import check_number
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Stream
-from armature.policies.options import check_number
-from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History
+from armature.policies.policy import CompiledPolicy, History
 from armature.structures import Sparse, Structure
 from armature.structures.oracles.model import Model
 

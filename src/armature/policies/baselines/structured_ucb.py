@@ -13,8 +13,8 @@ from armature.families.kernels import lower, of_arm, upper
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.policy import CompiledPolicy
-from armature.policies.records import History, argmax
+from armature.policies.policy import CompiledPolicy, History
+from armature.policies.records import argmax
 from armature.structures import Structure
 from armature.structures.oracles.model import Model, has_optimism, highest_means, optimistic_means
 

@@ -8,8 +8,8 @@ from typing import ClassVar, NamedTuple
 from armature.families import Family
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
-from armature.policies.policy import Belief, CompiledPolicy
-from armature.policies.records import History, least_pulled
+from armature.policies.policy import Belief, CompiledPolicy, History
+from armature.policies.records import least_pulled
 from armature.structures import Structure
 from armature.structures.oracles.model import Model
 from armature.words import Arm, Sentence
