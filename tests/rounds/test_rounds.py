@@ -8,21 +8,19 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.policies.records import make_history
-from armature.rounds.outcome import make_outcome
-from armature.rounds.play import PLAYED, RAN_OUT, STOPPED
-from armature.rounds.record import NO_CHECKPOINTS, make_record
+from armature.policies.policy import make_history
+from armature.policies.records import count_reward
+from armature.rounds.play import NO_CHECKPOINTS, PLAYED, RAN_OUT, STOPPED, make_record
 from armature.rounds.rewards import (
     QUEUES,
     SHADOW,
-    count_reward,
     make_log,
     make_rewards,
     next_reward,
 )
 from armature.rounds.run import Run, make_run, make_sampling_run, play_log
 from armature.rounds.runner import make_runner
-from armature.rounds.stopping import PRACTICAL
+from armature.rounds.stopping import PRACTICAL, make_outcome
 
 NONE = np.empty(0, dtype=np.int64)
 EASY = am.Instance(am.Unconstrained(3), [0.0, 4.0, 1.0])

@@ -14,7 +14,7 @@ import armature as am
 from armature.experiments import keys, plan
 from armature.experiments import runs as runs_module
 from armature.experiments.spec import load_instance
-from armature.rounds.record import checkpoints_up_to
+from armature.rounds.play import checkpoints_up_to
 from armature.rounds.run import make_run
 from armature.storage.registry import POLICIES as KNOWN
 
@@ -253,7 +253,7 @@ def test_results_outlive_a_default(tmp_path: Path, monkeypatch) -> None:
     class Wide(am.UCB):
         width: float = 2.0
 
-    monkeypatch.setitem(KNOWN._known, "wide", Wide)
+    monkeypatch.setitem(KNOWN._exported, "wide", Wide)
     am.simulate(UNIMODAL, [Wide()], 50, 2).save(tmp_path / "a.parquet")
 
     @dataclasses.dataclass(frozen=True)
@@ -261,7 +261,7 @@ def test_results_outlive_a_default(tmp_path: Path, monkeypatch) -> None:
         width: float = 0.5
 
     Narrow.__name__ = "Wide"
-    monkeypatch.setitem(KNOWN._known, "wide", Narrow)
+    monkeypatch.setitem(KNOWN._exported, "wide", Narrow)
     (policy,) = am.Results.load(tmp_path / "a.parquet").policies
     assert policy == Narrow(width=2.0)
     assert am.Results.load(tmp_path / "a.parquet").names == ("Wide(width=2.0)",)

@@ -24,7 +24,6 @@ from armature.families.kernels import draw, of_arm
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import REWARDS, Source, fill_units, key_of
-from armature.policies.records import History
 
 BLOCK = 64  # rewards of an arm that are drawn at once: a power of 2
 
@@ -36,22 +35,36 @@ class SimulatedRewards(NamedTuple):
     block: Floats  # (K, BLOCK)
     drawn: Ints  # (K,): how many rewards of each arm have been handed out
     key: Ints  # [key, key, repetition]
+    path: Floats  # (P, K): means that change, and from which round on; none where they do not
+    starts: Ints  # (P,)
+    piece: Ints  # [how many of these pieces have begun]
+    stale: Ints  # (K,): 1 where the block was drawn with another mean
 
 
-def make_rewards(means: Floats, seed: int, repetition: int) -> SimulatedRewards:
-    """The rewards of a repetition, from the first on."""
+def make_rewards(
+    means: Floats,
+    seed: int,
+    repetition: int,
+    path: Floats | None = None,
+    starts: Ints | None = None,
+) -> SimulatedRewards:
+    """The rewards of a repetition, from the first on; of means that change, with their path."""
     K = means.size
     return SimulatedRewards(
         means.copy(),
         np.zeros((K, BLOCK)),
         np.zeros(K, dtype=np.int64),
         np.array([*key_of(seed), repetition], dtype=np.int64),
+        np.empty((0, K)) if path is None else path.copy(),
+        np.empty(0, dtype=np.int64) if starts is None else starts.copy(),
+        np.zeros(1, dtype=np.int64),
+        np.zeros(K, dtype=np.int64),
     )
 
 
 @functools.cache
 def no_rewards() -> SimulatedRewards:
-    """What stands for them where rewards come from elsewhere."""
+    """Empty rewards, where rewards come from elsewhere."""
     return make_rewards(np.empty(0), 0, 0)
 
 
@@ -64,13 +77,37 @@ def draw_block(family: FamilyRecord, rewards: SimulatedRewards, arm: int, first:
     draw(of_arm(family, arm), rewards.means[arm], out, Source(first, arm, key[2], key[0], key[1]))
 
 
+@kernel
+def turn(rewards: SimulatedRewards, gaps: Floats, t: int) -> None:
+    """Bring means and gaps to those of round t.
+
+    Invariant: of the pieces of the path, `piece` begin in a round before this one.
+    """
+    begun = rewards.piece[0]
+    while begun < rewards.starts.size and rewards.starts[begun] <= t:
+        begun += 1
+    if begun == rewards.piece[0]:
+        return
+    rewards.piece[0] = begun
+    best = -np.inf
+    for k in range(gaps.size):  # best: of the means before k
+        mean = rewards.path[begun - 1, k]
+        if mean != rewards.means[k]:
+            rewards.means[k] = mean
+            rewards.stale[k] = 1
+        best = max(best, mean)
+    for k in range(gaps.size):
+        gaps[k] = best - rewards.means[k]
+
+
 @inlined
 def next_reward(family: FamilyRecord, rewards: SimulatedRewards, arm: int) -> float:
     """The reward of one more pull of an arm."""
     i = rewards.drawn[arm]
     rewards.drawn[arm] = i + 1
-    if i & (BLOCK - 1) == 0:
-        draw_block(family, rewards, arm, i)
+    if i & (BLOCK - 1) == 0 or rewards.stale[arm] != 0:
+        draw_block(family, rewards, arm, i - (i & (BLOCK - 1)))
+        rewards.stale[arm] = 0
     return float(rewards.block[arm, i & (BLOCK - 1)])
 
 
@@ -109,14 +146,14 @@ def make_log(kind: int, rewards: Floats, rows: Ints, starts: Ints, accepted: Int
 
 @functools.cache
 def no_log() -> LoggedRewards:
-    """What stands for it where rewards are simulated."""
+    """An empty log, where rewards are simulated."""
     none: Ints = np.empty(0, dtype=np.int64)
     return make_log(SIMULATED, np.empty(0), none, np.zeros(1, dtype=np.int64), none)
 
 
 @kernel
 def row_for(log: LoggedRewards, arm: int) -> int:
-    """Where the reward of a chosen arm is; -1: the log ends, or has no more of that arm.
+    """The row with the reward of a chosen arm; -1: the log ends, or has no more of that arm.
 
     Invariant: what comes before `place[0]`, or within the first `taken[k]` of arm k, is used up.
     """
@@ -134,23 +171,3 @@ def row_for(log: LoggedRewards, arm: int) -> int:
             return row
     place[0] = log.rewards.size
     return -1
-
-
-@inlined
-def count_reward(history: History, family: FamilyRecord, arm: int, reward: float) -> None:
-    """Count one reward of an arm.
-
-    Invariant: sums[k] / pulls[k] is the mean of arm k, but for rounding, which is kept inside of
-    the family's domain; squares[k] is the sum of (reward - mean)^2 (Welford's update).
-    """
-    before = history.means[arm]
-    history.pulls[arm] += 1.0
-    history.sums[arm] += reward
-    mean = history.sums[arm] / history.pulls[arm]
-    low, high = family.low, family.high
-    if not family.alike:
-        low, high = family.arms[arm, 1], family.arms[arm, 2]
-    mean = min(max(mean, low), high)
-    history.means[arm] = mean
-    history.squares[arm] += (reward - before) * (reward - mean)
-    history.clock[0] += 1

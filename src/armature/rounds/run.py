@@ -6,13 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord
 from armature.kernels.arrays import Floats, Ints
+from armature.kernels.gears import Gear, may_compile, using
 from armature.kernels.packing import pack
 from armature.policies import CompiledPolicy, Policy
-from armature.rounds.outcome import Outcome, StoppingRule, is_enough, make_stopping_rule
-from armature.rounds.play import NO_SUCH_ARM, PLAYED, STOP, Trial, packed_address, play
-from armature.rounds.record import NO_CHECKPOINTS, Record, make_record
+from armature.rounds.play import (
+    NO_CHECKPOINTS,
+    NO_SUCH_ARM,
+    PLAYED,
+    STOP,
+    Record,
+    RunState,
+    make_record,
+    packed_address,
+    play,
+)
 from armature.rounds.rewards import (
     LoggedRewards,
     SimulatedRewards,
@@ -21,11 +31,17 @@ from armature.rounds.rewards import (
     no_rewards,
 )
 from armature.rounds.runner import PolicyRunner, make_runner, no_such_arm
-from armature.structures import Structure
+from armature.rounds.segmented import TableRunner
+from armature.rounds.stopping import Outcome, StoppingRule, is_enough, make_stopping_rule
+from armature.structures import Segments, Structure
+from armature.structures.changing import Changing
 from armature.structures.instance import Instance
 from armature.structures.oracles.model import Model
 
 CHUNK = 20_000  # rounds over a log between two looks at the keyboard
+
+
+ONE: Floats = np.ones(1)  # segment, which always arrives
 
 
 class Run:
@@ -33,7 +49,7 @@ class Run:
 
     def __init__(
         self,
-        runner: PolicyRunner,
+        runner: PolicyRunner | TableRunner,
         family: FamilyRecord,
         record: Record,
         *,
@@ -41,17 +57,21 @@ class Run:
         drawn: SimulatedRewards | None = None,
         log: LoggedRewards | None = None,
         stopping: tuple[Model, StoppingRule] | None = None,
+        frequencies: Floats = ONE,
     ) -> None:
         self.runner, self.record, self.history = runner, record, runner.history
         self._play = play if isinstance(runner.policy, CompiledPolicy) else play.py_func
-        choose, update, words, reals = runner.packed()
+        several = [frequencies] if isinstance(runner, TableRunner) else []
+        self._gear = Gear.compiled if may_compile() else Gear.python
         self._stopping = stopping  # what words point to
-        stop, stop_words, stop_reals = self._packed_stopping()
-        self._trial = Trial(
+        with using(self._gear):
+            choose, update, words, reals = runner.packed(*several)
+            stop, stop_words, stop_reals = self._packed_stopping()
+        self._trial = RunState(
             choose_address=choose,
             update_address=update,
             stop_address=stop,
-            each_arm_first=runner.policy.starts_with_each_arm,
+            each_arm_first=runner.each_arm_first,
             words=words,
             reals=reals,
             stop_words=stop_words,
@@ -66,7 +86,8 @@ class Run:
 
     def advance(self, rounds: int) -> int:
         """Play some more rounds, or fewer if it stops or rewards run out."""
-        outcome = self._play(rounds, *self._trial)
+        with using(self._gear):
+            outcome = self._play(rounds, *self._trial)
         if outcome == NO_SUCH_ARM:
             choice = int(self.record.progress[1])
             raise no_such_arm(self.runner.policy, choice, self.history.pulls.size)
@@ -103,6 +124,11 @@ def make_sampling_run(
     policy: Policy, instance: Instance, seed: int, repetition: int, outcome: Outcome
 ) -> Run:
     """A repetition on simulated rewards that ends when the best arm is known."""
+    if instance.structure.is_table:
+        raise ArmatureError(
+            "the best arms of a table are not identified: simulate it, or identify the best arm of "
+            "each segment, instance.one_by_one."
+        )
     stopping = make_stopping_rule(instance.structure, instance.family.as_told, outcome)
     record = make_record(NO_CHECKPOINTS, instance.n_arms)
     return _simulated(policy, instance, seed, repetition, record, stopping)
@@ -116,14 +142,25 @@ def _simulated(
     record: Record,
     stopping: tuple[Model, StoppingRule] | None,
 ) -> Run:
+    table = instance.structure
+    arguments = instance.family, seed, repetition
     return Run(
-        make_runner(policy, instance.structure, instance.family, seed, repetition),
-        instance.family.record_for(instance.n_arms),
+        TableRunner(policy, table, *arguments)
+        if isinstance(table, Segments)
+        else make_runner(policy, table, *arguments),
+        instance.family_of_cells.record_for(instance.n_arms),
         record,
-        gaps=instance.gaps,
-        drawn=make_rewards(instance.means, seed, repetition),
+        gaps=instance.gaps.reshape(-1),
+        drawn=_rewards_of(instance, seed, repetition),
         stopping=stopping,
+        frequencies=instance.frequencies,
     )
+
+
+def _rewards_of(instance: Instance, seed: int, repetition: int) -> SimulatedRewards:
+    if isinstance(instance, Changing):
+        return make_rewards(instance.means, seed, repetition, instance.path, instance.starts)
+    return make_rewards(instance.cells, seed, repetition)
 
 
 def play_log(

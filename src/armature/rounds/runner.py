@@ -11,19 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord
-from armature.families.estimation import estimate_variance
-from armature.families.kernels import lowers, uppers
-from armature.kernels.addresses import is_compiling
+from armature.families.kernels import estimate_variance, lowers, uppers
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import MOST_COUNTED, is_whole
+from armature.kernels.checks import is_whole
 from armature.kernels.packing import pack
 from armature.kernels.streams import DECISIONS, PROBABILITIES, key_of, make_stream
 from armature.policies import CompiledPolicy, History, Policy, Problem, PythonPolicy
-from armature.policies.records import make_history
+from armature.policies.policy import make_history
+from armature.policies.records import count_reward
 from armature.rounds.play import CHOOSE, UPDATE, packed_address
-from armature.rounds.rewards import count_reward
 from armature.storage import fields
 from armature.storage.tagged_json import decoded, encoded
 from armature.structures import Structure
@@ -31,7 +29,7 @@ from armature.structures.oracles.model import Model, make_model, with_estimate
 
 
 def no_such_arm(policy: Policy, arm: object, n_arms: int) -> ArmatureError:
-    """What to say where a policy chooses an arm that is not there."""
+    """The error for a policy that chooses an arm that is not there."""
     return ArmatureError(
         f"{policy.name} chose {arm!r}, where arms are whole numbers from 0 to {n_arms - 1}: "
         "its `choose` must return one of them."
@@ -67,6 +65,11 @@ class PolicyRunner(abc.ABC):
         self._starting = policy.starts_with_each_arm
         self._record: FamilyRecord | None = None
 
+    @property
+    def each_arm_first(self) -> bool:
+        """Whether every arm is pulled once before the policy is asked."""
+        return self.policy.starts_with_each_arm
+
     def unseen(self, history: History) -> npt.NDArray[np.intp]:
         """The arms to pull before the policy is asked: those without a reward, if it starts so."""
         if not self._starting:
@@ -98,7 +101,7 @@ class PolicyRunner(abc.ABC):
         return None
 
     def checked(self, arm: Any) -> int:
-        """What the policy chose, if it is an arm."""
+        """Check that the policy chose an arm."""
         n_arms = self.history.pulls.size
         if not ((type(arm) is int or is_whole(arm)) and 0 <= arm < n_arms):
             raise no_such_arm(self.policy, arm, n_arms)
@@ -110,8 +113,13 @@ class PolicyRunner(abc.ABC):
         if self._update is not None:
             self._update(self.state, self.known(), self.history, arm, reward)
 
+    @property
+    def basis(self) -> History:
+        """The rewards that the policy goes by: all of them, unless it has begun anew."""
+        return self.policy.basis(self.state, self.history)
+
     def estimated_variance(self) -> float:
-        """What is estimated where the family's variance is not known."""
+        """The estimate of the variance, where the family does not know it."""
         history = self.history
         return estimate_variance(history.pulls, history.means, history.squares)
 
@@ -141,7 +149,7 @@ class PolicyRunner(abc.ABC):
 
     @abc.abstractmethod
     def known(self) -> Any:
-        """What it is told of the problem, with what rewards say of a variance that is not known."""
+        """The problem as the policy knows it, with an estimate of a variance that is not known."""
 
     @property
     def learns_by_itself(self) -> bool:
@@ -166,7 +174,7 @@ class PolicyRunner(abc.ABC):
 
     @abc.abstractmethod
     def random_state(self) -> Any:
-        """Where the random numbers are, as plain data."""
+        """The position in the random numbers, as plain data."""
 
     def random_mark(self) -> Any:
         """Something that stays the same as long as no random number is drawn."""
@@ -182,7 +190,7 @@ class PolicyRunner(abc.ABC):
 
 
 class CompiledRunner(PolicyRunner):
-    """Of a policy made of kernels."""
+    """The runner of a policy made of kernels."""
 
     def __init__(
         self,
@@ -204,7 +212,7 @@ class CompiledRunner(PolicyRunner):
         told = self.known(), self.state, self.history, self.random
         self._packed = told  # the words point to it
         words = pack(*told)
-        reals = words.view(np.float64) if is_compiling() else words
+        reals = words.view(np.float64) if isinstance(words, np.ndarray) else words
         return Packed(
             packed_address(CHOOSE, self._compiled.choose, told),
             packed_address(UPDATE, self._compiled.update, told),
@@ -276,7 +284,7 @@ def _as_lists(array: Any) -> Any:
 
 
 class PythonRunner(PolicyRunner):
-    """Of a policy in plain Python."""
+    """The runner of a policy in plain Python."""
 
     def __init__(
         self,
@@ -364,27 +372,11 @@ class PythonRunner(PolicyRunner):
         }
 
 
-def checked_count(value: int, name: str) -> int:
-    """A number of rounds, repetitions or the like: a whole number, at least 1."""
-    if not (is_whole(value) and 1 <= value <= MOST_COUNTED):
-        raise ArmatureError(f"{name} must be a whole number, at least 1; got {value!r}.")
-    return int(value)
-
-
-def checked_policy(policy: Policy, horizon: int | None) -> Policy:
-    """The policy, told the horizon."""
-    check_kind(policy, Policy, "policy", "SPk()")
-    return policy.with_horizon(horizon)
-
-
 def make_runner(
     policy: Policy, structure: Structure, family: Family, seed: int, repetition: int = 0
 ) -> PolicyRunner:
     """A policy at the start of its work; refused where it can't be used."""
     key_of(seed)
-    check_kind(structure, Structure, "structure", "Unimodal(5)")
-    check_kind(family, Family, "family", "Gaussian()")
-    family.check_arms(structure.n_arms)
     policy.check(structure, family)
     family = family.as_told
     if isinstance(policy, CompiledPolicy):

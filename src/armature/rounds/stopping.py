@@ -32,6 +32,9 @@ m + ln(t) / 2 since Garivier and Kaufmann (2016), which does not count: where an
 look good by chance (one good arm of ten, `Sparse`), that is wrong more often than delta. It is no
 theorem; `docs/studies/identification.md` has how often it was wrong.
 
+`is_enough` is the rule in the round of play, for several deltas at once, each of which has its own
+time.
+
 References: Garivier and Kaufmann (2016); Ville (1939).
 
 Limits: "practical" is not proved. "theory" pays for all arms that were pulled, also where the
@@ -41,6 +44,8 @@ alternatives move few of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -48,9 +53,11 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.families.kernels import learning_address, no_evidence, total_learning_cost
-from armature.kernels.arrays import Floats
+from armature.kernels.addresses import Address
+from armature.kernels.arrays import Floats, Ints
+from armature.kernels.checks import as_real
 from armature.kernels.kernel import kernel
-from armature.kernels.numbers import as_real
+from armature.policies import History
 from armature.policies.records import argmax
 from armature.structures import Structure
 from armature.structures.oracles.leader import leader_of
@@ -66,7 +73,7 @@ Threshold = Literal["practical", "theory"]
 THRESHOLDS = ("practical", "theory")
 ORACLES = ("project", "nearest")  # what the statistic asks of a model
 COUNTING = ("challenger_min", "challenger_costs")  # what the allowance "practical" asks besides
-PRACTICAL = -1  # an allowance; any other is the address of a learning cost, for "theory"
+PRACTICAL = -1  # an allowance; any other is the number of a learning cost, for "theory"
 
 
 class Vectors(NamedTuple):
@@ -79,7 +86,7 @@ class Vectors(NamedTuple):
     costs: Floats
 
 
-class Finding(NamedTuple):
+class BestGuess(NamedTuple):
     """The arm to name, and how much speaks for it."""
 
     arm: int
@@ -99,7 +106,7 @@ def make_stopping_model(structure: Structure, family: Family, allowance: int) ->
 
 
 @kernel
-def find(model: Model, N: Floats, means: Floats, vectors: Vectors) -> Finding:
+def find(model: Model, N: Floats, means: Floats, vectors: Vectors) -> BestGuess:
     """The arm to name, and by how much the log-likelihood falls if it is not the best.
 
     Infinite where no other arm can be the best; 0, for the arm with the best mean, where no means
@@ -112,10 +119,10 @@ def find(model: Model, N: Floats, means: Floats, vectors: Vectors) -> Finding:
         mu[k] = means[k] if N[k] > 0.0 else vectors.some_means[k]
     misfit = projection(model, mu, N, vectors.projected)
     if misfit == math.inf:
-        return Finding(argmax(mu), 0.0, misfit)
+        return BestGuess(argmax(mu), 0.0, misfit)
     i = leader_of(model.family, vectors.projected, mu, N)
     cost = nearest_alternative(model, mu, N, i, vectors.lam)
-    return Finding(i, max(cost - misfit, 0.0), misfit)
+    return BestGuess(i, max(cost - misfit, 0.0), misfit)
 
 
 @kernel
@@ -141,14 +148,16 @@ def practical_allowance(challengers: float, rounds: float) -> float:
 
 
 @kernel
-def theory_allowance(address: int, model: Model, N: Floats, sums: Floats, misfit: float) -> float:
+def theory_allowance(
+    address: Address, model: Model, N: Floats, sums: Floats, misfit: float
+) -> float:
     """(learning - misfit)_+."""
     return max(total_learning_cost(address, model.family, N, sums) - misfit, 0.0)
 
 
 @kernel
 def allowance_at(
-    allowance: int, model: Model, N: Floats, sums: Floats, finding: Finding, vectors: Vectors
+    allowance: Address, model: Model, N: Floats, sums: Floats, finding: BestGuess, vectors: Vectors
 ) -> float:
     """How much more than ln(1 / delta) the statistic has to be; `find` has filled `vectors`."""
     if allowance != PRACTICAL:
@@ -182,3 +191,113 @@ def checked_delta(delta: float) -> float:
     if not 1e-300 <= as_real(delta) < 1.0:
         raise ArmatureError(f"delta must be a probability, between 0 and 1; got {delta!r}.")
     return float(delta)
+
+
+class Outcome(NamedTuple):
+    """The outcome of a run: for each delta, in falling order, when it stopped and with what."""
+
+    levels: Floats  # (D,): ln(1 / delta)
+    rounds: Ints  # (D,): how many there were when it stopped
+    arms: Ints  # (D,): the arm that was named
+    statistics: Floats  # (D,)
+    pulls: Floats  # (D, K)
+    done: Ints  # [for how many deltas it has stopped]
+    allowance: int  # which of the two
+
+    def numbers_of_kernels(self) -> tuple[int, ...]:
+        """The number of the learning cost, if it is that."""
+        return (self.allowance,)
+
+
+@dataclass(frozen=True, eq=False)
+class SamplingRuns:
+    """The outcomes of all repetitions of a policy, and the seconds that they took."""
+
+    rounds: Ints  # (repetitions, D)
+    arms: Ints  # (repetitions, D): the arm that was named; -1 where the run ended unsure
+    statistics: Floats  # (repetitions, D)
+    pulls: Floats  # (repetitions, D, K)
+    seconds: Floats  # (repetitions,)
+
+    @classmethod
+    def empty(cls, repetitions: int, deltas: int, n_arms: int) -> SamplingRuns:
+        """Arrays for a number of repetitions."""
+        shape = (repetitions, deltas)
+        return cls(
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape),
+            np.zeros((*shape, n_arms)),
+            np.zeros(repetitions),
+        )
+
+    def write(self, repetition: int, outcome: Outcome, seconds: float) -> None:
+        """Keep the outcome of a repetition."""
+        self.rounds[repetition] = outcome.rounds
+        self.arms[repetition] = outcome.arms
+        self.statistics[repetition] = outcome.statistics
+        self.pulls[repetition] = outcome.pulls
+        self.seconds[repetition] = seconds
+
+
+class StoppingRule(NamedTuple):
+    """The arrays that a rule writes to: its workspace, and the outcome."""
+
+    vectors: Vectors
+    outcome: Outcome
+
+
+def make_outcome(deltas: Sequence[float], n_arms: int, allowance: int) -> Outcome:
+    """Before the first round."""
+    D = len(deltas)
+    return Outcome(
+        levels=np.log(1.0 / np.array(deltas)),
+        rounds=np.zeros(D, dtype=np.int64),
+        arms=np.zeros(D, dtype=np.int64),
+        statistics=np.zeros(D),
+        pulls=np.zeros((D, n_arms)),
+        done=np.zeros(1, dtype=np.int64),
+        allowance=allowance,
+    )
+
+
+def make_stopping_rule(
+    structure: Structure, family: Family, outcome: Outcome
+) -> tuple[Model, StoppingRule]:
+    """The rule, and the model that it asks; `family` is what policies are told."""
+    model = make_stopping_model(structure, family, outcome.allowance)
+    return model, StoppingRule(make_vectors(family, structure.n_arms), outcome)
+
+
+@kernel
+def write_outcome(history: History, arm: int, value: float, at: int, outcome: Outcome) -> None:
+    """Note how things stand, for one delta."""
+    outcome.rounds[at] = history.clock[0]
+    outcome.arms[at] = arm
+    outcome.statistics[at] = value
+    for k in range(history.pulls.size):
+        outcome.pulls[at, k] = history.pulls[k]
+
+
+@kernel
+def is_enough(rule: StoppingRule, model: Model, history: History) -> bool:
+    """Stop for all deltas whose threshold is exceeded; whether that is all of them.
+
+    A threshold grows as delta falls, and the deltas come in falling order. What all of them have in
+    common, the allowance, is worked out only where it may matter.
+
+    Invariant: it has stopped for the first `done` deltas, and for no other.
+    """
+    outcome, vectors = rule.outcome, rule.vectors
+    at = outcome.done[0]
+    finding = find(model, history.pulls, history.means, vectors)
+    left = finding.statistic
+    if left > outcome.levels[at]:
+        left -= allowance_at(
+            outcome.allowance, model, history.pulls, history.sums, finding, vectors
+        )
+        while at < outcome.levels.size and left > outcome.levels[at]:
+            write_outcome(history, finding.arm, finding.statistic, at, outcome)
+            at += 1
+    outcome.done[0] = at
+    return bool(at == outcome.levels.size)
