@@ -133,7 +133,7 @@ def test_rewards_in_any_order_come_to_the_same() -> None:
 @pytest.mark.parametrize("kind", POLICIES.values(), ids=lambda kind: kind.__name__)
 def test_online_and_simulated_decisions_are_the_same(kind: type[am.Policy]) -> None:
     """For every policy: the regret and the pulls at every checkpoint of 500 rounds."""
-    panels = ("unimodal-1", "categorised-2", "linear", "sparse-2")
+    panels = ("unimodal-1", "categorised-2", "linear", "sparse-2", "scenarios")
     policy = kind()
     instance = next(
         instance

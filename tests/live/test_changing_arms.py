@@ -151,6 +151,17 @@ def rises_from_the_least(structure: am.UnimodalTree, costs: np.ndarray) -> bool:
     return rises(int(costs.argmin()), -1)
 
 
+def tree_valleys(structure: am.MultimodalTree, costs: np.ndarray) -> int:
+    """How many arms, or groups of level neighbours, are below all of their other neighbours."""
+    level = {k: k for k in range(structure.n_arms)}  # one arm for each group
+    for i, k in structure.edges:
+        if abs(costs[i] - costs[k]) <= 1e-9:
+            level = {a: level[i] if b == level[k] else b for a, b in level.items()}
+    higher = {level[i if costs[i] > costs[k] else k] for i, k in structure.edges
+              if level[i] != level[k]}  # fmt: skip
+    return len(set(level.values()) - higher)
+
+
 def is_sparse(structure: am.Sparse, costs: np.ndarray) -> bool:
     below = costs < structure.level - 1e-9
     return bool((costs <= structure.level + 1e-9).all() and below.sum() <= structure.support)
@@ -160,6 +171,7 @@ READINGS: dict[type, Callable[[Any, np.ndarray], bool]] = {
     am.Unconstrained: lambda s, c: True,
     am.Unimodal: lambda s, c: is_valley(c),
     am.Multimodal: lambda s, c: valleys(c) <= s.peaks,
+    am.MultimodalTree: lambda s, c: tree_valleys(s, c) <= s.peaks,
     am.Monotone: lambda s, c: bool((np.diff(c) <= 1e-9).all()),
     am.Categorised: is_cheaper,
     am.UnimodalTree: rises_from_the_least,
@@ -168,6 +180,7 @@ READINGS: dict[type, Callable[[Any, np.ndarray], bool]] = {
     am.Linear: lambda s, c: s.contains(c),
     am.Lipschitz: lambda s, c: s.contains(c),
     am.Box: lambda s, c: s.contains(c),
+    am.Finite: lambda s, c: bool((np.abs(s.rows - c).max(axis=1) <= 1e-9).any()),
     am.Simplex: lambda s, c: s.contains(c),
     am.Polyhedral: lambda s, c: s.contains(c),
     am.Intersection: lambda s, c: all(reads(part, c) for part in s.parts),

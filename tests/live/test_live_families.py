@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.families.estimation import estimate_variance
+from armature.families.kernels import estimate_variance
 
 PRICES = [0.1, 0.2, 0.3]  # sums of which are rounded
 

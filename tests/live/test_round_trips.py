@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.experiments.results import PolicyRuns
+from armature.rounds.play import PolicyRuns
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Classes, build, describe
 from armature.storage.tagged_json import decoded, encoded
 
@@ -23,6 +23,11 @@ OPTIONS = (
     3, 0.25, 1e-3, True, False, "raw", "theory", "tail", [0.0, 3.0, 1.0], [2.0, 0.5],
     am.ProjectedThompson(),
 )  # fmt: skip
+TABLES = (
+    am.Segments(["a", "b"], am.Unimodal(3), am.Additive()),
+    am.Segments(["a", ("b", 1)], {"a": am.Unimodal(3), ("b", 1): am.Unconstrained(3)}),
+    am.Segments([1, 2], am.Unconstrained(2), am.Alike(0.5) & am.SameBest()),
+)
 ALL = [
     pytest.param(classes, cls, id=cls.__name__)
     for classes in (FAMILIES, STRUCTURES, POLICIES)
@@ -54,11 +59,16 @@ def accepted(cls: type, arguments: dict[str, Any]) -> Any:
         return None
 
 
+def examples_of(cls: type) -> tuple[Any, ...]:
+    """Its examples; tables of segments, which have none to play with, are made here."""
+    return TABLES if cls is am.Segments else tuple(cls.examples())
+
+
 def variants(cls: type) -> list[Any]:
     """Every example, with each optional argument and all of them left out, and with each given."""
-    found = list(cls.examples())
+    found = list(examples_of(cls))
     optional = optional_arguments(cls)
-    for example in cls.examples():
+    for example in examples_of(cls):
         arguments = arguments_of(example)
         found.append(cls(**{k: v for k, v in arguments.items() if k not in optional}))
         for name in optional:

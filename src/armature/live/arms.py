@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.kernels.numbers import LARGEST, MOST_COUNTED, is_several, is_whole
+from armature.kernels.checks import LARGEST, MOST_COUNTED, is_several, is_whole
 from armature.policies import History
 from armature.storage import fields
 from armature.storage.tagged_json import decoded, encoded
@@ -19,7 +19,7 @@ RETIRED = -1  # the place of an arm that is no longer there
 
 
 class Retired(NamedTuple):
-    """What is kept of a retired arm, in case it comes back."""
+    """The rewards of a retired arm, in case it comes back."""
 
     pulls: float
     sums: float
@@ -41,7 +41,7 @@ class Retired(NamedTuple):
 
     @classmethod
     def restored(cls, saved: list[Any]) -> Retired:
-        """What was saved; releases before kept no scale."""
+        """A record that was saved; earlier releases kept no scale."""
         columns, scale = saved[:4], saved[4] if len(saved) > 4 else None
         most = LARGEST * MOST_COUNTED
         pulls, sums, squares, pending = (

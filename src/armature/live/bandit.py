@@ -9,27 +9,29 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.families import Family, Gaussian
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import check_flag, is_whole
+from armature.kernels.checks import check_flag, check_kind, checked_count, is_whole
+from armature.kernels.gears import straight_to_machine_code
 from armature.live.arms import RETIRED, Arms, Retired
 from armature.live.changing import Setting, place_of_new, setting_of, with_arm, without_arm
 from armature.live.checkpoint import content_of, restore_parts, start_of
 from armature.live.choosing import Chooser, checked_floor, play_once
-from armature.live.outstanding import Outstanding
+from armature.live.outstanding import Decision, Outstanding
 from armature.live.readable import Arm, ReadableBandit
 from armature.live.rewards import Goal, Rewards, checked_number, pairs_of
-from armature.live.tickets import Decision
 from armature.live.warm_start import take_in_past
 from armature.policies import CompiledPolicy, Policy
-from armature.rounds.runner import checked_count, checked_policy, make_runner
+from armature.policies.policy import checked_policy
+from armature.rounds.runner import make_runner
 from armature.storage.files import read_text, write_text
 from armature.storage.registry import Allowed
 from armature.structures import Structure
-from armature.structures.structure import check_is_structure
+from armature.structures.declared import check_is_structure
 
 MOST_ASKED = 1_000_000  # arms in one list
+NONE: tuple[Arm, ...] = ()  # no arm is excluded
 
 
 class Bandit(ReadableBandit):
@@ -107,19 +109,20 @@ class Bandit(ReadableBandit):
         self._seed = int(seed)
         floor = checked_floor(floor, structure.n_arms)
         self._chooser = Chooser(self._setting.decisions, floor, self._seed)
-        self._outstanding = Outstanding(arms)
+        self._outstanding = Outstanding(arms, family)
         self._rewards = Rewards(family)
         if history is not None:
-            take_in_past(self._decisions, arms, self._goal, family, history)
+            take_in_past(self._decisions, self._outstanding, self._goal, family, history)
 
     def warm_up(self) -> None:
-        """Compile all that `ask` and `tell` need, or load it: so that no first caller waits.
+        """Compile all that `ask` and `tell` need, or load it, now: some seconds the first time.
 
-        The bandit itself stays as it is.
+        Without it, the first decisions are made in plain Python. The bandit stays as it is.
         """
         if isinstance(self.policy, CompiledPolicy):
             structure = self._goal.structure(self.structure)
-            play_once(make_runner(self.policy, structure, self.family, self._seed), self.floor)
+            with straight_to_machine_code():
+                play_once(make_runner(self.policy, structure, self.family, self._seed), self.floor)
 
     # Asking.
 
@@ -135,14 +138,14 @@ class Bandit(ReadableBandit):
     def ask(
         self, n: int, *, exclude: Sequence[Arm] = ..., ids: Literal[True]
     ) -> list[Decision]: ...
-    def ask(self, n: int | None = None, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Any:
+    def ask(self, n: int | None = None, *, exclude: Sequence[Arm] = NONE, ids: bool = False) -> Any:
         """The arm to pull next, or a list of n arms to pull at once.
 
         Parameters
         ----------
         n
-            How many, at most a million; without it, one arm is given instead of a list. If the
-            policy fails at one of them, none is asked for.
+            How many, at most a million; without it, one arm instead of a list. If the policy fails
+            at one of them, none is asked for.
         exclude
             Arms that must not be chosen now, not all of them. What the policy chooses is taken if
             it is allowed, and may still be the best arm that is: its upper confidence bound reaches
@@ -157,8 +160,7 @@ class Bandit(ReadableBandit):
         if not (n is None or (is_whole(n) and 0 <= n <= MOST_ASKED)):
             most = f"{MOST_ASKED:,}"
             raise ArmatureError(f"n must be a whole number of arms, from 0 to {most}; got {n!r}.")
-        every = isinstance(exclude, tuple) and not exclude
-        allowed = None if every else self._setting.arms.allowed(exclude)
+        allowed = None if exclude is NONE else self._setting.arms.allowed(exclude)
         chooser, outstanding = self._chooser, self._outstanding
         _, family, arms, decisions = self._setting
         before = None if n is None else (chooser.moment(), outstanding.moment())
@@ -172,7 +174,7 @@ class Bandit(ReadableBandit):
                 else:
                     arm = chooser.choose(seen, allowed)
                     asked.append(arms.names[arm])
-                outstanding.expect(arm)
+                outstanding.expect(arm, ids)
         except BaseException:  # the caller never learns of the arms so far: no reward would come
             if before:
                 chooser.return_to(before[0])
@@ -180,7 +182,7 @@ class Bandit(ReadableBandit):
             raise
         return asked[0] if n is None else asked
 
-    def asked(self, arm: Arm, *, exclude: Sequence[Arm] = (), ids: bool = False) -> Arm:
+    def asked(self, arm: Arm, *, exclude: Sequence[Arm] = NONE, ids: bool = False) -> Arm:
         """Take note of a decision that was made before: to rebuild a bandit from a log.
 
         All is as if `ask(exclude=exclude, ids=ids)` had returned `arm`, which counts as pending and
@@ -191,23 +193,24 @@ class Bandit(ReadableBandit):
         check_flag(ids, "ids")
         allowed, place = self._setting.arms.allowed(exclude), self._setting.arms.live_place(arm)
         chosen = self._chooser.choose(self._seen(), allowed)
-        self._outstanding.expect(place)
         names = self._setting.arms.names
         if ids:
             self._outstanding.tickets.issue(names[place])
+        self._outstanding.expect(place, ids)
         return names[chosen]
 
-    def ask_with_probability(self, *, exclude: Sequence[Arm] = ()) -> tuple[Arm, float | None]:
-        """What `ask` gives, and with which probability it did.
+    def ask_with_probability(self, *, exclude: Sequence[Arm] = NONE) -> tuple[Arm, float | None]:
+        """The arm to pull next, and the probability with which it was chosen.
 
-        That is None where the policy draws by odds that it does not know (as Thompson sampling
-        does with more than two arms), for it would have to be estimated
-        (`probabilities`).
+        None where the policy draws by odds that it does not know, as Thompson sampling does with
+        more than two arms: `probabilities` estimates them.
         """
-        allowed = self._setting.arms.allowed(exclude)
-        arm, probability = self._chooser.choose_with_probability(self._seen(), allowed)
+        _, family, arms, decisions = self._setting
+        seen = self._outstanding.with_pending(decisions.history, family)
+        allowed = None if exclude is NONE else arms.allowed(exclude)
+        arm, probability = self._chooser.choose_with_probability(seen, allowed)
         self._outstanding.expect(arm)
-        return self._setting.arms.names[arm], probability
+        return arms.names[arm], probability
 
     def expect(self, arm: Arm) -> None:
         """Count a pull as pending that was decided elsewhere; the policy is not asked."""
@@ -226,25 +229,22 @@ class Bandit(ReadableBandit):
         pairs = pairs_of(self._setting.arms, arm, reward)
         checked = [(one, *self._checked(one, value)) for one, value in pairs]
         for one, place, value in checked:
-            self._count(place, value)
-            self._outstanding.came(one, place)
+            self._count(place, value, self._outstanding.came(one, place))
 
     def tell_by_id(
         self, id: int, reward: float
     ) -> Literal["applied", "duplicate", "settled", "ignored"]:
         """Take in the reward of a decision, once.
 
-        Returns "applied"; "duplicate" if this reward of this decision was told before, and nothing
-        changes; "settled" if it was told or cancelled so long ago (10,000 decisions that were
-        settled since) that it is not known how; "ignored" if its arm was retired. Another reward
-        for the same decision is refused, and so is one after it was cancelled.
+        Returns "applied"; "duplicate" if this reward of this decision was told before; "settled" if
+        it was settled so long ago (10,000 decisions since) that it is not known how; "ignored" if
+        its arm was retired. Another reward for the decision, or after it was cancelled, is refused.
         """
         tickets, number = self._outstanding.tickets, self._outstanding.tickets.checked(id)
         if number not in tickets.open:
             return self._outstanding.repeated(number, checked_number(reward))
         place, value = self._checked(tickets.open[number], reward)
-        self._outstanding.close(number, checked_number(reward))
-        self._count(place, value)
+        self._count(place, value, self._outstanding.close(number, checked_number(reward)))
         return "ignored" if place == RETIRED else "applied"
 
     def cancel(self, arm: Arm) -> None:
@@ -276,9 +276,10 @@ class Bandit(ReadableBandit):
             return place, checked_number(reward)
         return place, self._goal.value(self._rewards.checked(reward, place))
 
-    def _count(self, place: int, value: float) -> None:
+    def _count(self, place: int, value: float, when: int) -> None:
         if place != RETIRED:
             self._setting.decisions.take_in(place, value)
+            self._outstanding.noticing.take_in(place, value, when)
 
     # Changing.
 
@@ -291,10 +292,9 @@ class Bandit(ReadableBandit):
     ) -> Arm:
         """One more arm, where the structure says what that means; returns what it is called.
 
-        What was learned about the others stays: their rewards, and what is outstanding. What the
-        policy keeps besides (SPk's learners, the phase of EndOfOptimism, ...) begins anew, as with
-        a bandit that starts from this history. An arm that was retired comes back with the rewards
-        that it had then: not with another `scale`, which makes another arm of it.
+        The others keep their rewards, and what is outstanding. What the policy keeps besides (such
+        as SPk's learners) begins anew, as with a bandit that starts from this history. An arm that
+        was retired comes back with its rewards, but not with another `scale`: that is another arm.
 
         >>> from armature.policies import UCB
         >>> from armature.structures import Unimodal
@@ -331,9 +331,9 @@ class Bandit(ReadableBandit):
     def retire_arm(self, arm: Arm) -> None:
         """An arm is never chosen again; what was learned about the others stays.
 
-        The structure goes on with what it says about the others, and the rewards of this arm have
-        no say any more. Rewards of it that are still outstanding may be told or cancelled, and are
-        not counted. The policy is told its history again, as by `add_arm`.
+        The structure goes on with what it says about the others; the rewards of this arm have no
+        say any more. Outstanding ones may be told or cancelled, and are not counted. The policy is
+        told its history again, as by `add_arm`.
         """
         at = self._setting.arms.live_place(arm)
         pending = self._outstanding.pending
@@ -342,7 +342,7 @@ class Bandit(ReadableBandit):
 
     def _change(self, setting: Setting, pending: Floats) -> None:
         self._setting, self._chooser.decisions = setting, setting.decisions
-        self._outstanding.change(setting.arms, pending)
+        self._outstanding.change(setting.arms, pending, setting.family)
         self._rewards = Rewards(setting.family)
 
     # Saving.
@@ -359,9 +359,9 @@ class Bandit(ReadableBandit):
     ) -> Bandit:
         """The bandit that `to_json` wrote down; it goes on with the same decisions.
 
-        A text can name policies, structures and families of your own, and importing them runs their
-        code: they are imported only from the modules and packages that `allow` names. Or give the
-        objects here, and what the text says of them is not looked at.
+        A text can name classes of your own, and importing them runs their code: they are imported
+        only from the modules and packages that `allow` names. Or give the objects here, and what
+        the text says of them is not looked at.
         """
         try:
             content = content_of(text)

@@ -11,14 +11,14 @@ from armature.errors import ArmatureError
 from armature.families import Family
 from armature.live.arms import Arms, Retired
 from armature.live.rewards import Goal
-from armature.live.warm_start import Summary, write_summary
+from armature.live.warm_start import PastSums, write_summary
 from armature.policies import Policy
 from armature.rounds.runner import PolicyRunner, make_runner
 from armature.structures import Structure
 
 
 class Setting(NamedTuple):
-    """What a bandit decides about: all that changes when an arm comes or goes."""
+    """The parts of a bandit that change when an arm comes or goes."""
 
     structure: Structure  # of the rewards, or costs, as they are reported
     family: Family
@@ -96,7 +96,7 @@ def _go_on(
         before = getattr(old.history, name)
         missing = 0.0 if back is None else getattr(back, name)
         columns.append(np.array([missing if k is None else before[k] for k in stay]))
-    write_summary(new, Summary(*columns))
+    write_summary(new, PastSums(*columns))
     new.history.clock[:] = old.history.clock
     new.restore_random(old.random_state())
 

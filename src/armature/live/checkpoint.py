@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from armature.errors import ArmatureError, check_kind, short
+from armature.errors import ArmatureError, short
 from armature.families import Family
-from armature.kernels.numbers import LARGEST, MOST_COUNTED
+from armature.kernels.checks import LARGEST, MOST_COUNTED, check_kind
 from armature.live.changing import Setting
 from armature.live.choosing import Chooser, checked_floor
 from armature.live.outstanding import Outstanding
 from armature.live.rewards import Goal
-from armature.live.warm_start import SLACK, Summary, write_summary
+from armature.live.warm_start import SLACK, PastSums, write_summary
 from armature.policies import Policy
 from armature.storage import fields
+from armature.storage.files import checksum
 from armature.storage.registry import (
     FAMILIES,
     POLICIES,
@@ -27,29 +28,37 @@ from armature.storage.registry import (
     from_version_1,
     tuple_of,
 )
-from armature.storage.sealed import checksum
 from armature.storage.tagged_json import encoded
 from armature.structures import Structure
 
 FORMAT = "armature bandit"
 VERSION = 2  # since 2, what JSON does not have is written as `armature.storage.tagged_json` says
-KEYS = (
-    "policy", "structure", "family", "seed", "horizon", "goal", "labels", "arms", "pulls", "sums",
-    "squares", "clock", "pending", "decisions", "floor", "random", "state",
+STATE = (
+    "labels", "arms", "pulls", "sums", "squares", "clock", "pending", "decisions", "floor",
+    "random", "state", "noticing",
 )  # fmt: skip
+KEYS = ("policy", "structure", "family", "seed", "horizon", "goal", *STATE)
+SEGMENTED = "armature bandit of segments"
 
 
 def saved_parts(
     setting: Setting, goal: Goal, chooser: Chooser, outstanding: Outstanding
 ) -> dict[str, Any]:
-    """What `restore_parts` restores, and what it takes to make the parts."""
-    decisions, arms = setting.decisions, setting.arms
-    history = decisions.history
+    """The state for `restore_parts`, and what it takes to make the parts."""
     return {
-        "policy": describe(POLICIES, decisions.policy),
+        "policy": describe(POLICIES, setting.decisions.policy),
         "structure": describe(STRUCTURES, setting.structure),
         "family": describe(FAMILIES, setting.family),
         "goal": goal.word,
+        **state_of(setting, chooser, outstanding),
+    }
+
+
+def state_of(setting: Setting, chooser: Chooser, outstanding: Outstanding) -> dict[str, Any]:
+    """The state for `restore_parts`: the entries of STATE."""
+    decisions, arms = setting.decisions, setting.arms
+    history = decisions.history
+    return {
         "labels": encoded(arms.names) if arms.labelled else None,
         "arms": arms.saved(),
         "pulls": history.pulls.tolist(),
@@ -61,6 +70,7 @@ def saved_parts(
         "floor": chooser.saved(),
         "random": decisions.random_state(),
         "state": decisions.saved_state(),
+        "noticing": outstanding.noticing.saved(),
     }
 
 
@@ -71,7 +81,7 @@ def start_of(
     family: Family | None,
     allow: Allowed,
 ) -> dict[str, Any]:
-    """What a bandit is made of, before `restore_parts`; objects that are given need no building."""
+    """The arguments of a bandit, before `restore_parts`; given objects need no building."""
     if policy is None:
         policy = build(POLICIES, "policy", content["policy"], allow)
     if structure is None:
@@ -100,7 +110,7 @@ def restore_parts(
     """Go back to what was saved."""
     decisions, arms, K = setting.decisions, setting.arms, setting.structure.n_arms
     arms.restore(content["labels"], content["arms"])
-    outstanding.restore(content["pending"], content["decisions"])
+    outstanding.restore(content["pending"], content["decisions"], content["noticing"])
     summary = _summary(content, decisions.family)
     write_summary(decisions, summary)
     rounds, explored = fields.wholes(content["clock"], "clock", 2)
@@ -115,7 +125,7 @@ def restore_parts(
     decisions.restore_random(content["random"])
 
 
-def _summary(content: dict[str, Any], family: Family) -> Summary:
+def _summary(content: dict[str, Any], family: Family) -> PastSums:
     """The sums of the rewards, as some rewards of the family can have them."""
     K = len(content["pulls"])
     pulls = fields.counts(content["pulls"], "pulls", K)
@@ -126,7 +136,7 @@ def _summary(content: dict[str, Any], family: Family) -> Summary:
     beyond = np.abs(family.clipped(means) - means) > SLACK * np.maximum(1.0, np.abs(means))
     if (beyond | ((pulls == 0.0) & (sums != 0.0))).any() or np.abs(means).max() > 2.0 * LARGEST:
         raise fields.wrong("sums", f"those of rewards of {family}", content["sums"])
-    return Summary(pulls, sums, squares)
+    return PastSums(pulls, sums, squares)
 
 
 def as_text(content: dict[str, Any]) -> str:
@@ -137,11 +147,13 @@ def as_text(content: dict[str, Any]) -> str:
 
 
 def content_of(text: str) -> dict[str, Any]:
-    """What `as_text` was given, in this release or an earlier one."""
+    """The content of a text that this release or an earlier one wrote."""
     try:
         content: Any = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise ArmatureError(f"this is not a saved bandit, nor JSON at all: {error}.") from None
+    if isinstance(content, dict) and content.get("format") == SEGMENTED:
+        raise ArmatureError("this is a bandit of segments: read it by SegmentedBandit.")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ArmatureError(f'this is not a saved bandit: it has no "format": "{FORMAT}".')
     if content.get("version") not in (1, VERSION):
@@ -155,6 +167,7 @@ def content_of(text: str) -> dict[str, Any]:
         raise ArmatureError("the saved bandit has no list of pulls.")
     if content["version"] == 1:
         content = _migrated(content)
+    content = {"noticing": None, **content}  # which releases before did not write
     for key in KEYS:
         if key not in content:
             raise ArmatureError(f"the saved bandit has no entry {key!r}.")

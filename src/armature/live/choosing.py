@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import as_real
+from armature.kernels.checks import as_real
 from armature.kernels.streams import FLOORS, make_stream, next_unit
 from armature.policies import History
 from armature.rounds.runner import PolicyRunner
@@ -112,7 +112,7 @@ class Chooser:
         return shares
 
     def peek(self, history: History, allowed: Open) -> tuple[int, bool]:
-        """What the policy would choose now, and whether that is left to chance; nothing changes."""
+        """The arm that the policy would choose now, and whether that is random; nothing changes."""
         decisions = self.decisions
         moment, before = decisions.moment(), decisions.random_mark()
         try:
@@ -122,7 +122,7 @@ class Chooser:
             decisions.return_to(moment)
 
     def _bounds(self, history: History, allowed: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        """Of each arm's mean; -inf for what is excluded, (-inf, inf) where nothing is known."""
+        """Bounds of each arm's mean; -inf if it is excluded, (-inf, inf) where nothing is known."""
         low, high = self.decisions.bounds(history)
         seen = allowed & (history.pulls > 0.0)
         low = np.where(seen, low, -math.inf)
@@ -193,7 +193,7 @@ class Probabilities(NamedTuple):
 
 
 def probabilities(chooser: Chooser, history: History, allowed: Open, draws: int) -> Probabilities:
-    """What would be chosen, imagined `draws` times; the chooser stays as it is."""
+    """Probabilities of the arms, from `draws` imagined decisions; the chooser stays as it is."""
     K = history.pulls.size
     open_arms = np.ones(K) if allowed is None else allowed.astype(np.float64)
     left = 1.0 - chooser.floor * open_arms.sum()

@@ -1,7 +1,8 @@
-"""What a bandit believes, in plain words and numbers."""
+"""Explanations of a bandit's estimates and decisions, as records and sentences."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -12,6 +13,7 @@ import numpy as np
 from armature.bounds.evidence import DELTA, Evidence, doubt_of, evidence, threshold_at
 from armature.kernels.arrays import Floats
 from armature.live.arms import Arms
+from armature.live.change import Change
 from armature.live.choosing import untouched
 from armature.live.outstanding import likely_means
 from armature.live.rewards import Goal
@@ -26,7 +28,7 @@ from armature.words import Arm, Card, Sentence, Shown, best_first, row_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Shown):
-    """What the data say and what the policy makes of it; `str` gives it as a text.
+    """The estimates of a bandit, and its policy's reason; `str` gives it as a text.
 
     Attributes
     ----------
@@ -45,6 +47,8 @@ class Explanation(Shown):
         judge: how `verdict` is worked out, from the data of now.
         reason: the summary with its arms and numbers as data.
         structure, goal: what the picture needs to know besides.
+        change: a change of the rewards, if there is evidence for one. All else then rests on
+            rewards of two kinds.
     """
 
     summary: str
@@ -64,6 +68,13 @@ class Explanation(Shown):
     reason: Sentence | None = None
     structure: Structure | None = None
     goal: str = "max"
+    change: Change | None = None
+
+    def across(self, change: Change, fit: Evidence | None) -> Explanation:
+        """The same where the rewards changed, with the fit of those before or since."""
+        judge = self.judge
+        unsure = None if judge is None else lambda: judge().across(change)
+        return dataclasses.replace(self, change=change, fit=fit, judge=unsure)
 
     @functools.cached_property
     def verdict(self) -> Verdict | None:
@@ -74,7 +85,7 @@ class Explanation(Shown):
         return None if self.judge is None else self.judge()
 
     def picture(self) -> Picture | None:
-        """What a notebook draws."""
+        """The picture for notebooks."""
         if self.structure is None:
             return None
         return picture_of(self, self.structure, goal=self.goal)
@@ -104,6 +115,8 @@ class Explanation(Shown):
             lines.append(f"Sigma is not known; the rewards so far say about {self.sigma:.4g}.")
         if self.verdict is not None and self.pulls.any():
             lines.append(str(self.verdict))
+        elif self.change is not None:
+            lines.append(str(self.change))
         if self.fit is not None and self.pulls.any():
             lines.append(str(self.fit))
         return "\n".join(lines)
@@ -153,7 +166,7 @@ def explain(decisions: PolicyRunner, arms: Arms, goal: Goal, floor: float) -> Ex
 
 
 def _reason(policy: Policy, belief: Belief, floor: float) -> Sentence:
-    """What the policy does next and why."""
+    """The policy's next decision, and its reason."""
     unseen = np.flatnonzero(belief.pulls == 0.0)
     if unseen.size and policy.starts_with_each_arm:
         coming = [Arm(int(k)) for k in unseen]
@@ -168,8 +181,8 @@ def _reason(policy: Policy, belief: Belief, floor: float) -> Sentence:
 
 
 def _seen_by(decisions: PolicyRunner) -> Seen:
-    """What a policy has seen, as it is now."""
-    history, family = decisions.history, decisions.informed_family()
+    """The rewards that a policy has seen, and its state, as they are now."""
+    history, family = decisions.basis, decisions.informed_family()
     means = likely_means(history, family).copy()
     return Seen(decisions.structure, family, history.pulls.copy(), means)
 
@@ -177,7 +190,7 @@ def _seen_by(decisions: PolicyRunner) -> Seen:
 def _judge_of(
     decisions: PolicyRunner, seen: Seen, names: Sequence[Hashable]
 ) -> Callable[..., Verdict]:
-    """What says which arm is best; without the structure, if the policy has dropped that."""
+    """The structure that says which arm is best; none, if the policy has dropped it."""
     structure = seen.structure
     if decisions.policy.dropped(decisions.state) is not None:
         structure = structure.forgotten()
@@ -205,7 +218,7 @@ def evidence_of(
     Where the policy has dropped the structure: the evidence of then. `delta` is the policy's own
     where it has one.
     """
-    policy, history = decisions.policy, decisions.history
+    policy, history = decisions.policy, decisions.basis
     delta = policy.drops_at or DELTA if delta is None else delta
     dropped = policy.dropped(decisions.state)
     if dropped is None:
@@ -226,9 +239,26 @@ def evidence_of(
     )
 
 
+def apart(decisions: PolicyRunner, whole: Evidence, parts: tuple[Floats, Floats]) -> Evidence:
+    """The evidence against the structure before a change or since, whichever is more.
+
+    Each is given half of the false alarms. A structure that a policy has dropped stays dropped.
+    """
+    if whole.dropped is not None:
+        return whole
+    half = 0.5 * math.exp(-whole.threshold)
+    found = [
+        evidence(decisions.structure, decisions.family, counts, sums, half, whole.arms)
+        for counts, sums in parts
+    ]
+    worse = 0 if found[0].log_e > found[1].log_e else 1
+    return dataclasses.replace(found[worse], part=("before", "since")[worse])
+
+
 def _belief(decisions: PolicyRunner, seen: Seen) -> Belief:
-    """What the data say, and what the policy decides on."""
-    family, history, rounds = seen.family, decisions.history, int(decisions.history.clock[0])
+    """The estimates from the data, and the history that the policy decides on."""
+    family, history = seen.family, decisions.basis
+    rounds = int(history.clock[0])
     least = math.log(1.0 + rounds) / np.maximum(seen.pulls, 1.0)
     level = np.where(seen.pulls > 0.0, least, math.inf)
     misfit = float(seen.fit.cost)

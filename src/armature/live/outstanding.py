@@ -1,26 +1,30 @@
-"""Pending pulls: how many, which have ids, and how a policy counts them."""
+"""Pending pulls: how many, how a policy counts them, and ids, so that no reward counts twice."""
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict
 from collections.abc import Hashable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.kernels.arrays import Floats
+from armature.kernels.checks import LARGEST, is_whole
 from armature.live.arms import RETIRED, Arms
-from armature.live.tickets import Tickets
+from armature.live.noticing import Noticing
 from armature.policies import History
 from armature.storage import fields
+from armature.storage.tagged_json import encoded
 
 
 class Outstanding:
     """How many rewards of each arm are still to come, with an id or without."""
 
-    def __init__(self, arms: Arms) -> None:
+    def __init__(self, arms: Arms, family: Family) -> None:
         self.arms = arms
+        self.noticing = Noticing(family, len(arms.names))
         self.pending: Floats = np.zeros(len(arms.names))
         self.total = 0
         self.tickets = Tickets()
@@ -48,8 +52,9 @@ class Outstanding:
         clock = history.clock + np.array([self.total, 0])
         return History(pulls, means * pulls, means, history.squares, clock)
 
-    def expect(self, place: int) -> None:
-        """One reward more."""
+    def expect(self, place: int, issued: bool = False) -> None:
+        """One reward more; whether its decision was just issued an id."""
+        self.noticing.expect(self.arms.names[place], self.tickets.next - 1 if issued else None)
         self.pending[place] += 1.0
         self.total += 1
         if self._kept is not None:
@@ -59,12 +64,13 @@ class Outstanding:
             seen.clock[0] += 1
 
     def moment(self) -> Any:
-        """What is outstanding, to come back to before another reward is there."""
-        return self.pending.copy(), self.tickets.next
+        """The outstanding pulls, to come back to before another reward is there."""
+        return self.pending.copy(), self.tickets.next, self.noticing.moment()
 
     def return_to(self, moment: Any) -> None:
         """Go back to such a moment: what was asked for since is not to come."""
-        self.pending, next_id = moment
+        self.pending, next_id, noticed = moment
+        self.noticing.return_to(noticed)
         self.total, self._kept = int(self.pending.sum()), None
         self.tickets.withdraw(next_id)
 
@@ -83,10 +89,12 @@ class Outstanding:
         pending = self.arms.retired[arm].pending if place == RETIRED else self.pending[place]
         return float(pending) - self.tickets.named[arm]
 
-    def came(self, arm: Hashable, place: int) -> None:
-        """A reward without an id is there, of an arm that may never have been asked for."""
-        if self.unnamed(arm, place) >= 1.0:
-            self.expect_no_more(arm, place)
+    def came(self, arm: Hashable, place: int) -> int:
+        """A reward without an id is there: when that was decided, now if it never was."""
+        if self.unnamed(arm, place) < 1.0:
+            return self.noticing.decided()
+        self.expect_no_more(arm, place)
+        return self.noticing.came(arm)
 
     def cancel(self, arm: Any) -> None:
         """A reward without an id will never come."""
@@ -95,15 +103,17 @@ class Outstanding:
             rest = " without an id: use cancel_by_id" if self.tickets.named[arm] else ""
             raise ArmatureError(f"no reward of arm {arm!r} is outstanding{rest}.")
         self.expect_no_more(arm, place)
+        self.noticing.came(arm)
 
-    def close(self, number: int, reward: float | None) -> None:
-        """The reward of a decision came; or will never come: None."""
+    def close(self, number: int, reward: float | None) -> int:
+        """The reward of a decision came, or will never come, None: when that was decided."""
         arm = self.tickets.open[number]
         self.tickets.settle(number, reward)
         self.expect_no_more(arm, self.arms.place(arm))
+        return self.noticing.came_by_id(number)
 
     def repeated(self, number: int, reward: float | None) -> Literal["duplicate", "settled"]:
-        """What to say of a reward, or of None, a cancellation, for a decision that is settled."""
+        """The answer to a reward, or to None, a cancellation, for a decision that is settled."""
         if not self.tickets.is_remembered(number):
             return "settled"
         before = self.tickets.reward_of(number)
@@ -118,13 +128,16 @@ class Outstanding:
             "be changed."
         )
 
-    def change(self, arms: Arms, pending: Floats) -> None:
+    def change(self, arms: Arms, pending: Floats, family: Family) -> None:
         """Other arms than before."""
+        old = {name: k for k, name in enumerate(self.arms.names)}
+        self.noticing.change_arms(family, [old.get(name) for name in arms.names])
         self.arms, self.pending, self.total = arms, pending, int(pending.sum())
         self._kept = None
 
-    def restore(self, pending: Any, decisions: Any) -> None:
+    def restore(self, pending: Any, decisions: Any, noticing: Any) -> None:
         """Go back to what was saved."""
+        self.noticing.restore(noticing)
         self.pending[:] = fields.counts(pending, "pending", self.pending.size)
         self.total, self._kept = int(self.pending.sum()), None
         self.tickets = Tickets.restored(decisions)
@@ -140,3 +153,106 @@ def likely_means(history: History, family: Family) -> Floats:
         return means
     typical = float(means[seen].mean()) if seen.any() else family.some_mean
     return np.where(seen, means, family.clipped(np.full(means.size, typical)))
+
+
+REMEMBERED = 10_000  # settled decisions whose rewards are remembered
+
+
+class Decision(NamedTuple):
+    """A decision with an id, from `Bandit.ask(ids=True)`.
+
+    Attributes
+    ----------
+        id: a number, different for each decision of a bandit.
+        arm: the arm to pull.
+        probability: that of this arm, at that moment, under the floor and what was excluded; None
+            where the policy draws by odds that it does not know, for it would have to be estimated
+            (`Bandit.probabilities`).
+    """
+
+    id: int
+    arm: Any
+    probability: float | None
+
+
+class Tickets:
+    """Which decisions are open, and how the last ones ended.
+
+    An open decision is kept until it is told or cancelled. Of those that are settled, the last
+    10,000 are kept with their rewards; of older ones it is known that they are settled, no more.
+    """
+
+    def __init__(self) -> None:
+        self.next = 0
+        self.open: dict[int, Hashable] = {}
+        self.named: Counter[Hashable] = Counter()  # how many of each arm are open
+        self._ended: OrderedDict[int, float | None] = OrderedDict()  # None: cancelled
+
+    def issue(self, name: Hashable, probability: float | None = None) -> Decision:
+        """A decision for an arm, with a new id."""
+        number = self.next
+        self.next += 1
+        self.open[number] = name
+        self.named[name] += 1
+        return Decision(number, name, probability)
+
+    def checked(self, number: Any) -> int:
+        """An id that was handed out."""
+        if not is_whole(number):
+            raise ArmatureError(f"the id of a decision is a whole number; got {number!r}.")
+        if not 0 <= number < self.next:
+            raise ArmatureError(f"there is no decision {number}: {self.next} were handed out.")
+        return int(number)
+
+    def is_remembered(self, number: int) -> bool:
+        """Whether it is known how a settled decision ended."""
+        return number in self._ended
+
+    def reward_of(self, number: int) -> float | None:
+        """The reward of a settled decision; None if it was cancelled."""
+        return self._ended[number]
+
+    def withdraw(self, first: int) -> None:
+        """Take back the decisions from this id on, which were not handed out."""
+        for number in range(first, self.next):
+            self._close(number)
+        self.next = first
+
+    def settle(self, number: int, reward: float | None) -> None:
+        """Close an open decision."""
+        self._close(number)
+        self._ended[number] = reward
+        if len(self._ended) > REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def _close(self, number: int) -> None:
+        name = self.open.pop(number)
+        self.named[name] -= 1
+        if not self.named[name]:
+            del self.named[name]
+
+    def saved(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "next": self.next,
+            "open": [[number, encoded(name)] for number, name in self.open.items()],
+            "ended": [[number, reward] for number, reward in self._ended.items()],
+        }
+
+    @classmethod
+    def restored(cls, saved: Any) -> Tickets:
+        """Tickets that were saved."""
+        tickets = cls()
+        handed, open_, ended = fields.table(saved, "decisions", ("next", "open", "ended"))
+        tickets.next = fields.whole(handed, "decisions.next")
+        for number, name in fields.rows(open_, "decisions.open", 2):
+            number = fields.whole(number, "decisions.open", tickets.next - 1)
+            tickets.open[number] = fields.label(name, "decisions.open")
+        for number, reward in fields.rows(ended, "decisions.ended", 2):
+            number = fields.whole(number, "decisions.ended", tickets.next - 1)
+            told = None if reward is None else fields.number(reward, "decisions.ended", LARGEST)
+            tickets._ended[number] = told
+        tickets.named = Counter(tickets.open.values())
+        if len({*tickets.open, *tickets._ended}) != len(open_) + len(ended):
+            raise fields.wrong("decisions", "different from each other", saved)
+        return tickets

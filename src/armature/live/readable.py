@@ -1,4 +1,4 @@
-"""What can be read of a bandit: nothing here changes it."""
+"""The properties, pictures and reports of a bandit: nothing here changes it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ import numpy as np
 import numpy.typing as npt
 
 from armature.bounds import lower_bound
+from armature.bounds.change import FALSE_ALARMS
 from armature.bounds.evidence import Evidence
+from armature.bounds.splits import BLOCK
 from armature.errors import ArmatureError
 from armature.families import Family
+from armature.kernels.checks import checked_count
+from armature.live.change import Change
 from armature.live.changing import Setting
 from armature.live.checkpoint import as_text, saved_parts
 from armature.live.choosing import Chooser, Probabilities, probabilities
-from armature.live.explanation import Explanation, evidence_of, explain, verdict_of
+from armature.live.explanation import Explanation, apart, evidence_of, explain, verdict_of
 from armature.live.outstanding import Outstanding
 from armature.live.rewards import Goal
 from armature.live.verdict import Verdict
 from armature.policies import History, Policy
-from armature.rounds.runner import PolicyRunner, checked_count
+from armature.rounds.runner import PolicyRunner
 from armature.rounds.stopping import Threshold
-from armature.structures import Structure
+from armature.structures import Segments, Structure
 from armature.structures.instance import Instance
 from armature.views import Picture, picture_of
 from armature.words import Card, Shown, best_first, row_of
@@ -35,6 +39,15 @@ Arm = Any  # a number, or a label where there are labels
 
 class ReadableBandit(Shown):
     """A bandit's parts, and all that they say of it."""
+
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """A bandit; where the structure is a table of segments, a `SegmentedBandit`."""
+        structure = options.get("structure", args[1] if len(args) > 1 else None)
+        if not isinstance(structure, Segments):
+            return super().__new__(cls)
+        from armature.live.segmented import SegmentedBandit
+
+        return SegmentedBandit(*args, **options)
 
     _setting: Setting
     _goal: Goal
@@ -65,7 +78,7 @@ class ReadableBandit(Shown):
 
     @property
     def structure(self) -> Structure:
-        """What is known about the means."""
+        """The structure: knowledge about the means."""
         return self._setting.structure
 
     @property
@@ -75,7 +88,7 @@ class ReadableBandit(Shown):
 
     @property
     def goal(self) -> str:
-        """What is best: "max", the largest rewards, or "min", the smallest costs."""
+        """The goal: "max" for the largest rewards, "min" for the smallest costs."""
         return self._goal.word
 
     @property
@@ -85,7 +98,7 @@ class ReadableBandit(Shown):
 
     @property
     def arms(self) -> list[Arm]:
-        """What the arms are called, in the structure's order: that of `pulls`, `means`, ..."""
+        """The labels of the arms, in the structure's order: that of `pulls`, `means`, ..."""
         return list(self._setting.arms.names)
 
     @property
@@ -106,7 +119,7 @@ class ReadableBandit(Shown):
         return self._outstanding.pending.astype(np.int64)
 
     def _seen(self) -> History:
-        """What the policy decides on: the rewards, and what is outstanding at its arm's mean."""
+        """The rewards that the policy decides on, outstanding ones at their arms' means."""
         return self._outstanding.with_pending(self._decisions.history, self.family)
 
     def probabilities(self, draws: int = 1000, *, exclude: Sequence[Arm] = ()) -> Probabilities:
@@ -128,11 +141,16 @@ class ReadableBandit(Shown):
         return probabilities(self._chooser, self._seen(), allowed, draws)
 
     def explain(self) -> Explanation:
-        """What the policy believes, and what it does next and why; print it, or read its fields."""
-        return explain(self._decisions, self._setting.arms, self._goal, self.floor)
+        """The estimates, the next decision, and its reason; print it, or read its fields."""
+        found = explain(self._decisions, self._setting.arms, self._goal, self.floor)
+        change = self.change()
+        if change is None:
+            return found
+        fit = self.evidence() if found.fit is not None else None
+        return found.across(change, fit)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """What it believes as a picture; written to a file if path is given.
+        """Draw its estimates; written to a file if path is given.
 
         Above, the means with their intervals, what the structure makes of them, and dashed the
         nearest means with which another arm would be best: what would change its mind. Below, the
@@ -143,7 +161,7 @@ class ReadableBandit(Shown):
         return plot_belief(self.picture(), path)
 
     def picture(self) -> Picture:
-        """What `plot` draws, as numbers."""
+        """The content of `plot`, as numbers."""
         belief, bound = self.explain(), None
         if self.goal == "max" and belief.pulls.any():
             with suppress(ArmatureError):  # several arms may be best, for one
@@ -155,7 +173,9 @@ class ReadableBandit(Shown):
 
         If the structure is true, the evidence against it ever reaches its threshold, ln(1 / delta),
         with probability at most delta, whichever policy chooses and whenever one looks. Without
-        `delta`: that of a `Guarded` policy, or 0.01.
+        `delta`: that of a `Guarded` policy, or 0.01. Where the rewards changed (`change`), those
+        before and those since are judged apart, and the one that fits worse is reported: so a
+        change is not taken for a wrong structure.
 
         >>> from armature.live import Bandit
         >>> from armature.policies import Challenger
@@ -165,7 +185,10 @@ class ReadableBandit(Shown):
         >>> bandit.evidence().refuted
         True
         """
-        return evidence_of(self._decisions, self.arms, delta)
+        found, parts = evidence_of(self._decisions, self.arms, delta), None
+        if self.change() is not None:
+            parts = self._outstanding.noticing.parts()
+        return found if parts is None else apart(self._decisions, found, parts)
 
     def verdict(self, delta: float = 0.05, threshold: Threshold = "practical") -> Verdict:
         """Which arm is best and whether that is sure: print it, read its fields, or `to_json()`.
@@ -173,7 +196,7 @@ class ReadableBandit(Shown):
         Whatever the policy and whenever one looks: with `threshold="theory"`, a wrong arm is ever
         called sure with probability at most `delta`. "practical" asks for less and is not proved;
         `docs/studies/identification.md` has how often it was wrong. The verdict also estimates how
-        many more samples it takes.
+        many more samples it takes. It is never sure where the rewards changed (`change`).
 
         >>> from armature.live import Bandit
         >>> from armature.policies import UCB
@@ -184,7 +207,36 @@ class ReadableBandit(Shown):
         >>> found.arm, found.sure, found.needed, found.needed_at_best
         ('middle', False, 19.0, 16.0)
         """
-        return verdict_of(self._decisions, self.arms, delta, threshold)
+        found = verdict_of(self._decisions, self.arms, delta, threshold)
+        change = self.change()
+        return found if change is None else found.across(change)
+
+    def change(self, false_alarms: float = FALSE_ALARMS) -> Change | None:
+        """Whether the rewards changed, when, and at which arms it shows; None: it does not show.
+
+        As long as nothing changes, a change is ever reported with probability at most
+        `false_alarms`, whichever policy chooses, however late rewards come, and whenever one looks
+        (`armature.bounds.change`). What was found stays found. It changes no decision: for that,
+        there is the policy `Restarting`, and a change from which that has begun anew is no longer
+        reported. Where the family has no evidence, it is always None.
+
+        >>> from armature.families import Bernoulli
+        >>> from armature.live import Bandit
+        >>> from armature.policies import UCB
+        >>> from armature.structures import Unconstrained
+        >>> bandit = Bandit(UCB(), Unconstrained(2), Bernoulli(), labels=["red", "blue"])
+        >>> bandit.tell(["red", "blue"] * 160, [1.0, 0.0, 1.0, 1.0] * 80)
+        >>> bandit.change() is None
+        True
+        >>> bandit.tell(["red", "blue"] * 48, [0.0, 1.0, 0.0, 0.0] * 24)
+        >>> bandit.change().since, bandit.change().arms
+        (320, ('red',))
+        """
+        found = self._outstanding.noticing.change(self.arms, self._goal, false_alarms)
+        done = self.policy.restarted(self._decisions.state)
+        return (
+            None if found is None or (done is not None and found.since <= done + BLOCK) else found
+        )
 
     def to_json(self) -> str:
         """Everything that the next decisions depend on, for `from_json`."""

@@ -12,7 +12,7 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.families import Family, Interval
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import LARGEST, check_mean
+from armature.kernels.checks import LARGEST, check_mean
 from armature.live.arms import Arms
 from armature.structures import Structure
 
@@ -46,7 +46,7 @@ class Goal:
         return cls(word, family.mirror)
 
     def value(self, told: Numbers) -> Numbers:
-        """What the policy is given for a reported number; and back, which is the same map."""
+        """Map a reported number to the policy's reward; and back, which is the same map."""
         return told if self.about is None else self.about - told
 
     def sums(self, pulls: Floats, sums: Floats) -> Floats:
@@ -58,7 +58,7 @@ class Goal:
         return (low, high) if self.about is None else (self.about - high, self.about - low)
 
     def structure(self, told: Structure) -> Structure:
-        """What is known about the values, where `told` is about the reported numbers."""
+        """The structure of the policy's rewards, where `told` is that of the reported numbers."""
         return told if self.about is None else told.mirrored(self.about)
 
 

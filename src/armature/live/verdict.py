@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import math
@@ -16,6 +17,7 @@ from armature.errors import ArmatureError
 from armature.families import Family
 from armature.families.kernels import total_learning_cost
 from armature.kernels.arrays import Floats
+from armature.live.change import Change
 from armature.rounds.stopping import (
     PRACTICAL,
     Threshold,
@@ -54,6 +56,7 @@ class Verdict(Shown):
         needed_at_best: the same at the shares of `characteristic_time` for the fitted means.
         shares: these shares; None where they could not be found (two arms lead, no rewards).
         arms: what the arms are called, in the order of `shares`.
+        change: a change of the rewards, across which nothing is sure; None: none was found.
     """
 
     arm: Hashable
@@ -65,17 +68,24 @@ class Verdict(Shown):
     needed_at_best: float
     shares: Floats | None
     arms: tuple[Hashable, ...]
+    change: Change | None = None
+
+    def across(self, change: Change) -> Verdict:
+        """The same where the rewards changed: it is not sure."""
+        return dataclasses.replace(self, sure=False, change=change)
 
     @property
     def least_delta(self) -> float:
         """How sure: the probability of error above which it would be sure with these data, or 1."""
+        if self.change is not None:
+            return 1.0
         return min(self.delta * math.exp(min(self.threshold - self.statistic, 700.0)), 1.0)
 
     def card(self) -> Card:
         return Card(str(self))
 
     def picture(self) -> Chart:
-        """What a notebook draws: the evidence, up to what is enough."""
+        """The picture for notebooks: the evidence, up to what is enough."""
         return verdict_chart(self)
 
     def sentence(self, goal: str = "max") -> Sentence:
@@ -89,6 +99,9 @@ class Verdict(Shown):
             "needed": self.needed,
             "needed_at_best": self.needed_at_best,
         }
+        if self.change is not None:
+            first = Sentence("{arm} leads, and that is not sure: the rewards changed.", **said)
+            return first + self.change.sentence()
         numbers = "(error {error:.3g} %; evidence {statistic:.3g}, {threshold:.3g} is enough)."
         if self.sure:
             return Sentence("{arm} is the {best} " + numbers, **said)
@@ -118,6 +131,7 @@ class Verdict(Shown):
             "needed_at_best": self.needed_at_best,
             "shares": None if self.shares is None else self.shares.tolist(),
             "arms": list(self.arms),
+            "change": None if self.change is None else self.change.to_data(),
             "words": str(self),
         }
 
@@ -194,6 +208,8 @@ class Seen:
     @functools.cached_property
     def best_shares(self) -> Floats | None:
         """The optimal shares if the fitted means were the truth; None where there are none."""
+        if self.structure.in_table:  # whose program is about all segments
+            return None
         try:
             instance = Instance(self.structure, self.fitted, self.family, strict=False)
             return time_of(self.structure, instance)[1]
@@ -231,7 +247,7 @@ def verdict_on(
 
 @dataclass(frozen=True, eq=False)
 class Coming:
-    """What more samples would bring if the fitted means were the truth."""
+    """The evidence that more samples would bring if the fitted means were the truth."""
 
     seen: Seen
     fitted: Floats
@@ -240,15 +256,25 @@ class Coming:
     challengers: float  # how many there are now, for the allowance "practical"
 
     def threshold(self, delta: float, weights: Floats) -> float:
-        """What the statistic has to exceed if the arms have these numbers of samples."""
-        level = math.log(1.0 / delta)
+        """The threshold of the statistic if the arms have these numbers of samples."""
+        level, seen = math.log(1.0 / delta), self.seen
+        record, pulls, all_sums = seen.structure.judged(
+            seen.family, seen.pulls, seen.pulls * seen.means
+        )
         if self.allowance == PRACTICAL:
-            return level + float(practical_allowance(self.challengers, float(weights.sum())))
-        seen = self.seen
+            samples = float(weights.sum()) + float(pulls.sum() - seen.pulls.sum())
+            return level + float(practical_allowance(self.challengers, samples))
+        elsewhere = 0.0  # what it costs not to know the means in other segments
+        if pulls.size > seen.pulls.size:
+            own = seen.family.record_for(seen.pulls.size), seen.pulls, seen.pulls * seen.means
+            elsewhere = float(
+                total_learning_cost(self.allowance, record, pulls, all_sums)
+                - total_learning_cost(self.allowance, *own)
+            )
         sums = seen.pulls * seen.means + (weights - seen.pulls) * self.fitted
         record = seen.family.record_for(seen.pulls.size)
         learning = float(total_learning_cost(self.allowance, record, weights, sums))
-        return level + max(learning - float(seen.fit.cost), 0.0)
+        return level + max(learning + elsewhere - float(seen.fit.cost), 0.0)
 
     def separation(self, weights: Floats) -> float:
         """How well these numbers of samples separate the fitted means from all alternatives."""

@@ -11,8 +11,9 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import MOST_COUNTED, check_mean, is_several
+from armature.kernels.checks import MOST_COUNTED, check_mean, is_several
 from armature.live.arms import Arms
+from armature.live.outstanding import Outstanding
 from armature.live.rewards import Goal, Rewards
 from armature.rounds.runner import PolicyRunner
 
@@ -20,8 +21,8 @@ SUMMARY = ("counts", "sums", "squares")
 SLACK = 1e-9  # of sums: rounding
 
 
-class Summary(NamedTuple):
-    """Of each arm: how many rewards, their sum, and the sum of their squares about their mean."""
+class PastSums(NamedTuple):
+    """For each arm the number of rewards, their sum, and the sum of squares about their mean."""
 
     counts: Floats
     sums: Floats
@@ -29,13 +30,14 @@ class Summary(NamedTuple):
 
 
 def take_in_past(
-    decisions: PolicyRunner, arms: Arms, goal: Goal, family: Family, past: Any
+    decisions: PolicyRunner, outstanding: Outstanding, goal: Goal, family: Family, past: Any
 ) -> None:
     """Count the rewards of the past; everything is checked before anything is counted.
 
     `past` is a table of rewards (pairs of arm and reward, or a data frame with these columns), or a
     mapping with the counts, sums and sums of squares of each arm.
     """
+    arms, noticing = outstanding.arms, outstanding.noticing
     if isinstance(past, Mapping):
         summary = _checked_summary(past, arms, family)
         if decisions.learns_by_itself:
@@ -44,15 +46,17 @@ def take_in_past(
                 "sums are not enough, give it the past rewards one by one."
             )
         write_summary(decisions, summary._replace(sums=goal.sums(summary.counts, summary.sums)))
+        noticing.known(decisions.history.pulls, decisions.history.sums)
         return
     rows = [(arms.live_place(name), reward) for name, reward in _rows(past)]
     limits = Rewards(family)
     rewards = [limits.checked(reward, place) for place, reward in rows]
     for (place, _), reward in zip(rows, rewards, strict=True):
         decisions.take_in(place, goal.value(reward))
+        noticing.take_in(place, goal.value(reward), noticing.decided())
 
 
-def write_summary(decisions: PolicyRunner, summary: Summary) -> None:
+def write_summary(decisions: PolicyRunner, summary: PastSums) -> None:
     """Let a policy at its start know of rewards that are summed up."""
     history = decisions.history
     history.pulls[:] = summary.counts
@@ -89,7 +93,7 @@ def _rows(past: Any) -> list[tuple[Any, Any]]:
     return rows
 
 
-def _checked_summary(past: Mapping[str, Any], arms: Arms, family: Family) -> Summary:
+def _checked_summary(past: Mapping[str, Any], arms: Arms, family: Family) -> PastSums:
     for key in past:
         if key not in SUMMARY:
             raise ArmatureError(f"history has no entry {key!r}: it can have {', '.join(SUMMARY)}.")
@@ -112,8 +116,8 @@ def _checked_summary(past: Mapping[str, Any], arms: Arms, family: Family) -> Sum
             "not know how much they vary."
         )
     if "squares" in past:
-        return Summary(counts, sums, _about_the_mean(past["squares"], counts, sums, arms))
-    return Summary(counts, sums, np.zeros(counts.size))
+        return PastSums(counts, sums, _about_the_mean(past["squares"], counts, sums, arms))
+    return PastSums(counts, sums, np.zeros(counts.size))
 
 
 def _check_means(counts: Floats, sums: Floats, family: Family) -> None:
