@@ -19,13 +19,13 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import armature as am
-from armature.assess import compare, page
-from armature.assess.arms import at_any_time, interval
+from armature.assess import assessment as page
+from armature.assess import compare
+from armature.assess.arms import at_any_time, informed, interval
 from armature.assess.compare import LOGGED, try_policies
 from armature.assess.drift import find_drift, p_value
 from armature.assess.fit import POWER, distance_needed, judge, ranked
 from armature.assess.log import Log, read_log
-from armature.assess.noise import informed
 from armature.bounds.evidence import evidence
 from armature.cli.program import app
 from armature.experiments import keys

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import armature as am
 from armature.assess.log import Log, read_log
 from armature.assess.reading import read_csv
-from armature.assess.table import Columns, Table
+from armature.assess.table import Columns, LogRows
 from armature.cli.program import app
 
 QUOTED = '"x ""y, z"""'
@@ -225,7 +225,7 @@ def test_lines_are_counted_as_editors_do(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_bytes(text.encode("utf-8-sig"))
     found = read_csv(path, Columns())
-    assert isinstance(found, Table)
+    assert isinstance(found, LogRows)
     assert [found.where(0), found.where(1)] == ["line 2", "line 5"]
     assert [found.labels[code] for code in found.codes] == ["a\r\nb", "c"]
 
@@ -253,7 +253,7 @@ def test_arrow_and_the_line_by_line_reader_agree(tmp_path: Path) -> None:
         read += 1
         frame = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))[1:]
         kept = [row for row in frame if row]
-        assert isinstance(table, Table)
+        assert isinstance(table, LogRows)
         assert [table.labels[c] for c in table.codes] == [row[0].strip() for row in kept]
         np.testing.assert_array_equal(table.rewards, [float(row[1]) for row in kept])
     assert read > 20

@@ -2,8 +2,10 @@
 
 from armature.assess.assess import assess
 from armature.assess.assessment import Assessment
+from armature.assess.evaluate import evaluate
+from armature.assess.evaluated import Evaluation
 from armature.assess.replay import replay
 from armature.assess.replayed import Replay
 from armature.assess.table import Columns
 
-__all__ = ["Assessment", "Columns", "Replay", "assess", "replay"]
+__all__ = ["Assessment", "Columns", "Evaluation", "Replay", "assess", "evaluate", "replay"]

@@ -9,26 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from armature.assess.arms import estimate_arms, seen_means
+from armature.assess.arms import Informed, Spread, estimate_arms, informed, seen_means
 from armature.assess.assessment import Assessment
 from armature.assess.compare import Progress, Trial, sensible_policies, try_policies
 from armature.assess.drift import find_drift
 from armature.assess.fit import Candidate, judge, ranked
 from armature.assess.log import Log, read_log
-from armature.assess.noise import Informed, Spread, informed
 from armature.assess.table import Columns
 from armature.assess.worth import Certainty, how_sure
 from armature.bounds.evidence import DELTA as DELTA_OF_EVIDENCE
-from armature.errors import ArmatureError, check_kind, short
+from armature.errors import ArmatureError, short
 from armature.experiments.plan import check_memory
 from armature.families import Family, Gaussian
-from armature.kernels.numbers import as_real, checked_several
+from armature.kernels.checks import as_real, check_kind, checked_count, checked_list
 from armature.kernels.streams import key_of
 from armature.policies import Policy
-from armature.rounds.runner import checked_count, checked_policy
+from armature.policies.policy import checked_policy
 from armature.rounds.stopping import checked_delta
 from armature.structures import Concave, Monotone, Structure, Unconstrained, Unimodal
-from armature.structures.structure import check_is_structure
+from armature.structures.declared import check_is_structure
 
 HORIZON = 10_000
 DRAWS = 40
@@ -131,11 +130,13 @@ def assess(
         if not isinstance(text, str):
             raise ArmatureError(f"{name} must be a text; got {text!r}.")
     if candidates is not None:
-        candidates = checked_several(candidates, "candidates", "[Unimodal(5), Monotone(5)]")
+        candidates = checked_list(
+            candidates, "candidates", "a list such as [Unimodal(5), Monotone(5)]"
+        )
         for one in candidates:
             check_kind(one, Structure, "structure", "Unimodal(5)")
     if policies is not None:
-        policies = checked_several(policies, "policies", "[UCB(), SPk()]")
+        policies = checked_list(policies, "policies", "a list such as [UCB(), SPk()]")
     found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
     known = informed(found, family, spread)
     simulated = functools.partial(

@@ -7,16 +7,19 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from armature.assess import report
-from armature.assess.arms import ArmEstimates
+import numpy as np
+from markupsafe import Markup
+
+from armature.assess import charts, report
+from armature.assess.arms import ArmEstimates, Informed
 from armature.assess.charts import picture_of_arms, plot_assessment
 from armature.assess.compare import Trial
 from armature.assess.drift import Drift
 from armature.assess.fit import Candidate
 from armature.assess.log import Log
-from armature.assess.noise import Informed
 from armature.assess.worth import Certainty
 from armature.errors import ArmatureError
+from armature.experiments.keys import versions_of
 from armature.storage.files import checked_path, write_text
 from armature.storage.tagged_json import encoded
 from armature.words import Card, Shown, best_first, row_of
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 VERSION = 1
 PAGE, DATA = "report.html", "assessment.json"
+MOST_ROWS = 24  # arms in the picture of changes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,7 +73,7 @@ class Assessment(Shown):
 
     @property
     def recommendation(self) -> str:
-        """What to do, in a sentence or two."""
+        """The recommendation, in a sentence or two."""
         return report.recommendation(self).shown(self.log.arms)
 
     @property
@@ -89,7 +93,7 @@ class Assessment(Shown):
         return Card(f"{self.title}: {self.recommendation}", columns, tuple(rows[k] for k in ranked))
 
     def picture(self) -> Picture:
-        """What a notebook draws: means, intervals, fit, and how well the structure fits."""
+        """The picture for notebooks: means, intervals, fit, and how well the structure fits."""
         return picture_of_arms(self)
 
     def __str__(self) -> str:
@@ -125,8 +129,6 @@ class Assessment(Shown):
 
     def to_html(self) -> str:
         """A page that opens without a network."""
-        from armature.assess.page import as_page
-
         return as_page(self)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -142,3 +144,38 @@ class Assessment(Shown):
     def plot(self, path: str | os.PathLike[str] | None = None) -> Drawing:
         """Draw the arms with the fit, and the policies' regret; into a PNG, SVG or PDF, if so."""
         return plot_assessment(self, path)
+
+
+def as_page(assessment: Assessment) -> str:
+    """The page."""
+    from armature.views.pages import environment, stylesheet
+
+    shown = charts.picture_of_arms(assessment)
+    page = environment("armature.assess", (charts.regret_chart, charts.drift_chart))
+    return page.get_template("assessment.html").render(
+        css=Markup(stylesheet()),
+        found=assessment,
+        shown=shown,
+        target=charts.target_of(assessment, shown),
+        arms=report.arms_table(assessment),
+        structures=report.structures_table(assessment),
+        allocation=_allocation(assessment),
+        trials=[(trial, report.trial_table(trial)) for trial in assessment.trials],
+        most=max((charts.reach(trial) for trial in assessment.trials), default=None),
+        sentences={
+            about: sentence.shown(assessment.log.arms)
+            for about, sentence in report.sentences(assessment).items()
+        },
+        changes=_changes(assessment),
+        versions=versions_of("numpy", "numba", "scipy"),
+    )
+
+
+def _allocation(assessment: Assessment) -> Any:
+    worth = assessment.chosen.worth
+    return None if worth is None or worth.pulls is None else report.allocation_table(assessment)
+
+
+def _changes(assessment: Assessment) -> bool:
+    known = int(np.isfinite(assessment.drift.before).sum())
+    return 0 < known <= MOST_ROWS

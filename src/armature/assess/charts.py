@@ -13,8 +13,21 @@ from armature.assess.compare import LOGGED, Trial
 from armature.assess.drift import Drift
 from armature.live.explanation import Explanation
 from armature.structures.oracles.leader import leader_of
-from armature.views.chart import Axis, Chart, Line, Mark, Points, Words, gapped, labelled, numbered
-from armature.views.numbers import clipped, number, ticks, together
+from armature.views.chart import (
+    Axis,
+    Chart,
+    Line,
+    Mark,
+    Points,
+    Words,
+    clipped,
+    gapped,
+    labelled,
+    number,
+    numbered,
+    ticks,
+    together,
+)
 from armature.views.picture import Picture, Target, picture_of
 
 if TYPE_CHECKING:
@@ -66,7 +79,7 @@ def regret_chart(trial: Trial, most: float | None = None, unit: str = "") -> Cha
 
 
 def reach(trial: Trial) -> float:
-    """Where the axis ends: beyond what most policies lose, and not far beyond."""
+    """The end of the axis: a little beyond the regret of most policies."""
     highs = sorted(trial.quantile(name, 0.95) for name in trial.names if name != LOGGED)
     least = min(trial.quantile(name, 0.5) for name in trial.names)
     return 1.04 * max(min(highs[-1], max(FAR * least, highs[0])), 1e-12)
@@ -104,7 +117,7 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None)
     """Means with the fit on the left, and the policies' regret on the right."""
     from armature.views import figure
     from armature.views.bandit_charts import arms_chart
-    from armature.views.looks import literal
+    from armature.views.figure import literal
 
     arms = arms_chart(picture_of_arms(assessment))
     charts = [arms, *(regret_chart(one, unit=assessment.unit) for one in assessment.trials[:1])]
@@ -122,7 +135,7 @@ def plot_assessment(assessment: Assessment, path: str | os.PathLike[str] | None)
 
 
 def belief_of(assessment: Assessment) -> Explanation:
-    """What the log says, as a bandit would explain it; the intervals are the report's."""
+    """The log as the explanation of a bandit; the intervals are the report's."""
     arms, chosen, log = assessment.arms, assessment.chosen, assessment.log
     informed, structure = assessment.informed, chosen.structure
     means = seen_means(log, informed)
@@ -155,7 +168,7 @@ def picture_of_arms(assessment: Assessment) -> Picture:
 
 
 def target_of(assessment: Assessment, shown: Picture) -> Target | None:
-    """What the lower bound asks of each arm up to the horizon."""
+    """The pulls of each arm that the lower bound asks for up to the horizon."""
     worth = assessment.chosen.worth
     if worth is None or worth.pulls is None or worth.value is None:
         return None

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from armature.assess.arms import Informed
 from armature.assess.log import Log
-from armature.assess.noise import Informed
-from armature.assess.resampling import generator
 from armature.errors import ArmatureError
 from armature.experiments import simulate
 from armature.families import Family, Gaussian
 from armature.families.kernels import draw_means
 from armature.kernels.arrays import Floats
-from armature.kernels.streams import Stream, make_stream
+from armature.kernels.streams import Stream, generator, make_stream
 from armature.policies import KLUCB, Challenger, Guarded, Policy, ProjectedThompson
 from armature.structures import Structure
 from armature.structures.instance import Instance
@@ -125,7 +124,7 @@ def try_policies(
         regret[-1, i] = horizon * float(shares @ instance.gaps)
         found = simulate(instance, policies, horizon, 1, seed + i, workers)
         for j, name in enumerate(names):
-            regret[j, i] = found.regret(name)[0, -1]
+            regret[j, i] = found.runs[name].regret[0, -1]
         if progress is not None:
             progress("policies", i + 1, len(instances))
     best = np.bincount([one.best_arm for one in instances], minlength=len(log.arms))

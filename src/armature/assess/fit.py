@@ -25,9 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from armature.assess.arms import seen_means
+from armature.assess.arms import Informed, seen_means
 from armature.assess.log import Log
-from armature.assess.noise import Informed
 from armature.assess.worth import Worth, worth_of
 from armature.bounds.evidence import Evidence, evidence
 from armature.errors import ArmatureError
@@ -137,7 +136,7 @@ def evidence_in(
 
 
 def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that fit first, then those that fit badly, then those that are refuted.
+    """Candidates in order: those that fit, those that fit badly, those that are refuted.
 
     Of those that fit, the one that leaves the smallest part of the exploration to be done is on
     top; of the refuted ones, the one with the least evidence against it.
@@ -152,7 +151,7 @@ def ranked(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def name_of(structure: Structure) -> str:
-    """What a structure is called in a table: its class, and the parts of a composition."""
+    """The name of a structure in a table: its class, and the parts of a composition."""
     parts = getattr(structure, "parts", None)
     if parts is None:
         return type(structure).__name__

@@ -37,9 +37,16 @@ from armature.assess.compare import Progress
 from armature.assess.log import read_table
 from armature.assess.table import Columns
 from armature.errors import ArmatureError, unknown
-from armature.experiments.spec import with_arms
 from armature.storage.files import read_text
-from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, as_table, build
+from armature.storage.registry import (
+    FAMILIES,
+    POLICIES,
+    STRUCTURES,
+    Allowed,
+    as_table,
+    build,
+    with_arms,
+)
 from armature.structures import Structure
 
 SETTINGS = ("horizon", "traffic", "unit", "draws", "seed", "delta", "spread")
@@ -89,7 +96,7 @@ def assess_file(
 
 
 def parse_spec(text: str) -> dict[str, Any]:
-    """What a TOML file says, with keys that are known."""
+    """The content of a TOML file; unknown keys are refused."""
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

@@ -14,7 +14,7 @@ from armature.assess.reading import read_csv, read_frame, read_pairs, read_parqu
 from armature.assess.table import (
     Codes,
     Columns,
-    Table,
+    LogRows,
     Totals,
     Where,
     check_rewards,
@@ -22,9 +22,9 @@ from armature.assess.table import (
 )
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.families.estimation import ROUNDING
+from armature.families.kernels import ROUNDING
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import checked_several, is_several
+from armature.kernels.checks import checked_list, is_several
 from armature.structures import Structure
 
 SUFFIXES = (".csv", ".tsv", ".txt", ".parquet")
@@ -62,7 +62,7 @@ class Log:
 
     @property
     def means(self) -> Floats:
-        """Of each arm; nan without rewards."""
+        """The mean of each arm; nan without rewards."""
         with np.errstate(invalid="ignore"):
             means: Floats = self.sums / np.where(self.counts > 0.0, self.counts, np.nan)
         return means
@@ -119,9 +119,9 @@ def read_log(
     return found
 
 
-def read_table(log: Any, columns: Columns) -> Table | Totals:
-    """What a log says, before it is known which arm of a structure is which."""
-    if isinstance(log, (Table, Totals)):
+def read_table(log: Any, columns: Columns) -> LogRows | Totals:
+    """The content of a log, before its arms are matched with those of a structure."""
+    if isinstance(log, (LogRows, Totals)):
         return log
     if isinstance(log, (str, os.PathLike)):
         return _read_file(Path(log), columns)
@@ -137,7 +137,7 @@ def read_table(log: Any, columns: Columns) -> Table | Totals:
     )
 
 
-def _read_file(path: Path, columns: Columns) -> Table | Totals:
+def _read_file(path: Path, columns: Columns) -> LogRows | Totals:
     if path.is_dir():
         raise ArmatureError(f"{str(path)!r} is a folder: give the path of a CSV or Parquet file.")
     if not path.exists():
@@ -147,7 +147,7 @@ def _read_file(path: Path, columns: Columns) -> Table | Totals:
     return (read_parquet if path.suffix.lower() == ".parquet" else read_csv)(path, columns)
 
 
-def _from_rows(table: Table, names: tuple[Hashable, ...], places: Codes) -> Log:
+def _from_rows(table: LogRows, names: tuple[Hashable, ...], places: Codes) -> Log:
     check_rewards(table)
     codes = places[table.codes]
     counts = np.bincount(codes, minlength=len(names)).astype(np.float64)
@@ -203,7 +203,7 @@ def arrange(
     """The arms' names in order, and the place of each label among them."""
     n_arms = len(labels) if structure is None else structure.n_arms
     if arms is not None:
-        names = checked_several(arms, "arms", "['red', 'blue']")
+        names = checked_list(arms, "arms", "a list such as ['red', 'blue']")
         if structure is not None and len(names) != n_arms:
             raise ArmatureError(
                 f"arms has {len(names)} names, where the structure has {n_arms} arms."

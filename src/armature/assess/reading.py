@@ -1,4 +1,4 @@
-"""Logs in files and in memory become a `Table` of rows or `Totals` of sums.
+"""Reading logs, in files and in memory: they become `LogRows` or `Totals`.
 
 CSV files are read by Arrow. Where that fails they are read line by line to name the bad line. Both
 readers accept the same: a header, as many fields in each line as in the header, numbers as
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from armature.assess.table import Columns, Table, Totals, check_labels
+from armature.assess.table import Columns, LogRows, Totals, check_labels
 from armature.errors import ArmatureError, unknown
 from armature.kernels.arrays import Floats
 
@@ -26,14 +26,14 @@ HEADER = 1 << 16  # bytes in which a header ends
 DELIMITERS = ",;\t"
 
 
-def read_csv(path: Path, columns: Columns) -> Table | Totals:
+def read_csv(path: Path, columns: Columns) -> LogRows | Totals:
     """The log in a file."""
     header, delimiter = _header(path)
     return read_columns(_Reader(path, delimiter, header), header, columns)
 
 
-def read_columns(reader: Any, header: Sequence[str], columns: Columns) -> Table | Totals:
-    """What columns a log has says whether it has rewards or sums."""
+def read_columns(reader: Any, header: Sequence[str], columns: Columns) -> LogRows | Totals:
+    """Decide by its columns whether a log has rewards or sums."""
     name = reader.name
     twice = next((one for i, one in enumerate(header) if one in header[:i]), None)
     if twice is not None:
@@ -57,7 +57,7 @@ def read_columns(reader: Any, header: Sequence[str], columns: Columns) -> Table 
     probabilities = numbers.get(columns.probability)
     if probabilities is not None and np.isnan(probabilities).all():
         probabilities = None
-    return Table(labels, codes, numbers[columns.reward], probabilities, reader.where, name)
+    return LogRows(labels, codes, numbers[columns.reward], probabilities, reader.where, name)
 
 
 def _totals(reader: Any, labels: Any, codes: Any, numbers: Any, columns: Columns) -> Totals:
@@ -151,7 +151,7 @@ class _Reader:
         return f"row {row}"
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Rows, and the line in which each begins; of a file that is no text, up to there."""
+        """The rows, and the line in which each begins; of a file that is no text, up to there."""
         content = self.path.read_bytes()
         text = content.decode("utf-8-sig", errors="surrogateescape")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
@@ -201,7 +201,7 @@ def stripped(labels: list[Any], codes: Any) -> tuple[list[Any], Any]:
 SUMMARY = ("counts", "sums", "squares")
 
 
-def read_parquet(path: Path, columns: Columns) -> Table | Totals:
+def read_parquet(path: Path, columns: Columns) -> LogRows | Totals:
     """The log in a Parquet file."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -216,19 +216,19 @@ def read_parquet(path: Path, columns: Columns) -> Table | Totals:
         raise ArmatureError(
             f"{str(path)!r} is no Parquet file that can be read: {reason}."
         ) from None
-    reader = _Frame(table.to_pandas(), repr(str(path)))
+    reader = _DataFrame(table.to_pandas(), repr(str(path)))
     reader.frame.columns = kept
     return read_columns(reader, names, columns)
 
 
-def read_frame(frame: Any, columns: Columns) -> Table | Totals:
+def read_frame(frame: Any, columns: Columns) -> LogRows | Totals:
     """A data frame: pandas', or another with columns of numbers and `to_pandas`."""
     if hasattr(frame, "to_pandas"):
         frame = frame.to_pandas()
-    return read_columns(_Frame(frame, "the log"), [str(c) for c in frame.columns], columns)
+    return read_columns(_DataFrame(frame, "the log"), [str(c) for c in frame.columns], columns)
 
 
-def read_pairs(pairs: Iterable[Any]) -> Table | Totals:
+def read_pairs(pairs: Iterable[Any]) -> LogRows | Totals:
     """Pairs of arm and reward."""
     import pandas as pd
 
@@ -282,7 +282,7 @@ def _vector(values: Any, labels: list[Hashable], name: str) -> Floats:
     return vector
 
 
-class _Frame:
+class _DataFrame:
     """A table in memory, whose rows are counted from 0."""
 
     def __init__(self, frame: Any, name: str) -> None:

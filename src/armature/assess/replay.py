@@ -8,6 +8,7 @@ Three methods, and what each assumes:
 * **rejection**: the policy goes through the log, and a row counts only if it shows the arm that the
   policy chooses, thinned so that all arms are accepted equally often (Li et al., 2011). Rests on
   the probabilities with which arms were shown; rewards may drift. Most rows are skipped.
+  Rows that were shown with probability 1 are left out, as no other arm could be shown.
 * **ips**: the policy learns from every row of the log, and its choice before each row is valued by
   inverse propensity scores. Rests on the probabilities, too. It is what the policy's choices are
   worth when it learns from the logged rows, not from rows of its own.
@@ -25,29 +26,29 @@ import numpy as np
 from armature.assess.drift import find_drift
 from armature.assess.log import Log, read_log
 from armature.assess.replayed import Replay, Replayed
-from armature.assess.resampling import Weighted, generator, mean_interval, weigh
+from armature.assess.resampling import Weighted, mean_interval, weigh
+from armature.assess.shown import check_weights, left_to_chance, probabilities_of
 from armature.assess.table import Columns
-from armature.errors import ArmatureError, check_kind
+from armature.errors import ArmatureError
 from armature.experiments.plan import check_memory
 from armature.families import Family, Gaussian
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.numbers import checked_several
-from armature.kernels.streams import key_of
+from armature.kernels.checks import check_kind, checked_count, checked_list
+from armature.kernels.streams import generator, key_of
 from armature.policies import Policy
-from armature.rounds.record import Record
+from armature.policies.policy import checked_policy
+from armature.rounds.play import Record
 from armature.rounds.rewards import QUEUES, REJECTION, SHADOW, LoggedRewards, make_log
 from armature.rounds.run import play_log
-from armature.rounds.runner import checked_count, checked_policy
 from armature.rounds.stopping import checked_delta
 from armature.structures import Structure
-from armature.structures.structure import check_is_structure
+from armature.structures.declared import check_is_structure
 
 Method = Literal["queues", "rejection", "ips"]
 METHODS = ("queues", "rejection", "ips")
 REPETITIONS = 50
 THINNING = 2**61  # which random numbers
 OF_RUN = 1000  # bytes that a run takes beside its rounds, each of which is a choice and a gain
-UNLIKELY = 1e-6  # so unlikely counts were not shown uniformly
 Play = Callable[..., Record]
 NO_ROWS: Ints = np.zeros(0, dtype=np.int64)
 
@@ -127,13 +128,14 @@ def replay(
     longest = found.rounds if horizon is None else min(checked_count(horizon, "horizon"),
                                                        found.rounds)  # fmt: skip
     given = [policies] if isinstance(policies, Policy) else policies
-    given = checked_several(given, "policies", "[UCB(), SPk()]")
+    given = checked_list(given, "policies", "a list such as [UCB(), SPk()]")
     tried = [checked_policy(policy, longest) for policy in given]
     if not tried:
         raise ArmatureError("there are no policies to replay: give at least one, such as [UCB()].")
     for policy in tried:
         policy.check(structure, family)
-    play = functools.partial(_play, structure, family, longest, seed)
+    play = functools.partial(play_rows, structure, family, longest, seed)
+    certain = 0
     if method == "queues":
         what = f"repetitions of {len(tried)} policies"
         check_memory(repetitions, what, 2 * (OF_RUN + 16 * longest) * len(tried))
@@ -141,12 +143,13 @@ def replay(
     else:
         shown = probabilities_of(found, uniform)
         rows = [_on_rows(found, policy, play, shown, method, delta, seed) for policy in tried]
+        certain = int((shown >= 1.0).sum())
     drift = find_drift(found)
     mean = float(found.rewards.mean())
-    return Replay(method, tuple(rows), mean, found.rounds, horizon, delta, drift, uniform)
+    return Replay(method, tuple(rows), mean, found.rounds, horizon, delta, drift, uniform, certain)
 
 
-def _play(
+def play_rows(
     structure: Structure,
     family: Family,
     longest: int,
@@ -235,46 +238,6 @@ def _replayed(
 # With probabilities.
 
 
-def probabilities_of(log: Log, uniform: bool) -> Floats:
-    """The probability with which each row's arm was shown; an error if it is unknown."""
-    K, n = len(log.arms), log.rounds
-    if uniform:
-        from scipy.stats import chi2
-
-        expected = n / K
-        excess = float(((log.counts - expected) ** 2).sum()) / expected
-        if chi2.sf(excess, K - 1) < UNLIKELY:
-            most = int(log.counts.argmax())
-            raise ArmatureError(
-                f"{log.name} was declared uniform, but {log.arms[most]!r} was shown "
-                f"{log.counts[most]:,.0f} times of {n:,}, with {K} arms: leave uniform=True out, "
-                'and use method="queues" or give the probabilities.'
-            )
-        return np.full(n, 1.0 / K)
-    if log.probabilities is None:
-        raise ArmatureError(
-            f"{log.name} has no probabilities with which arms were shown: name their column, say "
-            "uniform=True if all were shown with the same one by chance, or use "
-            'method="queues", which needs none.'
-        )
-    lacking = np.isnan(log.probabilities)
-    if lacking.any():
-        at = int(lacking.argmax())
-        raise ArmatureError(
-            f"{log.name}, {log.where(at)}: the probability is not known: leave such rows out, or "
-            'use method="queues".'
-        )
-    certain = log.probabilities >= 1.0
-    if certain.any():
-        at = int(certain.argmax())
-        raise ArmatureError(
-            f"{log.name}, {log.where(at)}: the arm was shown with probability 1, so that others "
-            'could not be: what they would have brought is not in such rows. Use method="queues", '
-            "or log with a floor (am.Bandit(floor=...))."
-        )
-    return log.probabilities
-
-
 def _on_rows(
     log: Log, policy: Policy, play: Play, shown: Floats, method: Method, delta: float, seed: int
 ) -> Replayed:
@@ -285,11 +248,8 @@ def _on_rows(
     """
     assert log.rewards is not None
     assert log.places is not None
-    starts = np.zeros(len(log.arms) + 1, dtype=np.int64)
     if method == "rejection":
-        chance = generator(seed, THINNING).random(log.rounds)
-        accepted = (chance * shown <= float(shown.min())).astype(np.int64)
-        record = play(policy, make_log(REJECTION, log.rewards, log.places, starts, accepted))
+        record = on_accepted(log, policy, play, shown, seed)
         n = record.gains.size
         if not n:
             raise ArmatureError(
@@ -297,9 +257,35 @@ def _on_rows(
             )
         value = _mean(record, n), *mean_interval(record.gains, delta, seed)
         return _replayed(policy.name, log, record, float(record.gains.sum()), value, n)
-    record = play(policy, make_log(SHADOW, log.rewards, log.places, starts, NO_ROWS))
+    record = play(policy, make_log(SHADOW, log.rewards, log.places, _no_queues(log), NO_ROWS))
     n = record.choices.size
-    matches = (record.choices == log.places[:n]).astype(np.float64)
-    found = weigh(matches, shown[:n], log.rewards[:n], delta, seed)
+    counted = np.flatnonzero(left_to_chance(log, shown)[:n])
+    if not counted.size:
+        raise ArmatureError(
+            f"{log.name}: the first {n:,} rows show their arms with probability 1: give a longer "
+            "horizon."
+        )
+    matches = (record.choices == log.places[:n])[counted].astype(np.float64)
+    check_weights(log, matches / shown[counted], policy.name)
+    found = weigh(matches, shown[counted], log.rewards[counted], delta, seed)
     value = found.ips, found.ips_low, found.ips_high
-    return _replayed(policy.name, log, record, found.ips * n, value, n, weighted=found)
+    return _replayed(policy.name, log, record, found.ips * n, value, counted.size, weighted=found)
+
+
+def on_accepted(log: Log, policy: Policy, play: Play, shown: Floats, seed: int) -> Record:
+    """The run of a policy on the rows that show what it chooses; nothing if there is none.
+
+    A row is accepted with a probability in inverse proportion to that with which it was shown, so
+    that all arms are equally likely to be accepted.
+    """
+    assert log.rewards is not None
+    assert log.places is not None
+    by_chance = left_to_chance(log, shown)
+    chance = generator(seed, THINNING).random(log.rounds)
+    accepted = (chance * shown <= float(shown[by_chance].min())) & by_chance
+    rows = make_log(REJECTION, log.rewards, log.places, _no_queues(log), accepted.astype(np.int64))
+    return play(policy, rows)
+
+
+def _no_queues(log: Log) -> Ints:
+    return np.zeros(len(log.arms) + 1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a replay found: records, and how they are shown."""
+"""The results of a replay: records, and how they are shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from armature.assess.resampling import Weighted
 from armature.errors import unknown
 from armature.kernels.arrays import Floats
 from armature.storage.tagged_json import encoded
-from armature.views.numbers import number
+from armature.views.chart import number
 from armature.words import Arm, Sentence
 
 RESTS_ON = {
@@ -78,6 +78,7 @@ class Replay:
         delta: one less the coverage of the intervals.
         drift: whether rewards changed over the log.
         uniform: whether logging was declared uniform.
+        certain: how many rows were shown with probability 1; they count for "queues" alone.
     """
 
     method: str
@@ -88,6 +89,7 @@ class Replay:
     delta: float
     drift: Drift
     uniform: bool
+    certain: int = 0
 
     def __getitem__(self, policy: str) -> Replayed:
         for one in self.policies:
@@ -135,6 +137,9 @@ class Replay:
         if self.method == "queues" and self.policies:
             text = "Rewards per round are over the first {n} rounds, which all policies played."
             said.append(Sentence(text, n=self.policies[0].compared))
+        if self.certain:
+            text = "{n} rows do not count: their arms were shown with probability 1."
+            said.append(Sentence(text, n=f"{self.certain:,}"))
         if self.method == "queues" or self.drift.found:
             said.append(self.drift.sentence())
         return tuple(sentence.shown(self.drift.arms) for sentence in said)
@@ -148,6 +153,7 @@ class Replay:
             "horizon": self.horizon,
             "delta": self.delta,
             "uniform": self.uniform,
+            "certain": self.certain,
             "policies": [one.to_data() for one in self.policies],
             "drift": self.drift.to_data(),
             "notes": list(self.notes),

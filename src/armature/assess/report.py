@@ -9,7 +9,7 @@ import numpy as np
 
 from armature.assess.compare import LOGGED, Trial
 from armature.assess.fit import Candidate
-from armature.views.numbers import number
+from armature.views.chart import number
 from armature.words import Arm, Sentence, listed
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def about_noticeable(one: Candidate) -> Sentence | None:
 
 
 def about_candidates(candidates: tuple[Candidate, ...]) -> Sentence:
-    """What the data do not decide between structures."""
+    """The sentence on structures between which the data do not decide."""
     standing = [one.name for one in candidates if not one.refuted and not one.assumes_nothing]
     if not standing:
         text = "Every structure that assumes something is refuted. Start from Unconstrained."
@@ -200,7 +200,7 @@ def about_candidates(candidates: tuple[Candidate, ...]) -> Sentence:
 
 
 def about_worth(found: Assessment) -> Sentence:
-    """What the structure saves."""
+    """The sentence on the regret that the structure saves."""
     chosen, worth = found.chosen, found.chosen.worth
     said = Sentence("{name} is refuted, so it saves nothing.", name=chosen.name)
     if worth is None:
@@ -292,7 +292,7 @@ def about_certainty(found: Assessment) -> Sentence:
 
 
 def recommendation(found: Assessment) -> Sentence:
-    """What to do, in a sentence or two."""
+    """The recommendation, in a sentence or two."""
     chosen = found.chosen
     said: dict[str, Any] = {"name": chosen.name}
     parts = ["Rewards changed during the log: look into that first."] if found.drift.found else []

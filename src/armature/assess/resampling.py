@@ -1,4 +1,4 @@
-"""Random numbers of assessments; values of choices in a log, with intervals by the bootstrap.
+"""Values of choices in a log, with intervals by the bootstrap.
 
 Where a policy would have chosen the arm that a row shows, the row counts with the weight 1 / (the
 probability with which it was shown), elsewhere with 0. The mean of weight times reward (inverse
@@ -19,18 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armature.kernels.arrays import Floats
-
-
-def generator(seed: int, number: int) -> np.random.Generator:
-    """A generator of its own for each number from 0 to 2^64 - 1.
-
-    >>> a, b = generator(0, 2**63 + 1).random(), generator(0, 2**63 + 2).random()
-    >>> a != b
-    True
-    """
-    key = np.array([seed % 2**64, number], dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=key))
-
+from armature.kernels.streams import generator
 
 BLOCKS = 400
 SAMPLES = 1000

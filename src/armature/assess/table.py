@@ -1,7 +1,7 @@
 """A log as it was given, with the arms' own names: a row for each reward, or for each arm.
 
-Whatever a log comes as, it becomes a `Table` of rows or a `Totals` of sums. Both know how to name
-a row, so that what is found wrong later can still be pointed at.
+Whatever a log comes as, it becomes `LogRows` or `Totals`. Both know how to name a row, so that an
+error that is found later can still say where.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
-from armature.kernels.numbers import LARGEST
+from armature.kernels.checks import LARGEST
 
 Codes = npt.NDArray[np.int64]
 MOST_ARMS = 10_000  # different arms, beyond which a column is another one
@@ -40,7 +40,7 @@ class Columns:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class LogRows:
     """One row for each reward.
 
     Attributes
@@ -73,7 +73,7 @@ class Totals:
     name: str
 
 
-def check_rewards(table: Table) -> None:
+def check_rewards(table: LogRows) -> None:
     """Refuse rows without a valid reward and probability; the error names the row."""
     rewards = table.rewards
     if not rewards.size:
@@ -90,7 +90,7 @@ def check_rewards(table: Table) -> None:
         _check_probabilities(table, table.probabilities)
 
 
-def _check_probabilities(table: Table, probabilities: Floats) -> None:
+def _check_probabilities(table: LogRows, probabilities: Floats) -> None:
     wrong = ~((probabilities > 0.0) & (probabilities <= 1.0)) & ~np.isnan(probabilities)
     if wrong.any():
         at = int(wrong.argmax())

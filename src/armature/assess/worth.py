@@ -1,4 +1,4 @@
-"""What a structure saves: exploration in the long run, and samples until the best arm is known."""
+"""The worth of a structure: less exploration in the long run, fewer samples to the best arm."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from armature.assess.arms import seen_means
+from armature.assess.arms import Informed, seen_means
 from armature.assess.log import Log
-from armature.assess.noise import Informed
 from armature.bounds import characteristic_time, lower_bound
 from armature.errors import ArmatureError
 from armature.families import Family
