@@ -184,7 +184,9 @@ def test_the_blocks_of_the_manual_make_a_file() -> None:
     page = Path(__file__).parents[2] / "docs" / "experiments.md"
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    *blocks, sweep = blocks
+    *blocks, changing, sweep = blocks
+    changed = parse_instance(changing + '[structure]\nkind = "unimodal"\n')
+    assert isinstance(changed, am.Changing)
     (experiment,) = parse_experiments("".join(blocks))
     assert (experiment.horizon, experiment.repetitions) == (10_000, 200)
     assert isinstance(experiment.instance.family, am.Bernoulli)
@@ -255,3 +257,13 @@ def test_help_needs_no_compiler() -> None:
         check=False,
     )
     assert "gaussian" in result.stdout
+
+
+def test_the_bound_of_a_table_names_its_segments() -> None:
+    code, output = run("bound", "segments")
+    assert code == 0
+    assert "desktop, 2 *" in output
+    code, output = run("bound", "segments", "--json")
+    assert code == 0
+    assert '"best_arms": [ 2, 2, 2 ]' in output
+    assert '"separately": 50.0' in output

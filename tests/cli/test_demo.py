@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import signal
 import socket
 import subprocess
@@ -39,59 +38,29 @@ def test_visitors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert client.experiment("Prices")["decisions"] == 200
 
 
-def test_they_come_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While one is being made the page says so, and the ones before have visitors already."""
+def test_all_experiments_have_visitors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stories = [dataclasses.replace(demo.prices(), name=name) for name in ("first", "second")]
     monkeypatch.setattr(demo, "STORIES", [lambda story=story: story for story in stories])
     monkeypatch.setattr(demo, "STEP", 0.01)
-    monkeypatch.setattr(demo, "compile_elsewhere", lambda *arguments: None)
-    said: list[str] = []
-    stopping, going_on = threading.Event(), threading.Event()
-
-    def say(words: str) -> None:
-        said.append(words)
-        assert len(said) != 2 or going_on.wait(PATIENCE)
-
+    stopping = threading.Event()
     with serving(sqlite_in(tmp_path)) as url, Client(url) as client:
-        street = demo.Street(url, stopping)
-        threads = [threading.Thread(target=street.open, args=(say,))]
-        threads.append(threading.Thread(target=street.visit))
-        for thread in threads:
-            thread.start()
-        while not client.experiments() or client.experiments()[0]["rounds"] < 5:
-            assert all(thread.is_alive() for thread in threads)
-            time.sleep(0.02)
-        assert [row["name"] for row in client.experiments()] == ["first"]
-        going_on.set()
-        threads[0].join()
-        while client.experiments()[1]["rounds"] < 5:
-            assert threads[1].is_alive()
+        visitors = threading.Thread(target=demo.Street(url, stopping).visit)
+        visitors.start()
+        while [row["rounds"] >= 5 for row in client.experiments()] != [True, True]:
+            assert visitors.is_alive()
             time.sleep(0.02)
         stopping.set()
-        threads[1].join()
-    assert ["first" in said[0], "second" in said[1], said[2]] == [True, True, ""]
-
-
-def test_compiling_ends_when_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    stopping = threading.Event()
-    monkeypatch.setattr(sys, "executable", shutil.which("sleep"))  # sleep -c ... ends by itself
-    demo.compile_elsewhere(0, False, stopping)
-    stopping.set()
-    started = subprocess.Popen
-    monkeypatch.setattr(
-        demo.subprocess, "Popen", lambda command, **options: started(["sleep", "600"], **options)
-    )
-    demo.compile_elsewhere(0, False, stopping)  # else this takes ten minutes
+        visitors.join()
 
 
 @pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.__name__)
 def test_the_stories_are_true(story: object) -> None:
     """What is simulated fits the structure that the spec claims."""
     from armature.service.domain.spec import parse_spec
-    from armature.service.limits import Limits
+    from armature.service.limits import ServiceLimits
 
     told = story()  # type: ignore[operator]
-    spec = parse_spec(told.spec, (), Limits())
+    spec = parse_spec(told.spec, (), ServiceLimits())
     rng = np.random.default_rng(5)
     draws = {label: [told.reward(label, rng) for _ in range(4000)] for label in spec.labels}
     bandit = am.Bandit(am.UCB(), spec.structure, spec.family, labels=spec.labels)

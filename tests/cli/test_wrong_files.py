@@ -21,7 +21,7 @@ from armature.experiments.simulation import SimulationPlan
 from armature.experiments.spec import shipped_specs
 from armature.experiments.sweep import point_folder
 from armature.service.domain.spec import parse_spec
-from armature.service.limits import Limits
+from armature.service.limits import ServiceLimits
 
 MORE = [
     """
@@ -151,7 +151,7 @@ def test_specs_of_the_service() -> None:
         spec = mutated(SERVED[seed % 2], seed)
 
         def use(spec: dict[str, Any] = spec) -> None:
-            parse_spec(spec, (), Limits()).as_text()
+            parse_spec(spec, (), ServiceLimits()).as_text()
 
         read += read_or_refused(use, spec)
     assert 20 < read < 550

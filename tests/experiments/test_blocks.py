@@ -22,7 +22,7 @@ from armature.experiments.blocks import (
     seconds_for,
 )
 from armature.experiments.simulation import SimulationPlan, seconds_of_repetition
-from armature.rounds.record import checkpoints_up_to
+from armature.rounds.play import checkpoints_up_to
 
 
 def test_a_block_is_as_large_as_time_and_memory_allow() -> None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.experiments.results import PolicyRuns
 from armature.experiments.run_store import Parts, unpack
 from armature.experiments.simulation import SimulationPlan
+from armature.rounds.play import PolicyRuns
 
 INSTANCE = am.Instance(am.Unconstrained(3), [0.0, 0.5, 1.0])
 PLAN = SimulationPlan(instance=INSTANCE, policies=(am.UCB(),), horizon=60, repetitions=3, seed=1)

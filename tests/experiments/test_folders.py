@@ -17,7 +17,7 @@ from folders import SPEC, Runner, changed, content, plans_of, quietly
 import armature as am
 from armature.experiments import keys
 from armature.experiments.folder import claim_folder
-from armature.experiments.run import Place
+from armature.experiments.run import PlacedPlan
 
 FILES = ["experiment.json", "parts", "regret.png", "results.parquet", "summary.csv"]
 
@@ -158,7 +158,7 @@ def test_a_users_policy_that_is_edited_is_run_again(
 
         (plan,) = plans_of(SPEC)
         plan = replace(plan, policies=(Always(), am.UCB()))
-        results = Place(plan, tmp_path / "out", quietly()).run(quietly(), picture=False)
+        results = PlacedPlan(plan, tmp_path / "out", quietly()).run(quietly(), picture=False)
         regret.append(results.regret("Always")[0, -1])
         played, runner.played = runner.played, []
         assert {name for name, _ in played} == ({"Always"} if arm else {"Always", "UCB"})

@@ -21,8 +21,7 @@ from armature.experiments.merging import merge
 from armature.experiments.run import run_shard
 from armature.experiments.run_store import Parts, most_bytes, range_of, read_part, unpack
 from armature.experiments.simulation import SimulationPlan
-from armature.storage.files import first_line, read_regular
-from armature.storage.sealed import sealed, unsealed
+from armature.storage.files import first_line, read_regular, sealed, unsealed
 
 INSTANCE = am.Instance(am.Unconstrained(3), [0.2, 0.9, 0.4])
 PLAN = SimulationPlan(instance=INSTANCE, policies=(am.UCB(),), horizon=60, repetitions=3, seed=1)

@@ -18,7 +18,7 @@ from armature.cli.program import app
 from armature.experiments import plan as plan_module
 from armature.experiments.experiment import parse_experiments
 from armature.experiments.identification import IdentificationPlan
-from armature.experiments.run import Place, run_all, run_missing
+from armature.experiments.run import PlacedPlan, run_all, run_missing
 from armature.rounds.rewards import make_rewards, next_reward
 from armature.views.experiment_charts import stopping_charts
 
@@ -272,7 +272,7 @@ def test_a_run_that_was_cut_off_goes_on(tmp_path, monkeypatch: pytest.MonkeyPatc
         return true_run(self, policy, repetition, *rest)
 
     monkeypatch.setattr(IdentificationPlan, "play", counted)
-    resumed = Place(plan_for(0.1), tmp_path / "out", runner).run(runner)
+    resumed = PlacedPlan(plan_for(0.1), tmp_path / "out", runner).run(runner)
     assert all(same(whole, resumed, policy) for policy in whole.policies)
     assert 2 <= len(calls) < 24
     calls.clear()

@@ -28,7 +28,7 @@ from armature.cli.program import app
 from armature.errors import BlocksFailedError
 from armature.experiments.cluster import RETRIES
 from armature.experiments.run import run_all
-from armature.experiments.runs import Summary
+from armature.experiments.runs import PlanSummary
 from armature.experiments.simulation import SimulationPlan
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
@@ -61,14 +61,14 @@ def quick_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(am.Results, "plot", draw_quickly)
 
 
-def on_ray(out: Path, spec: str) -> list[Summary]:
+def on_ray(out: Path, spec: str) -> list[PlanSummary]:
     """What the cluster plays is played there alone: not a single repetition here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(SimulationPlan, "play", lambda *_: pytest.fail("played by the program"))
         return run_all(plans_of(spec, ALLOW), out, quietly(engine="ray"))
 
 
-def on_threads(out: Path, spec: str) -> list[Summary]:
+def on_threads(out: Path, spec: str) -> list[PlanSummary]:
     return run_all(plans_of(spec, ALLOW), out, quietly(workers=16))
 
 

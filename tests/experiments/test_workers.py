@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.experiments import worker
+from armature.experiments import cluster as worker
 from armature.experiments.blocks import Block, WaitingBlocks
+from armature.experiments.cluster import play_block
 from armature.experiments.keys import package_code
 from armature.experiments.plan import Job
-from armature.experiments.results import PolicyRuns
 from armature.experiments.run_store import Parts, unpack
 from armature.experiments.simulation import SimulationPlan
-from armature.experiments.worker import play_block
+from armature.rounds.play import PolicyRuns
 
 INSTANCE = am.Instance(am.Unconstrained(3), [0.2, 0.9, 0.4])
 POLICY = am.UCB()

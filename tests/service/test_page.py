@@ -187,7 +187,7 @@ def test_forms_of_other_sites_are_refused(page: httpx.Client, headers: dict[str,
 
 
 def test_keys_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("armature.service.api.access.FRESH", 0.0)
+    monkeypatch.setattr("armature.service.api.router.FRESH", 0.0)
     storage = sqlite_in(tmp_path)
     engine = open_database(storage)
     migrate(engine)

@@ -22,12 +22,12 @@ from typer.testing import CliRunner, Result
 import armature as am
 from armature.cli.program import app
 from armature.client import Client
-from armature.service.api.access import Guard
+from armature.service.api.router import Guard
 from armature.service.db.database import open_database, writing
 from armature.service.db.keys import SCOPES, hash_of, make_key, read_keys, revoke_key
 from armature.service.db.maintenance import migrate
 from armature.service.domain.writer import Writer
-from armature.service.limits import Limits, Refused
+from armature.service.limits import Refused, ServiceLimits
 
 ENDPOINTS = {
     "admin": [
@@ -56,7 +56,7 @@ ENDPOINTS = {
 
 def test_scopes(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every endpoint takes the keys of its scope and those of administrators, and no others."""
-    monkeypatch.setattr("armature.service.api.access.FRESH", 0.0)
+    monkeypatch.setattr("armature.service.api.router.FRESH", 0.0)
     engine = open_database(file_storage)
     migrate(engine)
     keys = {scope: make_key(engine, scope, [scope]) for scope in SCOPES}
@@ -95,7 +95,7 @@ def test_scopes(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_keys_end(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("armature.service.api.access.FRESH", 0.0)
+    monkeypatch.setattr("armature.service.api.router.FRESH", 0.0)
     engine = open_database(file_storage)
     migrate(engine)
     admin = make_key(engine, "admin", ["admin"])
@@ -133,7 +133,7 @@ def test_a_server_that_had_keys_stays_closed(
     file_storage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until it is started again on the loopback address without any."""
-    monkeypatch.setattr("armature.service.api.access.FRESH", 0.0)
+    monkeypatch.setattr("armature.service.api.router.FRESH", 0.0)
     engine = open_database(file_storage)
     with serving(file_storage) as url, httpx.Client(base_url=url) as http:
         assert http.get("/v1/experiments").status_code == 200
@@ -235,7 +235,7 @@ def test_too_many_that_wait(file_storage: str, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Writer, "_write_all", noted)
     with (
-        serving(file_storage, limits=Limits(waiting=2)) as url,
+        serving(file_storage, limits=ServiceLimits(waiting=2)) as url,
         httpx.Client(base_url=url, timeout=PATIENCE) as http,
         ThreadPoolExecutor(4) as threads,
     ):

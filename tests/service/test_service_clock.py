@@ -9,8 +9,8 @@ import pytest
 from serving import PRICES, Postgres, serving
 
 from armature.client import Client
-from armature.service.api import access
-from armature.service.api.access import Guard
+from armature.service.api import router
+from armature.service.api.router import Guard
 from armature.service.db.database import clock, open_database
 from armature.service.db.keys import make_key
 from armature.service.db.maintenance import migrate
@@ -72,7 +72,7 @@ def test_keys_when_the_clock_jumps(file_storage: str, monkeypatch: pytest.Monkey
     tomorrow = time.time() + 100_000.0
     monkeypatch.setattr(time, "time", lambda: tomorrow)
     guard.check(token, "decide")  # as before: it raises nothing
-    monkeypatch.setattr(access, "passing", lambda: 100_000.0 + passing())
+    monkeypatch.setattr(router, "passing", lambda: 100_000.0 + passing())
     with pytest.raises(Refused, match="expired"):
         guard.check(token, "decide")
 

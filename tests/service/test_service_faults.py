@@ -27,9 +27,9 @@ from armature.service.db.maintenance import migrate, revision_of
 from armature.service.db.schema import REVISION
 from armature.service.domain import backend, replay, writer
 from armature.service.domain.commands import Decide, Expire, Reward
-from armature.service.domain.scheduler import Job, Turn
+from armature.service.domain.scheduler import QueuedCommand, Turn
 from armature.service.domain.writer import Writer
-from armature.storage.sealed import checksum
+from armature.storage.files import checksum
 
 
 @pytest.mark.parametrize("servers", [1, 2])
@@ -382,9 +382,9 @@ def test_another_server_writes_while_the_log_is_read(
     engine.dispose()
 
 
-def _jobs(commands: list[Any]) -> list[Job]:
+def _jobs(commands: list[Any]) -> list[QueuedCommand]:
     loop = asyncio.new_event_loop()
-    jobs = [Job(1, command, loop.create_future()) for command in commands]
+    jobs = [QueuedCommand(1, command, loop.create_future()) for command in commands]
     loop.close()
     return jobs
 

@@ -23,8 +23,8 @@ from serving import PRICES, Postgres, copy_sqlite, free_port, query, sentence, s
 
 import armature as am
 from armature.client import Client, ServiceError
-from armature.service.api import access
 from armature.service.api import app as readiness
+from armature.service.api import router
 from armature.service.db.database import open_database, writing
 from armature.service.db.maintenance import migrate
 
@@ -91,7 +91,7 @@ def test_a_file_that_is_lost_under_a_server(
         assert refused.status_code == 503
         assert "was replaced, moved, deleted or emptied" in sentence(refused)
         assert httpx.get(f"{url}/healthz").status_code == 200
-        monkeypatch.setattr(access, "FRESH", 0.0)  # the keys can't be read either
+        monkeypatch.setattr(router, "FRESH", 0.0)  # the keys can't be read either
         for path in ("/", "/experiments/prices", "/readyz"):
             page = httpx.get(f"{url}{path}", headers={"Accept": "text/html"})
             assert page.status_code == 503, path

@@ -228,6 +228,17 @@ SPECS: list[tuple[Any, str]] = [
     ({**PRICES, "policy": "catse", "horizon": 9}, "Categorised"),
     ({**PRICES, "family": {"kind": "gaussian", "sigma": -1}}, "sigma"),
     ({**PRICES, "family": {"kind": "gaussian", "sigma": 10**400}}, ""),
+    (
+        {
+            "structure": {
+                "kind": "segments",
+                "names": ["a"],
+                "each": {"kind": "unimodal", "n_arms": 3},
+            },
+            "labels": ["x", "y", "z"],
+        },
+        "the service has no segments",
+    ),
 ]
 
 

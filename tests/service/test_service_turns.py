@@ -19,7 +19,7 @@ import armature as am
 from armature.client import Client
 from armature.service.db.database import open_database
 from armature.service.domain import replay
-from armature.service.limits import Limits
+from armature.service.limits import ServiceLimits
 
 WAIT = 60.0  # seconds after which a test gives up
 
@@ -99,7 +99,7 @@ def test_a_slow_experiment_holds_up_nobody_else(storage: str, threads: ThreadPoo
 
 def test_a_line_that_is_too_long(file_storage: str, threads: ThreadPoolExecutor) -> None:
     """Beyond so many requests that wait for one experiment: 503; the others don't notice."""
-    limits = Limits(waiting_each=3)
+    limits = ServiceLimits(waiting_each=3)
     with (
         serving(file_storage, allow=[Slow.__module__], limits=limits) as url,
         Client(url, timeout=WAIT) as client,
@@ -122,7 +122,7 @@ def test_a_line_that_is_too_long(file_storage: str, threads: ThreadPoolExecutor)
 
 def test_rewards_of_several_experiments(file_storage: str, threads: ThreadPoolExecutor) -> None:
     """Those of one whose line is too long fail; those of the others are taken in."""
-    limits = Limits(waiting_each=1)
+    limits = ServiceLimits(waiting_each=1)
     with (
         serving(file_storage, allow=[Slow.__module__], limits=limits) as url,
         Client(url, timeout=WAIT) as client,

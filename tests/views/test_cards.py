@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import armature as am
+from armature import public
 from armature.testing import discover
-from armature.views.notebook import html_of
+from armature.views.pages import html_of
 from armature.words import Card
 
 LONG = 1500  # characters
@@ -103,7 +104,7 @@ def test_a_structure_shows_its_call(cls: type[am.Structure]) -> None:
         assert len(text) < LONG
         assert "array(" not in text
         if "<" not in text:
-            again = eval(text, {**vars(am), "inf": np.inf})
+            again = eval(text, {**vars(public), "inf": np.inf})
             assert repr(again) == text
             assert type(again) is type(structure)
 

@@ -19,7 +19,7 @@ from armature.views.experiment_charts import (
     regret_curves,
     stopping_charts,
 )
-from armature.views.looks import DASHES, STYLES, styles_of
+from armature.views.figure import DASHES, STYLES, styles_of
 
 PRICES = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
 ROUNDS = np.array([1, 10, 100])

@@ -23,9 +23,8 @@ from armature.views.bandit_charts import (
     traffic_chart,
     verdict_chart,
 )
-from armature.views.chart import Axis, Chart, Line, Points, Words
-from armature.views.figure import draw, new_drawing
-from armature.views.numbers import number, ticks
+from armature.views.chart import Axis, Chart, Line, Points, Slots, Words, number, ticks
+from armature.views.figure import draw, new_drawing, stacked
 from armature.views.picture import Past, gain_of, traffic_of
 
 
@@ -289,3 +288,24 @@ def test_a_bandit_draws_itself(tmp_path: Path) -> None:
     wanted = bound.pulls * math.log(200.0)
     others = [k for k in range(5) if k != shown.arms.leader]
     assert shown.target.pulls[others] == pytest.approx(wanted[others], abs=0.01)
+
+
+def test_labels_of_three_hundred_arms_stay_apart() -> None:
+    """On a page of every width, and in a figure: the letters of one end before the next begins."""
+    prices = [f"{4.99 + 0.1 * k:.2f}" for k in range(300)]
+    slots = Slots(tuple(prices), kept=299, leader=True)
+    dots = Points("mean", slots.places, np.linspace(0.0, 1.0, 300))
+    chart = Chart("arms many", "means", slots, Axis(0.0, 1.0), (dots,))
+    names = [e for e in ET.fromstring(svg.drawn(chart)).iter("text") if e.text in set(prices)]
+    for kind, width in svg.WIDTHS.items():
+        shown = [e for e in names if kind not in e.get("class", "").split()]
+        middles = [width / 100.0 * float(e.get("x", "").rstrip("%")) for e in shown]
+        assert len(shown) >= 4
+        assert prices[299] in {e.text for e in shown}  # the best is always named
+        widest = 7.0 * max(len(e.text or "") for e in shown)  # a digit, in bold: 7 pixels
+        assert np.diff(middles).min() > widest
+    drawing = stacked([chart], [1.0])
+    drawing.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in drawing.axes[0].get_xticklabels()]
+    assert len(boxes) >= 4
+    assert all(a.x1 < b.x0 for a, b in itertools.pairwise(boxes))

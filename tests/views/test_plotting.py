@@ -23,8 +23,7 @@ from armature.views.experiment_charts import (
     plot_regret,
     regret_curves,
 )
-from armature.views.figure import plot_bound
-from armature.views.looks import literal
+from armature.views.figure import literal, plot_bound
 
 PRICES = am.Instance(am.Unimodal(5), [0.2, 0.4, 0.9, 0.7, 0.1])
 ROUNDS = np.array([1, 10, 100])

@@ -33,7 +33,7 @@ def bound(
     working = complaints().status("working (a first run compiles)")
     with failing(""):
         from armature.bounds import lower_bound
-        from armature.cli.printing import print_bound
+        from armature.cli.terminal import print_bound
         from armature.experiments import load_instance
 
         if plot is not None:
@@ -52,11 +52,14 @@ def bound(
 
 
 def _as_data(instance: Instance, answer: LowerBound, epsilon: float | None) -> dict[str, object]:
+    best: dict[str, object] = {"best_arm": instance.best_arms[0]}
+    if instance.structure.is_table:
+        best = {"best_arms": list(instance.best_arms), "separately": answer.separately}
     return {
         "structure": type(instance.structure).__name__,
         "family": str(instance.family),
         "means": instance.means.tolist(),
-        "best_arm": instance.best_arm,
+        **best,
         "epsilon": epsilon,
         "value": answer.value,
         "gap": answer.gap,

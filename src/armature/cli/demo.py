@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-import queue
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
 import webbrowser
@@ -23,19 +20,12 @@ from armature.errors import ArmatureError
 from armature.service.api.app import make_app
 from armature.service.api.server import Server, config_of
 from armature.service.db.database import open_database
-from armature.service.domain.spec import parse_spec
-from armature.service.limits import Limits
 
 PORT = 8000
 STEP = 0.25  # seconds between two groups of visitors
 MOST = 40  # visitors of an experiment in one step
 LOST, TWICE = 0.03, 0.02  # shares of rewards that never come, and that come twice
 DELAY = 4  # steps until a reward comes, at the most
-
-COMPILING = (
-    "Compiling what {name} needs. The first time that takes up to a minute; later it starts at "
-    "once."
-)
 
 log = logging.getLogger("armature.service")
 
@@ -139,66 +129,29 @@ class Crowd:
             self._coming[delay + 1].append((decision.id, value))
 
 
-def compile_for(number: int, bounds: bool) -> None:
-    """Compile what an experiment needs, and its page; with bounds and verdicts, or without."""
-    story = STORIES[number]()
-    bandit = parse_spec(story.spec, (), Limits()).make_bandit()
-    bandit.warm_up()
-    rng = np.random.default_rng(number)
-    for arm in bandit.ask(3 * len(bandit.arms)):
-        bandit.tell(arm, story.reward(arm, rng))
-    belief = bandit.explain()
-    if bounds:
-        str(belief.verdict)
-        bandit.picture()
-
-
-def compile_elsewhere(number: int, bounds: bool, stopping: threading.Event) -> None:
-    """The same in another process, so that the server answers meanwhile and can be stopped."""
-    command = f"from armature.cli.demo import compile_for; compile_for({number}, {bounds})"
-    process = subprocess.Popen([sys.executable, "-c", command], stderr=subprocess.DEVNULL)
-    while process.poll() is None:
-        if stopping.wait(0.05):
-            process.terminate()
-
-
 class Street:
-    """Send all visitors: few at first, so that people can follow.
-
-    What an experiment needs is compiled before it is made; meanwhile visitors of the experiments
-    before it come.
-    """
+    """Send all visitors: few at first, so that people can follow."""
 
     def __init__(self, address: str, stopping: threading.Event) -> None:
         self._address, self._stopping = address, stopping
-        self._ready: queue.SimpleQueue[Story] = queue.SimpleQueue()
 
-    def open(self, say: Callable[[str], None]) -> None:
-        """Make the experiments; `say` what is being done."""
+    def open(self) -> list[Story]:
+        """Make the experiments."""
+        stories = [story() for story in STORIES]
         with Client(self._address, retries=20, timeout=600.0) as client:
-            for number, story in enumerate(STORIES):
-                told = story()
-                say(COMPILING.format(name=told.name))
-                compile_elsewhere(number, False, self._stopping)
-                if self._stopping.is_set():
-                    return
-                client.create(told.name, told.spec)
-                self._ready.put(told)
-        say("")
-        for number in range(len(STORIES)):
-            compile_elsewhere(number, True, self._stopping)
+            for story in stories:
+                client.create(story.name, story.spec)
+        return stories
 
     def visit(self) -> None:
-        """Send visitors until the server stops."""
-        crowds: list[Crowd] = []
-        step = 0
+        """Make the experiments, and send visitors until the server stops."""
+        stories, step = self.open(), 0
         with Client(self._address, retries=20) as client:
+            crowds = [Crowd(story, client, number) for number, story in enumerate(stories)]
             while not self._stopping.wait(STEP):
-                while not self._ready.empty():
-                    crowds.append(Crowd(self._ready.get(), client, len(crowds)))
                 for crowd in crowds:
                     crowd.step(min(2 + step // 8, MOST))
-                step += bool(crowds)
+                step += 1
 
 
 def demo(port: int | None = None, look: bool = True) -> None:
@@ -208,24 +161,17 @@ def demo(port: int | None = None, look: bool = True) -> None:
     stopping, threads = threading.Event(), list[threading.Thread]()
     street = Street(address, stopping)
 
-    def say(words: str) -> None:
-        app.state.notice = words
-
-    def make() -> None:
+    def begin() -> None:
         if look:
             webbrowser.open(address)
-        app.state.viewer.with_bounds = False  # as long as they have to be compiled
-        street.open(say)
-        app.state.viewer.with_bounds = True
+        street.visit()
 
     def start() -> None:
-        for work in (make, street.visit):
-            threads.append(threading.Thread(target=_guarded, args=(work, stopping), daemon=True))
-            threads[-1].start()
+        threads.append(threading.Thread(target=_guarded, args=(begin, stopping), daemon=True))
+        threads[-1].start()
 
     with tempfile.TemporaryDirectory(prefix="armature-demo-") as folder:
         app = make_app(open_database(f"sqlite:///{folder}/demo.db"), open_without_keys=True)
-        say(COMPILING.format(name="the first experiment"))
         try:
             Server(config_of(app, "127.0.0.1", found), start).run()
         finally:

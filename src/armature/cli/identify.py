@@ -57,7 +57,7 @@ def identify(
     continues, and ends with the same results.
     """
     with failing(options.kept_in(out)):
-        from armature.cli.printing import print_stopping, stopping_as_json
+        from armature.cli.terminal import print_stopping, stopping_as_json
         from armature.experiments.identification import checked_deltas, load_identifications
         from armature.experiments.merging import merge as merge_shares
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from armature.experiments.plan import Plan
     from armature.experiments.run import Runner
-    from armature.experiments.runs import Summary
+    from armature.experiments.runs import PlanSummary
 
 Spec = Annotated[
     str,
@@ -116,7 +116,7 @@ def play(
     runner: Runner,
     shard: str | None,
     collecting: str,
-) -> list[Summary] | None:
+) -> list[PlanSummary] | None:
     """Run plans, or a share of them; None after a share, which `collecting` puts together."""
     from armature.errors import ArmatureError
     from armature.experiments.blocks import Shard

@@ -12,7 +12,7 @@ from armature.cli.terminal import failing, output
 from armature.words import visible
 
 if TYPE_CHECKING:
-    from armature.experiments.runs import Summary
+    from armature.experiments.runs import PlanSummary
 
 
 def run(
@@ -44,8 +44,8 @@ def run(
             _print_results(found, out, as_json)
 
 
-def _print_results(found: list[Summary], out: Path | None, as_json: bool) -> None:
-    from armature.cli.printing import print_summary, regret_as_json
+def _print_results(found: list[PlanSummary], out: Path | None, as_json: bool) -> None:
+    from armature.cli.terminal import print_summary, regret_as_json
 
     if as_json:
         typer.echo(regret_as_json(found))

@@ -51,7 +51,7 @@ class Block:
 
     @property
     def rounds(self) -> int:
-        """How many rounds are played."""
+        """The number of rounds in the block."""
         return self.job.plan.horizon * (self.stop - self.first)
 
     def __str__(self) -> str:
@@ -73,13 +73,13 @@ def recorded(runs: Runs) -> list[str]:
 
 
 def bytes_of_one(like: Runs) -> int:
-    """How many bytes are kept of a repetition."""
+    """The size of a repetition's results in bytes."""
     arrays = [getattr(like, name) for name in recorded(like)]
     return sum(int(array.itemsize) * math.prod(array.shape[1:]) for array in arrays)
 
 
 def block_size(seconds: float, n_bytes: int, most_seconds: float = MOST_SECONDS) -> int:
-    """How many repetitions go into a block, given the seconds and bytes of one repetition.
+    """The number of repetitions in a block, given the seconds and bytes of one repetition.
 
     The largest power of 2 within the limits, and at least 1.
 
@@ -162,12 +162,12 @@ class WaitingBlocks:
 
     @property
     def rounds(self) -> int:
-        """How many rounds were not handed out yet."""
+        """The number of rounds that were not handed out yet."""
         return sum(job.plan.horizon * (stop - first) for job, first, stop in self._ranges)
 
     @property
     def repetitions(self) -> int:
-        """How many repetitions were not handed out yet."""
+        """The number of repetitions that were not handed out yet."""
         return sum(self._left.values())
 
     def __bool__(self) -> bool:

@@ -7,14 +7,22 @@ blocks are finished.
 
 What is finished is in parts, so that an interruption costs no more than the blocks in flight, and
 a run with threads can go on where one with Ray was, and the other way round.
+
+A worker computes the key of its block and refuses the block if it gets another one: then its code
+differs from that of the program that asks. The result goes to the output folder if the worker sees
+it, and is sent back otherwise. Kernels are compiled once on a machine: the first worker holds a
+lock, and the others wait and load what it has kept.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import os
+import platform
 import secrets
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,16 +30,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armature.errors import ArmatureError, BlocksFailedError
-from armature.experiments.blocks import Block, WaitingBlocks
-from armature.experiments.keys import package_code
+from armature.experiments.blocks import Block, WaitingBlocks, part_name, recorded
+from armature.experiments.keys import code_of, package_code, package_version, run_key
 from armature.experiments.plan import Job, Plan, Progress
-from armature.experiments.run_store import by_folder, say_of_other_code, unpack, wanted_of
+from armature.experiments.run_store import (
+    by_folder,
+    pack,
+    read_part,
+    say_of_other_code,
+    unpack,
+    wanted_of,
+)
 from armature.experiments.runs import Runs
-from armature.experiments.worker import Played, play_block
+from armature.kernels.compiling.files import once_on_this_machine
 from armature.storage.files import PREFIX, write_bytes
 
 if TYPE_CHECKING:
-    from armature.experiments.run import Place, Runner
+    from armature.experiments.run import PlacedPlan, Runner
 
 # For a cluster that is started here: no usage reports, no warnings about unused accelerators.
 QUIETLY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
@@ -44,7 +59,7 @@ Finished = Callable[[Block, float], None]  # seconds: 0 where it was there alrea
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedBlock:
     """A block that failed, and why."""
 
     block: Block
@@ -112,15 +127,15 @@ class RayEngine:
         self._sent: tuple[Job, Any] | None = None  # the last job, and Ray's reference to it
         self._processors, self._looked = 1, 0.0
 
-    def run(self, waiting: WaitingBlocks) -> list[Failure]:
+    def run(self, waiting: WaitingBlocks) -> list[FailedBlock]:
         """Play all blocks; those that failed."""
-        failures: list[Failure] = []
+        failures: list[FailedBlock] = []
         with mark_in(self._root) as mark:
             try:
                 while waiting or self._flying:
                     self._send(waiting, mark)
                     for block, outcome in self._landed(None):
-                        if isinstance(outcome, Failure):
+                        if isinstance(outcome, FailedBlock):
                             failures.append(outcome)
                         elif outcome.seconds > 0.0:
                             waiting.took(block, outcome.seconds)
@@ -140,7 +155,7 @@ class RayEngine:
             )
             self._flying[reference] = block
 
-    def _landed(self, timeout: float | None) -> Iterator[tuple[Block, Played | Failure]]:
+    def _landed(self, timeout: float | None) -> Iterator[tuple[Block, Played | FailedBlock]]:
         """The blocks that are back: one at least, unless there is no time."""
         ready, rest = self._ray.wait(list(self._flying), num_returns=1, timeout=timeout)
         if rest:
@@ -150,10 +165,10 @@ class RayEngine:
             try:
                 outcome: Played = self._ray.get(reference)
             except self._ray.exceptions.RayTaskError as error:
-                yield block, Failure(block, _reason(error.cause))
+                yield block, FailedBlock(block, _reason(error.cause))
             except self._ray.exceptions.RayError as error:
                 reason = f"its worker was lost {RETRIES + 1} times ({_reason(error)})"
-                yield block, Failure(block, reason)
+                yield block, FailedBlock(block, reason)
             else:
                 if outcome.content is not None:
                     self._keep(block, outcome.content)
@@ -192,7 +207,7 @@ def mark_in(root: Path | None) -> Iterator[Path | None]:
         mark.unlink(missing_ok=True)
 
 
-def play_places(places: Sequence[Place[Any]], root: Path, runner: Runner) -> None:
+def play_places(places: Sequence[PlacedPlan[Any]], root: Path, runner: Runner) -> None:
     """Play what is missing of some places, all of whose folders are in `root`.
 
     If blocks fail, the others are finished and kept, and the error names those.
@@ -254,8 +269,8 @@ def fill_on_ray(
         raise BlocksFailedError(_failed(failures))
 
 
-def _failed(failures: Sequence[Failure], most: int = 10) -> str:
-    """Which blocks failed, and why."""
+def _failed(failures: Sequence[FailedBlock], most: int = 10) -> str:
+    """A sentence on the blocks that failed, and why."""
     lines = [f"{failure.block}: {failure.reason}" for failure in failures[:most]]
     more = len(failures) - len(lines)
     if more:
@@ -267,3 +282,83 @@ def _failed(failures: Sequence[Failure], most: int = 10) -> str:
 def _reason(error: BaseException) -> str:
     first = str(error).strip().partition("\n")[0]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+_READY: set[str] = set()  # what this process has compiled or loaded
+
+
+@dataclass(frozen=True)
+class Played:
+    """The answer of a worker that has played a block."""
+
+    seconds: float  # of play; 0 where the block was there already
+    content: bytes | None  # the part, if it is not in the folder
+
+
+def play_block(job: Job, first: int, stop: int, code: str, mark: Path | None) -> Played:
+    """Play a block and keep or return its part.
+
+    `code` is that of the program that asks; `mark` is a file that it has made, by which a worker
+    knows that it sees the same folders, and not others that have their names on its machine.
+    """
+    check_code(job, code)
+    name = part_name(job.key, first, stop)
+    path = job.folder / name if job.folder and mark and mark.is_file() else None
+    if path and path.is_file() and read_part(path, job) is not None:
+        return Played(0.0, None)
+    compile_once(job)
+    content, seconds = play_part(job, first, stop)
+    if path is None:
+        return Played(seconds, content)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, content)
+    return Played(seconds, None)
+
+
+def play_part(job: Job, first: int, stop: int) -> tuple[bytes, float]:
+    """The part with the repetitions first, ..., stop - 1 of a job, and how long they took."""
+    runs, never = job.plan.empty(stop - first), threading.Event()
+    for r in range(first, stop):
+        record, seconds = job.plan.play(job.policy, r, never, lambda *_: None)
+        runs.write(r - first, record, seconds)
+    fields = {field: getattr(runs, field) for field in recorded(runs)}
+    return pack(part_name(job.key, first, stop), job, fields), float(runs.seconds.sum())
+
+
+def check_code(job: Job, code: str) -> None:
+    """Refuse to play with other code than that of the program that asks."""
+    here = package_code()
+    if here == code and not is_sent_along(job):
+        plan = job.plan
+        here = run_key(plan.instance, job.policy, plan.horizon, plan.seed, plan.settings)
+        code = job.key
+    if here != code:
+        raise ArmatureError(
+            f"the code on {platform.node()} is another version (Armature {package_version()}) than "
+            "that of the program that asks: install the same on all machines."
+        )
+
+
+def is_sent_along(job: Job) -> bool:
+    """Whether a class of the job is from a script or a notebook, so that its code is sent along."""
+    objects = (job.policy, job.plan.instance.structure, job.plan.instance.family)
+    return any(cls.__module__ == "__main__" for value in objects for cls in type(value).__mro__)
+
+
+def compile_once(job: Job) -> None:
+    """Compile or load what a job needs, on each machine only once."""
+    kind = _compiled_kind(job)
+    if kind in _READY:
+        return
+    once_on_this_machine(kind, lambda: job.plan.compile([job.policy]))
+    _READY.add(kind)
+
+
+def _compiled_kind(job: Job) -> str:
+    """Names what is compiled for a job, on this machine."""
+    objects = (job.policy, job.plan.instance.structure, job.plan.instance.family)
+    names = [
+        f"{type(value).__module__}.{type(value).__qualname__}" for value in (*objects, job.plan)
+    ]
+    text = " ".join([platform.node(), platform.python_version(), code_of(*objects), *names])
+    return hashlib.sha256(text.encode()).hexdigest()[:24]

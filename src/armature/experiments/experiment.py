@@ -79,7 +79,7 @@ def load_experiments(spec: str | Path, allow: Allowed = ()) -> list[Experiment]:
 def parse_experiments(
     text: str, allow: Allowed = (), policies: Sequence[str] = ()
 ) -> list[Experiment]:
-    """The same from the text of the file; `policies` are those of a file that names none."""
+    """The experiments in the text of a file; `policies` are those of a file that names none."""
     table = parse_table(text)
     table["policies"] = _policy_tables(table.get("policies", list(policies)))
     sweep = checked_sweep(table.pop("sweep", {}), table, allow)

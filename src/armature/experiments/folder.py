@@ -156,7 +156,7 @@ def _read_note(path: Path, fixed: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _agree(found: dict[str, Any], asked: dict[str, Any], fixed: Sequence[str]) -> bool:
-    """Whether what no folder can be extended by is the same."""
+    """Whether the settings agree that a folder can't be extended by."""
     return all(found.get(key) == asked[key] for key in fixed)
 
 

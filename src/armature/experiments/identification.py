@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from armature.errors import INSTANCE, ArmatureError, check_kind
-from armature.experiments.identification_results import KIND, Identification, SamplingRuns, settings
+from armature.errors import ArmatureError
+from armature.experiments.identification_results import KIND, Identification, settings
 from armature.experiments.plan import (
     Files,
     Plan,
@@ -18,13 +18,21 @@ from armature.experiments.plan import (
     run_in_memory,
 )
 from armature.experiments.runs import Origin
-from armature.kernels.numbers import is_several
+from armature.kernels.checks import INSTANCE, check_kind, checked_count, is_several
+from armature.kernels.gears import straight_to_machine_code
 from armature.policies import Policy
-from armature.rounds.outcome import Outcome, make_outcome, write_outcome
 from armature.rounds.run import make_sampling_run
-from armature.rounds.runner import checked_count
-from armature.rounds.stopping import Threshold, checked_delta, checked_threshold
+from armature.rounds.stopping import (
+    Outcome,
+    SamplingRuns,
+    Threshold,
+    checked_delta,
+    checked_threshold,
+    make_outcome,
+    write_outcome,
+)
 from armature.storage.registry import POLICIES, Allowed, build
+from armature.structures.changing import Changing
 from armature.structures.instance import Instance
 
 if TYPE_CHECKING:
@@ -82,11 +90,13 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
     def _outcome(self) -> Outcome:
         return make_outcome(self.deltas, self.instance.n_arms, self._allowance())
 
+    @straight_to_machine_code()
     def compile(self, policies: Sequence[Policy]) -> None:
         for policy in policies:
             run = make_sampling_run(policy, self.instance, 0, 0, self._outcome())
             run.advance(self.instance.n_arms + 1)
 
+    @straight_to_machine_code()
     def play(
         self, policy: Policy, repetition: int, stop: threading.Event, progress: Progress
     ) -> tuple[Outcome, float]:
@@ -176,6 +186,8 @@ def identify(
     ((4, 1), [1, 1, 1, 1])
     """
     check_kind(instance, Instance, "instance", INSTANCE)
+    if isinstance(instance, Changing):
+        raise ArmatureError("no arm is the best one where means change: identify one of a piece.")
     max_rounds, deltas = checked_count(max_rounds, "max_rounds"), checked_deltas(delta)
     plan = IdentificationPlan.checked(
         instance, policies, max_rounds, repetitions, seed, deltas=deltas, threshold=threshold

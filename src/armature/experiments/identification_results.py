@@ -23,7 +23,7 @@ from armature.experiments.runs import (
 )
 from armature.kernels.arrays import Floats, Ints
 from armature.policies import Policy
-from armature.rounds.outcome import Outcome
+from armature.rounds.stopping import SamplingRuns
 from armature.storage.registry import Allowed
 from armature.structures.instance import Instance
 from armature.words import Card, Shown, row_of
@@ -33,37 +33,6 @@ if TYPE_CHECKING:
 
 KIND = "identification"  # in a file of results
 QUANTILES = (0.05, 0.5, 0.95)
-
-
-@dataclass(frozen=True, eq=False)
-class SamplingRuns:
-    """All repetitions of a policy: for each delta, in falling order, what it stopped with."""
-
-    rounds: Ints  # (repetitions, D)
-    arms: Ints  # (repetitions, D): the arm that was named; -1 where the run ended unsure
-    statistics: Floats  # (repetitions, D)
-    pulls: Floats  # (repetitions, D, K)
-    seconds: Floats  # (repetitions,)
-
-    @classmethod
-    def empty(cls, repetitions: int, deltas: int, n_arms: int) -> SamplingRuns:
-        """Room for the repetitions."""
-        shape = (repetitions, deltas)
-        return cls(
-            np.zeros(shape, dtype=np.int64),
-            np.zeros(shape, dtype=np.int64),
-            np.zeros(shape),
-            np.zeros((*shape, n_arms)),
-            np.zeros(repetitions),
-        )
-
-    def write(self, repetition: int, outcome: Outcome, seconds: float) -> None:
-        """Take over the outcome of a repetition."""
-        self.rounds[repetition] = outcome.rounds
-        self.arms[repetition] = outcome.arms
-        self.statistics[repetition] = outcome.statistics
-        self.pulls[repetition] = outcome.pulls
-        self.seconds[repetition] = seconds
 
 
 def settings(deltas: tuple[float, ...], threshold: str) -> dict[str, Any]:
@@ -94,7 +63,7 @@ class Identification(AllRuns[SamplingRuns], Shown):
 
     @property
     def repetitions(self) -> int:
-        """How often each policy was run."""
+        """The number of runs of each policy."""
         return len(next(iter(self.runs.values())).rounds)
 
     def rounds(self, policy: str | Policy) -> Ints:

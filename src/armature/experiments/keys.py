@@ -1,4 +1,4 @@
-"""Which code a run depends on, so that a change of it is never mistaken for the same run.
+"""Keys of runs: hashes of the code and the problem, which differ where numbers may differ.
 
 A run is a pure function of (instance, policy, seed, repetition) *and of the code*: of the core of
 this package, and of the modules in which a user's own classes are. `code_of` is a hash of both, and
@@ -21,6 +21,7 @@ from typing import Any
 
 from armature.policies import Policy
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, spelled_out
+from armature.structures.changing import Changing
 from armature.structures.instance import Instance
 
 PACKAGE = Path(__file__).parents[1]
@@ -97,7 +98,7 @@ def problem_key(
     seed: int,
     more: dict[str, Any] | None = None,
 ) -> str:
-    """The same without the code: it tells an older run of the same from a run of something else."""
+    """A key without the code: it tells an older run of the same problem from a run of another."""
     return _hash(_about(instance, policy, horizon, seed, more))
 
 
@@ -108,11 +109,20 @@ def _about(
         **(more or {}),
         "structure": spelled_out(STRUCTURES, instance.structure),
         "family": spelled_out(FAMILIES, instance.family),
-        "means": instance.means.tolist(),
+        **means_of(instance),
         "policy": spelled_out(POLICIES, policy),
         "horizon": int(horizon),
         "seed": int(seed),
     }
+
+
+def means_of(instance: Instance) -> dict[str, Any]:
+    """The means as plain data; of those that change, all pieces; of a table, frequencies."""
+    found: dict[str, Any] = {"means": instance.means.tolist(), **instance.frequencies_of_table}
+    if isinstance(instance, Changing):
+        pieces = zip(instance.starts.tolist(), instance.path.tolist(), strict=True)
+        found["changes"] = [list(piece) for piece in pieces][1:]
+    return found
 
 
 def _version(code: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ from armature.errors import ArmatureError
 from armature.experiments.blocks import Range
 from armature.experiments.keys import package_code
 from armature.experiments.plan import Job, Plan
-from armature.experiments.run import Place, Plans, Runner, claim_all, finish
+from armature.experiments.run import PlacedPlan, Plans, Runner, claim_all, finish
 from armature.experiments.run_store import (
     PartsFolder,
     by_folder,
@@ -37,7 +37,7 @@ from armature.experiments.run_store import (
     unpack,
     wanted_of,
 )
-from armature.experiments.runs import Summary
+from armature.experiments.runs import PlanSummary
 from armature.storage.files import write_bytes
 
 LEAST_POINTS = 4  # with fewer, one program is as quick as any
@@ -45,7 +45,7 @@ LEAST_POINTS = 4  # with fewer, one program is as quick as any
 
 def merge(
     plans: Plans, sources: Sequence[Path], out: Path, runner: Runner, processes: int = 1
-) -> list[Summary]:
+) -> list[PlanSummary]:
     """The results, from parts in `out` and in other folders; nothing is played.
 
     Parts of other folders are checked and copied. Refused, with what is missing, if not all runs
@@ -87,8 +87,8 @@ def take_over(source: Path, folder: Path, jobs: Mapping[str, Job], runner: Runne
         say_of_other_code(other, jobs, runner.say)
 
 
-def gaps_of(places: Sequence[Place[Any]]) -> Iterator[tuple[str, Range]]:
-    """What is not there: a policy, at which point, and a range of its repetitions."""
+def gaps_of(places: Sequence[PlacedPlan[Any]]) -> Iterator[tuple[str, Range]]:
+    """Missing runs: a policy, at which point, and a range of its repetitions."""
     for place in places:
         at = f" at {place.plan.point_text}" if place.plan.point else ""
         for policy in place.plan.policies:
@@ -115,7 +115,7 @@ class Point:
     code: str  # of the program that asks
 
 
-def points_of(places: Sequence[Place[Any]]) -> list[Point]:
+def points_of(places: Sequence[PlacedPlan[Any]]) -> list[Point]:
     """The points of a sweep; none, if there are so few that one program does it."""
     if len(places) < LEAST_POINTS:
         return []
@@ -125,7 +125,7 @@ def points_of(places: Sequence[Place[Any]]) -> list[Point]:
     ]
 
 
-def collect_point(point: Point, mark: Path | None = None) -> Summary | None:
+def collect_point(point: Point, mark: Path | None = None) -> PlanSummary | None:
     """Make the files of a point, and its table; None: not here.
 
     That is where the folder is not seen, as the program that asks has left no `mark` in it, or
@@ -134,12 +134,14 @@ def collect_point(point: Point, mark: Path | None = None) -> Summary | None:
     if (mark is not None and not mark.is_file()) or package_code() != point.code:
         return None
     runner = Runner(Console(quiet=True), quiet=True, workers=1)
-    place = Place(point.plan, point.folder, runner, point.parts)
-    return Summary(point.plan, place.run(runner).summary())
+    place = PlacedPlan(point.plan, point.folder, runner, point.parts)
+    return PlanSummary(point.plan, place.run(runner).summary())
 
 
-def collect_in_processes(places: Sequence[Place[Any]], processes: int) -> list[Summary | None]:
-    """What `collect_point` finds of all points, by processes on this machine.
+def collect_in_processes(
+    places: Sequence[PlacedPlan[Any]], processes: int
+) -> list[PlanSummary | None]:
+    """Run `collect_point` for all points, in processes on this machine.
 
     If one of them is killed, the program that asks does what is left.
     """
@@ -155,9 +157,9 @@ def collect_in_processes(places: Sequence[Place[Any]], processes: int) -> list[S
 
 
 def collect_on_ray(
-    ray: Any, places: Sequence[Place[Any]], mark: Path | None
-) -> list[Summary | None]:
-    """What `collect_point` finds of all points, by the workers of a cluster.
+    ray: Any, places: Sequence[PlacedPlan[Any]], mark: Path | None
+) -> list[PlanSummary | None]:
+    """Run `collect_point` for all points, on the workers of a cluster.
 
     What a worker that is lost, or an error, leaves to do is left to the program that asks.
     """
@@ -169,7 +171,7 @@ def collect_on_ray(
     return list(_taken(ray, references))
 
 
-def _taken(ray: Any, references: Sequence[Any]) -> Iterator[Summary | None]:
+def _taken(ray: Any, references: Sequence[Any]) -> Iterator[PlanSummary | None]:
     for reference in references:
         get = functools.partial(ray.get, reference)
         try:

@@ -25,9 +25,11 @@ from armature.experiments.folder import claim_folder
 from armature.experiments.keys import versions_of
 from armature.experiments.plan import checked_engine
 from armature.experiments.results import Results
-from armature.experiments.run import Place, Runner
+from armature.experiments.run import PlacedPlan, Runner
 from armature.experiments.simulation import SimulationPlan
 from armature.experiments.spec import shipped_specs
+from armature.kernels.addresses import fill, numbers_in
+from armature.kernels.gears import straight_to_machine_code
 from armature.policies import (
     IMED,
     MINTS,
@@ -40,8 +42,8 @@ from armature.policies import (
 )
 from armature.storage.files import write_text
 from armature.structures.oracles.model import make_model
+from armature.views.chart import markdown_table
 from armature.views.experiment_charts import Panel, plot_panels, plot_regret
-from armature.views.numbers import markdown_table
 from armature.views.pages import environment, stylesheet
 
 PANELS = (
@@ -144,7 +146,7 @@ def reproduce(
     plans = {name: SimulationPlan.of(experiment) for name, experiment in experiments.items()}
     again = command(tuple(plans), horizon, repetitions, extended)
     claim_folder(out, "command.txt", again + "\n", ("figure-1.png", "report.html", "table.csv"))
-    places = {name: Place(plan, out / name, runner) for name, plan in plans.items()}
+    places = {name: PlacedPlan(plan, out / name, runner) for name, plan in plans.items()}
     if checked_engine(runner.engine) == "ray":
         from armature.experiments.cluster import play_places
 
@@ -172,7 +174,7 @@ def reproduce(
 def compile_panels(plans: Iterable[SimulationPlan]) -> None:
     """Compile oracles in one process and policies in another; then load what the first has kept.
 
-    A policy is compiled once for all structures, which it knows by their oracles' addresses: so
+    A policy is compiled once for all structures, which it knows by their oracles' numbers: so
     the two halves have little in common and take about as long.
     """
     everything = list(plans)
@@ -185,11 +187,13 @@ def compile_panels(plans: Iterable[SimulationPlan]) -> None:
         plan.compile(plan.policies)
 
 
+@straight_to_machine_code()
 def compile_oracles(plans: Sequence[SimulationPlan]) -> None:
     """Compile what the plans' policies ask of their structures."""
     for plan in plans:
         oracles = {name for policy in plan.policies for name in getattr(policy, "oracles", ())}
-        make_model(plan.instance.structure, plan.instance.family, sorted(oracles))
+        model = make_model(plan.instance.structure, plan.instance.family, sorted(oracles))
+        fill(numbers_in((model,)))
 
 
 def write_all(

@@ -31,10 +31,10 @@ from armature.experiments.runs import (
     origin_of,
     with_settings,
 )
-from armature.kernels.numbers import is_several
+from armature.kernels.checks import checked_count, checked_list
 from armature.kernels.streams import key_of
 from armature.policies import Policy
-from armature.rounds.runner import checked_count, checked_policy
+from armature.policies.policy import checked_policy
 from armature.structures.instance import Instance
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ OF_TASK = 1000  # bytes for a repetition that waits for a thread
 
 
 class Files(NamedTuple):
-    """What the files are called that a plan writes to its folder."""
+    """The names of the files that a plan writes to its folder."""
 
     note: str  # what the folder is for
     results: str
@@ -124,7 +124,7 @@ class Plan(ABC, Generic[R, F]):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the numbers depend on besides problem, policy, horizon and seed, as plain data."""
+        """Other settings that the numbers depend on, as plain data."""
         return {}
 
     @abstractmethod
@@ -142,7 +142,7 @@ class Plan(ABC, Generic[R, F]):
         """Play a whole repetition: what `Runs.write` takes over, and how many seconds it took."""
 
     def rounds_of(self, runs: R, first: int, stop: int) -> int:
-        """How many rounds some repetitions have had, by what is kept of them."""
+        """The number of rounds played so far, by the results of some repetitions."""
         return self.horizon * (stop - first)
 
     def seconds(self, policy: Policy) -> float | None:
@@ -159,7 +159,7 @@ class Plan(ABC, Generic[R, F]):
 
     @cached_property
     def origin(self) -> Origin:
-        """Which code makes the results now."""
+        """The code that makes the results now."""
         return origin_of(self.instance, self.policies, self.horizon, self.seed, self.settings)
 
     def job(self, policy: Policy, folder: Path | None = None) -> Job:
@@ -167,7 +167,7 @@ class Plan(ABC, Generic[R, F]):
         return Job(self, policy, self.origin.keys[policy.name], folder)
 
     def about(self) -> dict[str, Any]:
-        """What the results say of themselves if they are made now (`AllRuns.about`)."""
+        """The description of results that are made now (`AllRuns.about`)."""
         return about_runs(
             self.instance,
             self.policies,
@@ -216,7 +216,7 @@ class Job:
 
     @property
     def problem(self) -> str:
-        """What it is about, whichever code does it."""
+        """The key of the problem, whichever code plays it."""
         plan = self.plan
         return problem_key(plan.instance, self.policy, plan.horizon, plan.seed, plan.settings)
 
@@ -226,8 +226,7 @@ def checked_policies(
 ) -> tuple[Policy, ...]:
     """The policies with their horizon; refused if one does not support the instance."""
     given = [policies] if isinstance(policies, Policy) else policies
-    if not is_several(given):
-        raise ArmatureError(f"policies must be a list such as [UCB(), SPk()]; got {given!r}.")
+    given = checked_list(given, "policies", "a list such as [UCB(), SPk()]")
     chosen = tuple(checked_policy(policy, horizon) for policy in given)
     if not chosen:
         raise ArmatureError("there are no policies to run: give at least one, such as [UCB()].")

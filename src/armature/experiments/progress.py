@@ -1,4 +1,4 @@
-"""How far runs are, in a terminal: a bar for each policy, or one for all blocks of a cluster."""
+"""Progress in a terminal: a bar for each policy, or one for all blocks of a cluster."""
 
 from __future__ import annotations
 

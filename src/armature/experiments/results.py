@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,11 @@ from armature.experiments.runs import (
     standard_error,
 )
 from armature.kernels.arrays import Floats, Ints
-from armature.kernels.numbers import as_real
+from armature.kernels.checks import as_real
 from armature.policies import Policy
-from armature.rounds.record import Record, checkpoints_of_pulls
+from armature.rounds.play import PolicyRuns
 from armature.storage.registry import Allowed, from_version_1
+from armature.structures import Segments
 from armature.structures.instance import Instance
 from armature.words import Card, Shown, row_of
 
@@ -33,30 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 QUANTILES = (0.05, 0.5, 0.95)
-
-
-@dataclass(frozen=True, eq=False)
-class PolicyRuns:
-    """All repetitions of a policy: what was recorded at each checkpoint."""
-
-    regret: Floats  # (repetitions, C)
-    pulls: Floats  # (repetitions, C, K); of many arms, (repetitions, 1, K): at the end
-    explored: Floats  # (repetitions, C)
-    seconds: Floats  # (repetitions,)
-
-    @classmethod
-    def empty(cls, repetitions: int, checkpoints: int, n_arms: int) -> PolicyRuns:
-        """Room for the repetitions."""
-        shape = (repetitions, checkpoints)
-        of_pulls = (repetitions, checkpoints_of_pulls(checkpoints, n_arms), n_arms)
-        return cls(np.zeros(shape), np.zeros(of_pulls), np.zeros(shape), np.zeros(repetitions))
-
-    def write(self, repetition: int, record: Record, seconds: float) -> None:
-        """Take over what was recorded of a repetition."""
-        self.regret[repetition] = record.regret
-        self.pulls[repetition] = record.pulls
-        self.explored[repetition] = record.explored
-        self.seconds[repetition] = seconds
 
 
 @dataclass(frozen=True)
@@ -90,7 +68,7 @@ class Results(AllRuns[PolicyRuns], Shown):
 
     @property
     def repetitions(self) -> int:
-        """How often each policy was run."""
+        """The number of runs of each policy."""
         return len(next(iter(self.runs.values())).regret)
 
     def card(self) -> Card:
@@ -106,12 +84,21 @@ class Results(AllRuns[PolicyRuns], Shown):
             tuple(rows),
         )
 
-    def regret(self, policy: str | Policy) -> Floats:
-        """(repetitions, checkpoints): the pseudo-regret of a policy.
+    def regret(self, policy: str | Policy, segment: Hashable = None) -> Floats:
+        """(repetitions, checkpoints): the pseudo-regret of a policy; in one segment of a table.
 
         Paper: Section 1.1, regret.
         """
-        return self._runs_of(policy).regret
+        runs, structure = self._runs_of(policy), self.instance.structure
+        if segment is None:
+            return runs.regret
+        if not isinstance(structure, Segments):
+            raise ArmatureError(f"there is no segment {segment!r}: {structure} has none.")
+        start, stop = structure.segments[structure.place(segment)]
+        if runs.pulls.shape[1] < self.checkpoints.size:
+            raise ArmatureError("of a table so large, what each segment lost is not kept.")
+        gaps = self.instance.gaps.reshape(-1)[start:stop]
+        return np.asarray(runs.pulls[:, :, start:stop] @ gaps)
 
     def pulls(self, policy: str | Policy) -> Floats:
         """(repetitions, checkpoints, arms): how often each arm was pulled.

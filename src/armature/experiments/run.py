@@ -33,7 +33,7 @@ from armature.experiments.run_store import (
     say_of_other_code,
     wanted_of,
 )
-from armature.experiments.runs import AllRuns, Runs, Summary
+from armature.experiments.runs import AllRuns, PlanSummary, Runs
 from armature.policies import Policy
 from armature.storage.files import passing_folder
 from armature.words import visible
@@ -47,7 +47,7 @@ F = TypeVar("F", bound=AllRuns[Any])
 
 @dataclass(frozen=True)
 class Runner:
-    """How plans are run: the engine, its workers, and the terminal for messages and progress.
+    """The engine that runs plans, its workers, and the terminal for messages and progress.
 
     The engine is "threads" of this program, or "ray": the cluster at `address`, or one that is
     started on this machine. Quiet: no bars.
@@ -69,7 +69,7 @@ class Runner:
             self.console.print(visible(plan.point_text), markup=False, soft_wrap=True)
 
 
-class Place(Generic[F]):
+class PlacedPlan(Generic[F]):
     """A plan with its folder and its parts. Making a place claims the folder for the plan."""
 
     def __init__(
@@ -196,7 +196,7 @@ class Keeper:
         del self._fresh[block]  # not before: a part that was cut short is written in the end
 
 
-def run_all(plans: Plans, out: Path | None, runner: Runner) -> list[Summary]:
+def run_all(plans: Plans, out: Path | None, runner: Runner) -> list[PlanSummary]:
     """Run a plan, or all points of a sweep, and write what is missing.
 
     With a folder, what is finished survives an interruption, and what is finished as a whole can be
@@ -211,43 +211,49 @@ def run_all(plans: Plans, out: Path | None, runner: Runner) -> list[Summary]:
     if runner.engine != "ray":
         return finish(places, out, runner, [None] * len(places))
     from armature.experiments.cluster import cluster, mark_in, play_places
-    from armature.experiments.merging import collect_on_ray
 
+    collected: Sequence[PlanSummary | None] = [None] * len(places)
     with cluster(runner.address, runner.workers) as ray:
         play_places(places, out, runner)
-        with mark_in(out) as mark:
-            collected = collect_on_ray(ray, places, mark)
+        if plans[0].point:  # of a sweep: workers put its points together
+            from armature.experiments.merging import collect_on_ray
+
+            with mark_in(out) as mark:
+                collected = collect_on_ray(ray, places, mark)
     return finish(places, out, replace(runner, quiet=True), collected)
 
 
-def _run_here(plan: Plan[Any, Any], runner: Runner) -> Summary:
+def _run_here(plan: Plan[Any, Any], runner: Runner) -> PlanSummary:
     runner.say_point(plan)
-    return Summary(plan, run_missing(plan, None, runner).summary())
+    return PlanSummary(plan, run_missing(plan, None, runner).summary())
 
 
-def claim_all(plans: Plans, out: Path, runner: Runner) -> list[Place[Any]]:
+def claim_all(plans: Plans, out: Path, runner: Runner) -> list[PlacedPlan[Any]]:
     """The places of a plan, or of all points of a sweep: each is claimed here, and only here."""
     if not plans[0].point:
         (plan,) = plans
-        return [Place(plan, out, runner)]
+        return [PlacedPlan(plan, out, runner)]
     from armature.experiments.sweep import claim_sweep, own_folder, point_folder
 
     if not plans[0].one_sweep:
-        return [Place(plan, own_folder(plan, out), runner) for plan in plans]
+        return [PlacedPlan(plan, own_folder(plan, out), runner) for plan in plans]
     claim_sweep(plans, out)
     parts = PartsFolder(out / PARTS)
-    return [Place(plan, out / point_folder(plan.point), runner, parts) for plan in plans]
+    return [PlacedPlan(plan, out / point_folder(plan.point), runner, parts) for plan in plans]
 
 
 def finish(
-    places: Sequence[Place[Any]], out: Path, runner: Runner, collected: Sequence[Summary | None]
-) -> list[Summary]:
+    places: Sequence[PlacedPlan[Any]],
+    out: Path,
+    runner: Runner,
+    collected: Sequence[PlanSummary | None],
+) -> list[PlanSummary]:
     """Run all places but those already `collected`, then write the files of the sweep."""
     found = []
     for place, before in zip(places, collected, strict=True):
         if before is None:
             runner.say_point(place.plan)
-            before = Summary(place.plan, place.run(runner).summary())
+            before = PlanSummary(place.plan, place.run(runner).summary())
         found.append(before)
     if places[0].plan.one_sweep and places[0].plan.point:
         from armature.experiments.sweep import write_sweep
@@ -274,7 +280,7 @@ def run_shard(plans: Plans, shard: Shard, out: Path, runner: Runner) -> int:
 
 
 def _play_share(
-    place: Place[Any], mine: Mapping[tuple[Path, str], Sequence[int]], runner: Runner
+    place: PlacedPlan[Any], mine: Mapping[tuple[Path, str], Sequence[int]], runner: Runner
 ) -> None:
     plan, R = place.plan, place.plan.repetitions
     where, keys = place.parts.folder, plan.origin.keys

@@ -43,10 +43,11 @@ from armature.storage.files import (
     first_line,
     read_regular,
     remove_leftovers,
+    sealed,
     set_aside,
+    unsealed,
     write_bytes,
 )
-from armature.storage.sealed import sealed, unsealed
 from armature.words import visible
 
 Arrays = dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]
@@ -80,7 +81,7 @@ class PartsFolder:
         return [self.path / name for name in sorted(self._names.get(key, ()))]
 
     def only(self, keys: Iterable[str]) -> PartsFolder:
-        """The same folder with the parts of some jobs alone: it need not be listed again."""
+        """The folder with the parts of some jobs alone: it need not be listed again."""
         names = {key: {path.name for path in self.of(key)} for key in keys}
         some = object.__new__(PartsFolder)
         some.path, some._names = self.path.resolve(), names
@@ -113,7 +114,7 @@ class Parts:
 
     @property
     def folder(self) -> Path:
-        """Where the parts are."""
+        """The folder of the parts."""
         return self._folder.path
 
     def look_again(self) -> None:
@@ -139,7 +140,7 @@ class Parts:
         return found
 
     def missing(self, policy: Policy) -> list[Range]:
-        """Which repetitions of a policy are not there; nothing is kept in memory."""
+        """The missing repetitions of a policy; nothing is kept in memory."""
         there = ((first, stop) for first, stop, _ in self._whole_parts(policy))
         return without((0, self.plan.repetitions), there)
 
@@ -170,7 +171,7 @@ class Parts:
             self._say(f"{str(path)!r} is damaged: it was set aside, and its runs are done again.")
 
 
-class Wanted(NamedTuple):
+class WantedRuns(NamedTuple):
     """A job that is to be played, and the plan's parts among which it looks for what is there."""
 
     job: Job
@@ -181,19 +182,19 @@ class Wanted(NamedTuple):
         return self.parts.missing(self.job.policy)
 
 
-def wanted_of(parts: Sequence[Parts]) -> dict[Where, Wanted]:
+def wanted_of(parts: Sequence[Parts]) -> dict[Where, WantedRuns]:
     """All jobs of some plans, each once in a folder: of the plan that wants most repetitions."""
-    found: dict[Where, Wanted] = {}
+    found: dict[Where, WantedRuns] = {}
     for one in parts:
         for policy in one.plan.policies:
             job = one.job(policy)
             before = found.get((one.folder, job.key))
             if before is None or before.job.plan.repetitions < job.plan.repetitions:
-                found[one.folder, job.key] = Wanted(job, one)
+                found[one.folder, job.key] = WantedRuns(job, one)
     return found
 
 
-def by_folder(wanted: Mapping[Where, Wanted]) -> dict[Path, dict[str, Job]]:
+def by_folder(wanted: Mapping[Where, WantedRuns]) -> dict[Path, dict[str, Job]]:
     """The jobs whose parts go to each folder, by their keys."""
     found: dict[Path, dict[str, Job]] = {}
     for (folder, key), (job, _) in wanted.items():
@@ -278,7 +279,7 @@ def range_of(name: str, key: str) -> Range | None:
 
 
 def most_bytes(like: Runs, repetitions: int) -> int:
-    """How many bytes the file of a part can have; 0 if a part is never that large."""
+    """The largest size in bytes of a part's file; 0 if a part is never that large."""
     whole = bytes_of_one(like) * repetitions
     if whole > MOST_BYTES and repetitions > ALWAYS:
         return 0

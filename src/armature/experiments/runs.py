@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from armature.errors import ArmatureError, unknown
-from armature.experiments.keys import package_version, run_key
+from armature.experiments.keys import means_of, package_version, run_key
 from armature.kernels.arrays import Floats
 from armature.policies import Policy
-from armature.rounds.record import MOST_TRACED
-from armature.storage.files import checked_path, replacing
+from armature.rounds.play import MOST_TRACED
+from armature.storage.files import checked_path, checksum, replacing
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES, Allowed, build, describe
-from armature.storage.sealed import checksum
+from armature.structures.changing import instance_of
 from armature.structures.instance import Instance
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ R = TypeVar("R")  # what is kept of a policy's runs
 
 @dataclass(frozen=True)
 class Origin:
-    """Which code has made results: a version of the package, and a key of each policy's runs.
+    """The code that made results: a version of the package, and a key of each policy's runs.
 
     The key (`run_key`) changes with everything that the numbers depend on: the problem, the policy
     with all of its options, the seed, the package's code and that of users' classes.
@@ -118,7 +118,7 @@ def as_data(
     return {
         "structure": describe(STRUCTURES, instance.structure, defaults),
         "family": describe(FAMILIES, instance.family, defaults),
-        "means": instance.means.tolist(),
+        **means_of(instance),
         **({} if instance.strict else {"strict": False}),
         "policies": [describe(POLICIES, policy, defaults) for policy in policies],
         "horizon": int(horizon),
@@ -138,11 +138,13 @@ def objects_of(
     about: dict[str, Any], horizon: int, allow: Allowed
 ) -> tuple[Instance, tuple[Policy, ...]]:
     """The instance and the policies that `about_runs` describes."""
-    instance = Instance(
+    instance = instance_of(
         build(STRUCTURES, "structure", about["structure"], allow),
         about["means"],
+        about.get("changes"),
         build(FAMILIES, "family", about["family"], allow),
-        strict=about.get("strict", True),
+        about.get("strict", True),
+        about.get("frequencies"),
     )
     policies = (build(POLICIES, "policy", one, allow) for one in about["policies"])
     return instance, tuple(policy.with_horizon(horizon) for policy in policies)
@@ -156,7 +158,7 @@ class AllRuns(Generic[R]):
 
     @property
     def made_by(self) -> Origin:
-        """Which code has made the results; those of a file say which version wrote it."""
+        """The code that made the results; for a file, the version that wrote it."""
         return self.origin or self._origin_now()
 
     @property
@@ -200,12 +202,12 @@ class AllRuns(Generic[R]):
 
 
 def standard_error(values: Floats) -> float:
-    """Of the mean; nan where there is but one value."""
+    """The standard error of the mean; nan for a single value."""
     return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class PlanSummary:
     """The tables of a plan's results without its runs, which take memory."""
 
     plan: Plan[Any, Any]
@@ -213,7 +215,7 @@ class Summary:
 
 
 def n_traced(n_arms: int) -> int:
-    """Of how many arms a file has the pulls: of all, unless they are too many for columns."""
+    """The number of arms whose pulls a file has: all, unless they are too many for columns."""
     return n_arms if n_arms <= MOST_TRACED else 0
 
 
@@ -279,7 +281,7 @@ def _damaged(name: str, why: str) -> ArmatureError:
 def _has_the_columns(note: dict[str, Any], frame: pd.DataFrame) -> bool:
     means = note.get("means")
     kind = note.get("kind", SIMULATION)
-    n_arms = len(means) if isinstance(means, list) else 0
+    n_arms = np.size(means) if isinstance(means, list) else 0
     arms = [f"pulls_{k}" for k in range(n_traced(n_arms) if kind == SIMULATION else n_arms)]
     kinds = {**COLUMNS[kind], **dict.fromkeys(arms, int)}
     if list(frame.columns) != ["policy", *kinds]:

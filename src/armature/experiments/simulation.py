@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from armature.errors import INSTANCE, check_kind
 from armature.experiments.plan import (
     Files,
     Plan,
@@ -15,13 +14,14 @@ from armature.experiments.plan import (
     play_in_chunks,
     run_in_memory,
 )
-from armature.experiments.results import PolicyRuns, Results
+from armature.experiments.results import Results
 from armature.experiments.runs import SIMULATION, Origin
 from armature.kernels.arrays import Ints
+from armature.kernels.checks import INSTANCE, check_kind, checked_count
+from armature.kernels.gears import straight_to_machine_code
 from armature.policies import Policy
-from armature.rounds.record import Record, checkpoints_up_to
+from armature.rounds.play import PolicyRuns, Record, checkpoints_up_to
 from armature.rounds.run import make_run
-from armature.rounds.runner import checked_count
 from armature.structures.instance import Instance
 
 if TYPE_CHECKING:
@@ -48,11 +48,13 @@ class SimulationPlan(Plan[PolicyRuns, Results]):
     def empty(self, repetitions: int) -> PolicyRuns:
         return PolicyRuns.empty(repetitions, self.checkpoints.size, self.instance.n_arms)
 
+    @straight_to_machine_code()
     def compile(self, policies: Sequence[Policy]) -> None:
         rounds = min(self.horizon, self.instance.n_arms + 1)
         for policy in policies:
             make_run(policy, self.instance, self.seed, 0, self.checkpoints).advance(rounds)
 
+    @straight_to_machine_code()
     def play(
         self, policy: Policy, repetition: int, stop: threading.Event, progress: Progress
     ) -> tuple[Record, float]:
@@ -85,6 +87,7 @@ class SimulationPlan(Plan[PolicyRuns, Results]):
         return Results.from_frame(self.instance, self.policies, about, frame)
 
 
+@straight_to_machine_code()
 def seconds_of_repetition(
     policy: Policy, instance: Instance, seed: int, checkpoints: Ints, enough: float = ENOUGH
 ) -> float:

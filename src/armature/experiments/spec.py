@@ -13,13 +13,14 @@
 gap = 0.5 }: one arm in the middle is better than all others by a gap. The number of arms follows
 from the means; the other keys of a structure are the arguments of its class. Without a family,
 rewards are Gaussian with sigma 1. With `strict = false` the means need not be in the structure (a
-problem in which it is wrong). What makes an experiment of it (`experiment.py`) is written above
-the first section or in a section [experiment] anywhere. The file is UTF-8 on every machine.
+problem in which it is wrong). With `changes = [[5000, [...]], ...]` the means are other ones from
+those rounds on. In a table of segments means are a list for each segment, and `frequencies` say how
+often they arrive. What makes an experiment of it (`experiment.py`) is written above the first
+section or in a section [experiment] anywhere. The file is UTF-8 on every machine.
 """
 
 from __future__ import annotations
 
-import inspect
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -29,10 +30,11 @@ import numpy as np
 
 from armature.errors import ArmatureError, unknown
 from armature.storage.files import read_text
-from armature.storage.registry import FAMILIES, STRUCTURES, Allowed, as_table, build, class_named
+from armature.storage.registry import FAMILIES, STRUCTURES, Allowed, as_table, build, with_arms
+from armature.structures.changing import instance_of
 from armature.structures.instance import Instance
 
-KEYS = ("title", "means", "theta", "strict", "structure", "family")
+KEYS = ("title", "means", "changes", "theta", "frequencies", "strict", "structure", "family")
 MOST_ARMS = 1_000_000
 EXPERIMENT_KEYS = ("horizon", "repetitions", "seed", "policies", "sweep")
 
@@ -120,26 +122,11 @@ def parse_instance_table(table: dict[str, Any], allow: Allowed = ()) -> Instance
     arguments = as_table(STRUCTURES, "structure", table["structure"])
     family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
     means = _means(table, arguments)
-    arguments = with_arms(arguments, len(means), "structure", allow)
+    n_arms = len(means[0]) if means and isinstance(means[0], list) else len(means)
+    arguments = with_arms(arguments, n_arms, "structure", allow)
     structure = build(STRUCTURES, "structure", arguments, allow)
-    return Instance(structure, means, family, strict=table.get("strict", True))
-
-
-def with_arms(table: dict[str, Any], n_arms: int, section: str, allow: Allowed) -> dict[str, Any]:
-    """A structure's table with the number of arms, and those of the structures inside of it."""
-
-    def fill(key: str, value: Any) -> Any:
-        if isinstance(value, list):
-            return [fill(key, item) for item in value]
-        if isinstance(value, dict) and "kind" in value:
-            return with_arms(value, n_arms, f"{section}.{key}", allow)
-        return value
-
-    filled = {key: fill(key, value) for key, value in table.items()}
-    cls = class_named(STRUCTURES, section, table["kind"], allow)
-    if "n_arms" in inspect.signature(cls).parameters:
-        filled.setdefault("n_arms", n_arms)
-    return filled
+    strict, frequencies = table.get("strict", True), table.get("frequencies")
+    return instance_of(structure, means, table.get("changes"), family, strict, frequencies)
 
 
 def _check_places(name: str, section: Any) -> None:
@@ -155,7 +142,7 @@ def _check_places(name: str, section: Any) -> None:
             )
 
 
-def _means(table: dict[str, Any], structure: dict[str, Any]) -> list[float]:
+def _means(table: dict[str, Any], structure: dict[str, Any]) -> list[Any]:
     means = table.get("means")
     if means is not None and "theta" in table:
         raise ArmatureError("means and theta are both given: theta makes means, so keep one.")
@@ -172,9 +159,11 @@ def _means(table: dict[str, Any], structure: dict[str, Any]) -> list[float]:
         return one_good_arm(**_checked_keys(means))
     if means is None:
         raise ArmatureError("there are no means: give means = [...], one for each arm.")
-    if not isinstance(means, list) or not all(_is_number(mean) for mean in means):
+    rows = means if isinstance(means, list) and means and isinstance(means[0], list) else [means]
+    if not all(isinstance(row, list) and all(_is_number(mean) for mean in row) for row in rows):
         raise ArmatureError(f"means must be a list of numbers, one for each arm; got {means!r}.")
-    return means
+    found: list[Any] = means
+    return found
 
 
 def one_good_arm(n_arms: int, best: float, gap: float) -> list[float]:

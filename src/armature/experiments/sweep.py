@@ -24,10 +24,10 @@ import pandas as pd
 
 from armature.experiments.folder import claim_folder, holds
 from armature.experiments.plan import Plan
-from armature.experiments.runs import Summary
+from armature.experiments.runs import PlanSummary
 from armature.storage.files import write_text
+from armature.views.chart import markdown_table
 from armature.views.experiment_charts import plot_sweep
-from armature.views.numbers import markdown_table
 
 WRITTEN = ("index.csv", "table.csv", "table.md", "regret.png", "results.parquet")
 NAME_LENGTH = 60
@@ -63,7 +63,7 @@ def own_folder(plan: Plan[Any, Any], out: Path) -> Path:
     return next((folder for folder in before if holds(folder, plan)), named)
 
 
-def write_sweep(results: Sequence[Summary], out: Path) -> None:
+def write_sweep(results: Sequence[PlanSummary], out: Path) -> None:
     """The index, the table and the picture of a sweep."""
     swept = [result.plan.point for result in results]
     points = [{key: cell(value) for key, value in point.items()} for point in swept]
@@ -85,7 +85,7 @@ def write_sweep(results: Sequence[Summary], out: Path) -> None:
     plot_sweep(table.assign(curve=curves), list(points[0]), out / "regret.png")
 
 
-def sweep_table(points: Sequence[dict[str, Any]], results: Sequence[Summary]) -> pd.DataFrame:
+def sweep_table(points: Sequence[dict[str, Any]], results: Sequence[PlanSummary]) -> pd.DataFrame:
     """One row for each point and policy: what was set, and what `summary` says."""
     frames = []
     for point, result in zip(points, results, strict=True):

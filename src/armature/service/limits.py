@@ -21,7 +21,7 @@ class Refused(Exception):  # noqa: N818
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServiceLimits:
     """Sizes beyond which a request is refused, before anything is done for it."""
 
     arms: int = 1_000
@@ -46,7 +46,7 @@ def checked_name(name: Any) -> str:
     return str(name)
 
 
-def check_arms(n_arms: Any, limits: Limits) -> None:
+def check_arms(n_arms: Any, limits: ServiceLimits) -> None:
     """Refuse more arms than the server allows, before they take memory."""
     if isinstance(n_arms, (int, float)) and n_arms > limits.arms:
         raise ArmatureError(f"an experiment has at most {limits.arms} arms on this server.")

@@ -1,4 +1,4 @@
-"""What is counted, for Prometheus: of this process, since it was started."""
+"""Counters for Prometheus: of this process, since it was started."""
 
 from __future__ import annotations
 
@@ -33,6 +33,14 @@ COMMIT = _histogram(
 )
 WAITING = Gauge("armature_waiting", "Requests that wait for the writer.", registry=REGISTRY)
 LOADED = Gauge("armature_experiments_in_memory", "Experiments in memory.", registry=REGISTRY)
+COMPILED = Gauge(
+    "armature_compiled_kernels",
+    "Kernels that have become hot, and are called as machine code; the others are plain Python.",
+    registry=REGISTRY,
+)
+COMPILING = Gauge(
+    "armature_compiling_kernels", "Hot kernels whose machine code is being made.", registry=REGISTRY
+)
 
 
 def exposition() -> bytes:

@@ -1,5 +1,5 @@
 """Pictures: computed once as data, and drawn as SVG or by Matplotlib."""
 
-from armature.views.picture import Arms, Gain, Gauge, Picture, Target, Traffic, picture_of
+from armature.views.picture import Gain, Gauge, Picture, ShownArms, Target, Traffic, picture_of
 
-__all__ = ["Arms", "Gain", "Gauge", "Picture", "Target", "Traffic", "picture_of"]
+__all__ = ["Gain", "Gauge", "Picture", "ShownArms", "Target", "Traffic", "picture_of"]

@@ -22,10 +22,13 @@ from armature.views.chart import (
     coordinates,
     gapped,
     labelled,
+    number,
     numbered,
+    share,
+    short,
+    ticks,
 )
-from armature.views.numbers import number, share, short, ticks
-from armature.views.picture import Arms, Gain, Gauge, Picture, Target, Traffic
+from armature.views.picture import Gain, Gauge, Picture, ShownArms, Target, Traffic
 
 if TYPE_CHECKING:
     from armature.live.verdict import Verdict
@@ -34,15 +37,15 @@ MANY = 40  # arms, from which on marks are small
 HALF = 0.36  # of an arm's place: a bar's half width
 
 
-def _kind(kind: str, arms: Arms) -> str:
+def _kind(kind: str, arms: ShownArms) -> str:
     return f"{kind} many" if len(arms) > MANY else kind
 
 
-def _size(arms: Arms) -> float:
+def _size(arms: ShownArms) -> float:
     return 2.2 if len(arms) > MANY else 4.5
 
 
-def _slots(arms: Arms) -> Slots:
+def _slots(arms: ShownArms) -> Slots:
     return Slots(arms.names, arms.leader, arms.n_seen > 0, arms.groups)
 
 
@@ -97,7 +100,7 @@ def small_chart(shown: Picture) -> Chart:
     return Chart(kind, label_of(arms), x, y, marks if arms.n_seen else (), 56.0)
 
 
-def label_of(arms: Arms) -> str:
+def label_of(arms: ShownArms) -> str:
     """The chart of the arms in words."""
     if not arms.n_seen:
         return f"{len(arms)} arms, and no rewards yet."
@@ -109,14 +112,14 @@ def label_of(arms: Arms) -> str:
     return text
 
 
-def _note(arms: Arms, k: int) -> str:
+def _note(arms: ShownArms, k: int) -> str:
     return (
         f"{arms.names[k]}: mean {number(arms.means[k])}, from {number(arms.low[k])} to "
         f"{number(arms.high[k])}, fitted {number(arms.fit[k])}, {number(arms.pulls[k])} pulls"
     )
 
 
-def _curve(arms: Arms, values: Floats, look: str, label: str, bars: Values) -> Line:
+def _curve(arms: ShownArms, values: Floats, look: str, label: str, bars: Values) -> Line:
     """Means that the structure allows: a line where arms are in order, else a bar for each."""
     places = np.arange(len(arms)) + 0.5
     if arms.connected:
@@ -125,7 +128,7 @@ def _curve(arms: Arms, values: Floats, look: str, label: str, bars: Values) -> L
     return Line(look, gapped(x - HALF, x + HALF), gapped(heights, heights), label)
 
 
-def _range_of(arms: Arms) -> tuple[float, float]:
+def _range_of(arms: ShownArms) -> tuple[float, float]:
     """The means and fits, and intervals as far as they do not make these too small to see."""
     seen = arms.pulls > 0.0
     if not seen.any():
@@ -177,7 +180,7 @@ def values_chart(values: Floats, what: str) -> Chart:
 # Pulls.
 
 
-def pulls_chart(arms: Arms, target: Target | None) -> Chart:
+def pulls_chart(arms: ShownArms, target: Target | None) -> Chart:
     """Pulls so far, and what the lower bound asks for: on a logarithmic scale.
 
     A bound that asks for more rounds than there were leaves the chart at its top, where arrows are.

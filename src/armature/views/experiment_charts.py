@@ -26,8 +26,19 @@ from armature.views.chart import (
     labelled,
     logarithmic,
 )
-from armature.views.figure import LOOKS, Drawing, Looks, StrPath, draw, new_drawing, save
-from armature.views.looks import in_lines, legend_beside, shortened, styles_of
+from armature.views.figure import (
+    LOOKS,
+    Drawing,
+    Looks,
+    StrPath,
+    draw,
+    in_lines,
+    legend_beside,
+    new_drawing,
+    save,
+    shortened,
+    styles_of,
+)
 
 LOWER, WITHOUT = "lower bound", "without the structure"
 ASYMPTOTIC = (
@@ -38,7 +49,7 @@ THICK = 1.8  # of a policy's curve
 
 
 def looks_of(*panels: Sequence[str]) -> Looks:
-    """How the policies of a drawing look, beside all that looks the same everywhere."""
+    """Styles of the policies in a drawing, with those that are the same everywhere."""
     styles = styles_of(*panels)
     return {**LOOKS, **{name: {"linewidth": THICK, **style} for name, style in styles.items()}}
 

@@ -25,7 +25,7 @@ Places = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Arms:
+class ShownArms:
     """The arms as they are drawn, from left to right.
 
     Attributes
@@ -57,7 +57,7 @@ class Arms:
 
     @property
     def n_seen(self) -> int:
-        """How many arms have rewards."""
+        """The number of arms with rewards."""
         return int((self.pulls > 0.0).sum())
 
 
@@ -81,7 +81,7 @@ class Traffic:
     ----------
         ends: (B,) how many decisions had been made at the end of each stretch.
         names: of the arms that have a series, the last of which may be all others together.
-        places: the arm of each series, in the order of `Arms`; -1: all others.
+        places: the arm of each series, in the order of `ShownArms`; -1: all others.
         styles: how each is drawn: "s0" is the leader, "rest" all others.
         shares: (S, B), each column adding up to 1.
         recent: (S,) the shares of the newest quarter.
@@ -117,7 +117,7 @@ class Gain:
 
     @property
     def gained(self) -> float:
-        """How much more than uniformly, or less cost."""
+        """The gain over uniform choice: more reward, or less cost."""
         more = self.total - float(self.rounds[-1]) * self.uniform
         return more if self.goal == "max" else -more
 
@@ -143,7 +143,7 @@ class Gauge:
 
     @property
     def share(self) -> float:
-        """How far along the line, at most 1."""
+        """The position along the line, at most 1."""
         if self.refuted_at <= 0.0 or self.misfit == math.inf:
             return 1.0
         return min(max(self.misfit / self.refuted_at, 0.0), 1.0)
@@ -156,7 +156,7 @@ class Picture:
     summary: str
     rounds: int
     goal: str
-    arms: Arms
+    arms: ShownArms
     target: Target | None
     traffic: Traffic | None
     gain: Gain | None
@@ -204,7 +204,7 @@ def picture_of(
     )
 
 
-def arms_of(belief: Explanation, structure: Structure, goal: str = "max") -> Arms:
+def arms_of(belief: Explanation, structure: Structure, goal: str = "max") -> ShownArms:
     """The arms in the order in which they are drawn."""
     K = len(belief.arms)
     categories = getattr(structure, "categories", None)
@@ -218,7 +218,7 @@ def arms_of(belief: Explanation, structure: Structure, goal: str = "max") -> Arm
     if alternative is not None:
         worth = alternative if goal == "max" else -alternative
         rival = _best_other(worth, leader)
-    return Arms(
+    return ShownArms(
         names=tuple(str(belief.arms[k]) for k in order),
         places=order,
         connected=bool(structure.arms_in_order or getattr(structure, "positions", None) is not None)
@@ -255,7 +255,7 @@ def _grouped(categories: Sequence[Hashable] | None, K: int) -> tuple[Places, tup
     return np.array(order, dtype=np.intp), tuple(groups)
 
 
-def target_of(arms: Arms, bound: LowerBound) -> Target:
+def target_of(arms: ShownArms, bound: LowerBound) -> Target:
     """The pulls of each arm that the bound asks for at this t."""
     rounds = max(float(arms.pulls.sum()), 1.0)
     pulls = np.asarray(bound.pulls)[arms.places] * math.log(rounds)
@@ -264,7 +264,7 @@ def target_of(arms: Arms, bound: LowerBound) -> Target:
     return Target(pulls, float(bound.value), float(bound.unconstrained))
 
 
-def traffic_of(arms: Arms, past: Past) -> Traffic | None:
+def traffic_of(arms: ShownArms, past: Past) -> Traffic | None:
     """Shares over time of the arms with the most recent decisions, and of all others together."""
     totals = past.decisions.sum(axis=1)
     made = past.decisions[totals > 0.0][:, arms.places]
@@ -287,7 +287,7 @@ def traffic_of(arms: Arms, past: Past) -> Traffic | None:
     return Traffic(ends, tuple(names), places, _styles(arms, places), shares, newest / newest.sum())
 
 
-def _styles(arms: Arms, places: Sequence[int]) -> tuple[str, ...]:
+def _styles(arms: ShownArms, places: Sequence[int]) -> tuple[str, ...]:
     others = [k for k in places if k not in (arms.leader, -1)]
     fixed = {arms.leader: "s0", -1: "rest"}
     return tuple(fixed.get(k) or f"s{1 + others.index(k)}" for k in places)

@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 from markupsafe import Markup, escape
 
-from armature.views.chart import Axis, Chart, Line, Points, Slots, Values, Words, apart
-from armature.views.numbers import clipped
+from armature.views.chart import Axis, Chart, Line, Points, Slots, Values, Words, apart, clipped
 
 WIDE = 1000.0  # units across of a stretched picture
 WIDTHS = {"hide-n": 290.0, "hide-m": 600.0, "hide-w": 900.0}  # pixels at which labels must fit

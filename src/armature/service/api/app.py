@@ -14,14 +14,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response
 
 from armature import __version__
+from armature.kernels import gears
+from armature.kernels.compiling import meanwhile
 from armature.service import metrics
 from armature.service.api import bodies, endpoints
-from armature.service.api.access import Guard
-from armature.service.api.router import Answer, Service, Table
+from armature.service.api.router import Answer, Guard, Routes, Service
 from armature.service.db.database import reason_of, try_to_write
 from armature.service.db.maintenance import migrate
 from armature.service.domain.backend import Backend
-from armature.service.limits import Limits, Refused
+from armature.service.limits import Refused, ServiceLimits
 from armature.service.page import routes as page
 from armature.service.page.viewing import Viewer
 from armature.storage.registry import Allowed
@@ -29,14 +30,14 @@ from armature.storage.registry import Allowed
 FRESH = 1.0  # seconds for which a test of the database is not repeated, however many ask
 
 log = logging.getLogger("armature.service")
-operations = Table()
+operations = Routes()
 
 
 def make_app(
     engine: Engine,
     *,
     allow: Allowed = (),
-    limits: Limits | None = None,
+    limits: ServiceLimits | None = None,
     open_without_keys: bool = False,
 ) -> FastAPI:
     """The service on a database.
@@ -44,7 +45,7 @@ def make_app(
     `allow` names modules and packages whose classes a spec may name; `open_without_keys` lets
     everybody do everything while there are no keys, which is for the loopback address only.
     """
-    limits = limits or Limits()
+    limits = limits or ServiceLimits()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -78,16 +79,16 @@ def make_app(
     return app
 
 
-@operations.entry("HEAD", "/healthz")
-@operations.entry("GET", "/healthz", response_model=bodies.Health)
+@operations.route("HEAD", "/healthz")
+@operations.route("GET", "/healthz", response_model=bodies.Health)
 async def health(request: Request) -> Answer:
     """That the process answers."""
     return Answer({"status": "ok"})
 
 
-@operations.entry("HEAD", "/readyz")
-@operations.entry(
-    "GET", "/readyz", response_model=bodies.Health, responses={503: {"model": bodies.Problem}}
+@operations.route("HEAD", "/readyz")
+@operations.route(
+    "GET", "/readyz", response_model=bodies.Health, responses={503: {"model": bodies.ErrorAnswer}}
 )
 async def ready(request: Request) -> Answer:
     """That the database answers too, and stores what is written."""
@@ -95,16 +96,18 @@ async def ready(request: Request) -> Answer:
     return Answer({"status": "ok"})
 
 
-@operations.entry("GET", "/metrics", "read")
+@operations.route("GET", "/metrics", "read")
 async def show_metrics(request: Request) -> Response:
     """Counts of this process, for Prometheus."""
     writer = request.app.state.backend.writer
     metrics.LOADED.set(len(writer.loaded))
+    metrics.COMPILED.set(gears.changed)
+    metrics.COMPILING.set(meanwhile.workshop.busy)
     metrics.WAITING.set(writer.scheduler.waiting)
     return Response(metrics.exposition(), media_type="text/plain; version=0.0.4")
 
 
-@operations.entry("GET", "/openapi.json")
+@operations.route("GET", "/openapi.json")
 async def describe(request: Request) -> Answer:
     """The description of all endpoints."""
     return Answer(request.app.openapi())

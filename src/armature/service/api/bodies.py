@@ -1,4 +1,4 @@
-"""What requests and answers look like: checked on the way in, documented on the way out."""
+"""Models of requests and answers: checked on the way in, documented on the way out."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from annotated_types import Predicate
 from pydantic import BaseModel, ConfigDict, Field
 
 from armature.service.db.schema import Status
-from armature.service.limits import IDENTIFIER, NAME, Limits
+from armature.service.limits import IDENTIFIER, NAME, ServiceLimits
 
-LIMITS = Limits()
+LIMITS = ServiceLimits()
 Label = str | int | float
 Identifier = Annotated[
     str, Field(min_length=1, max_length=IDENTIFIER), Predicate(str.isprintable)
@@ -18,7 +18,7 @@ Identifier = Annotated[
 
 
 class Body(BaseModel):
-    """What a request says; nothing is converted, and nothing unknown is passed over."""
+    """The body of a request; nothing is converted, and unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -49,26 +49,26 @@ class NewDecisions(Body):
 
 
 class NewReward(Body):
-    """What came of a decision."""
+    """The reward of a decision."""
 
     value: float
 
 
 class RewardOf(Body):
-    """What came of one of several decisions."""
+    """The reward of one of several decisions."""
 
     decision: str
     value: float
 
 
 class NewRewards(Body):
-    """What came of several decisions."""
+    """The rewards of several decisions."""
 
     rewards: list[RewardOf] = Field(max_length=LIMITS.batch)
 
 
 class Changes(Body):
-    """What is to change of an experiment."""
+    """Changes of an experiment."""
 
     status: Literal["running", "paused", "stopped"] | None = None
     floor: float | None = Field(default=None, ge=0.0, le=1.0)
@@ -94,13 +94,13 @@ class PartOfLog(BaseModel):
     limit: int = Field(default=1_000, ge=1, le=LIMITS.events)
 
 
-class Problem(BaseModel):
+class ErrorAnswer(BaseModel):
     """Why a request was refused."""
 
     detail: str
 
 
-class Summary(BaseModel):
+class ExperimentSummary(BaseModel):
     """An experiment in a list. Times are seconds since 1970."""
 
     name: str
@@ -111,7 +111,7 @@ class Summary(BaseModel):
     created_at: float
 
 
-class Specified(Summary):
+class Specified(ExperimentSummary):
     """An experiment and what it is."""
 
     spec: dict[str, Any]
@@ -126,10 +126,10 @@ class Created(Specified):
 class Experiments(BaseModel):
     """All experiments."""
 
-    experiments: list[Summary]
+    experiments: list[ExperimentSummary]
 
 
-class Arm(BaseModel):
+class ArmAnswer(BaseModel):
     """An arm: what is known of its mean."""
 
     label: Label
@@ -140,12 +140,12 @@ class Arm(BaseModel):
     high: float | None
 
 
-class Experiment(Specified):
+class ExperimentAnswer(Specified):
     """An experiment with its arms."""
 
     floor: float
     divergences: int
-    arms: list[Arm]
+    arms: list[ArmAnswer]
 
 
 class MadeDecision(BaseModel):
@@ -163,14 +163,14 @@ class Decisions(BaseModel):
 
 
 class RewardStatus(BaseModel):
-    """What became of a reward."""
+    """How a reward was taken."""
 
     status: Literal["applied", "duplicate", "late"]
     detail: str | None = None
 
 
-class RewardResult(BaseModel):
-    """What became of one of several rewards."""
+class RewardAnswer(BaseModel):
+    """How one of several rewards was taken."""
 
     decision: str
     status: Literal["applied", "duplicate", "late", "unknown", "conflict", "refused", "failed"]
@@ -178,9 +178,9 @@ class RewardResult(BaseModel):
 
 
 class RewardResults(BaseModel):
-    """What became of several rewards, in their order."""
+    """How several rewards were taken, in their order."""
 
-    results: list[RewardResult]
+    results: list[RewardAnswer]
 
 
 class Cancelled(BaseModel):
@@ -189,7 +189,7 @@ class Cancelled(BaseModel):
     status: Literal["cancelled"]
 
 
-class Event(BaseModel):
+class EventAnswer(BaseModel):
     """An entry of the log."""
 
     seq: int
@@ -204,11 +204,11 @@ class Event(BaseModel):
 class Events(BaseModel):
     """A part of the log, and after which event to ask for the next."""
 
-    events: list[Event]
+    events: list[EventAnswer]
     next: int
 
 
-class Verdict(BaseModel):
+class VerdictAnswer(BaseModel):
     """Whether the leader is surely the best arm; null for what is infinite, or has no answer."""
 
     arm: Label
@@ -222,8 +222,8 @@ class Verdict(BaseModel):
     words: str
 
 
-class Belief(BaseModel):
-    """What the bandit believes, and what it does next and why."""
+class BeliefAnswer(BaseModel):
+    """The bandit's estimates, its next decision, and the reason for it."""
 
     summary: str
     text: str
@@ -236,11 +236,11 @@ class Belief(BaseModel):
     leader: Label
     evidence: float | None
     misfit: float | None
-    verdict: Verdict | None
+    verdict: VerdictAnswer | None
     divergences: int
 
 
-class Bound(BaseModel):
+class BoundAnswer(BaseModel):
     """The regret that can't be avoided, per ln T, if the means are those that fit best."""
 
     arms: list[Label]

@@ -9,11 +9,18 @@ from typing import Annotated, Any
 from fastapi import Path, Query, Request
 
 from armature.service.api import bodies
-from armature.service.api.router import Answer, Endpoint, Table
+from armature.service.api.router import Answer, Endpoint, Routes
 from armature.service.db.schema import Status
 from armature.service.domain import reading
 from armature.service.domain.backend import Backend
-from armature.service.domain.commands import AddArm, Cancel, Change, Decide, Labels, RetireArm
+from armature.service.domain.commands import (
+    AddArm,
+    Cancel,
+    ChangeExperiment,
+    Decide,
+    Labels,
+    RetireArm,
+)
 from armature.service.domain.log import events_after
 from armature.service.domain.spec import checked_label
 from armature.service.limits import Refused
@@ -32,7 +39,7 @@ _LATE, _THERE = {202: "Late: kept, and not applied"}, {200: "It was there alread
 _ALWAYS = (400, 401, 403, 413, 422, 503)
 Name = Annotated[str, Path(description="the name of an experiment")]
 Key = Annotated[str, Path(description="the id of a decision")]
-table = Table()
+table = Routes()
 
 
 def endpoint(
@@ -44,14 +51,14 @@ def endpoint(
     code: int = 200,
     also: Mapping[int, str] | None = None,
 ) -> Callable[[Endpoint], Endpoint]:
-    """An entry of the table: its answer, the refusals beside the usual ones, and other answers."""
+    """A route of the table: its answer, the refusals beside the usual ones, and other answers."""
     responses = {
-        refusal: {"model": bodies.Problem, "description": _REFUSALS[refusal]}
+        refusal: {"model": bodies.ErrorAnswer, "description": _REFUSALS[refusal]}
         for refusal in (*_ALWAYS, *refusals)
     }
     for other, text in (also or {}).items():
         responses[other] = {"model": model, "description": text}
-    return table.entry(
+    return table.route(
         method, f"/v1{path}", scope, response_model=model, status_code=code, responses=responses
     )
 
@@ -61,7 +68,7 @@ def _backend(request: Request) -> Backend:
     return backend
 
 
-# The most frequent requests come first: entries are tried in order.
+# The most frequent requests come first: routes are tried in order.
 
 
 @endpoint("POST", "/experiments/{name}/decisions", "decide", bodies.Decisions, 404, 409)
@@ -108,7 +115,7 @@ async def list_experiments(request: Request) -> Answer:
     return Answer({"experiments": await _backend(request).read(reading.list_experiments)})
 
 
-@endpoint("GET", "/experiments/{name}", "read", bodies.Experiment, 404)
+@endpoint("GET", "/experiments/{name}", "read", bodies.ExperimentAnswer, 404)
 async def show_experiment(request: Request, name: Name) -> Answer:
     """An experiment with its arms: pulls, outstanding rewards, means with intervals."""
     backend = _backend(request)
@@ -117,15 +124,15 @@ async def show_experiment(request: Request, name: Name) -> Answer:
     return Answer(await backend.explain(copy.key, reading.shown, copy, row))
 
 
-@endpoint("PATCH", "/experiments/{name}", "admin", bodies.Experiment, 404, 409)
+@endpoint("PATCH", "/experiments/{name}", "admin", bodies.ExperimentAnswer, 404, 409)
 async def change_experiment(request: Request, name: Name, body: bodies.Changes) -> Answer:
     """Pause, resume or stop an experiment; set its floor."""
     status = None if body.status is None else Status(body.status)
-    await _backend(request).run(name, Change(status, body.floor))
+    await _backend(request).run(name, ChangeExperiment(status, body.floor))
     return await show_experiment(request, name)
 
 
-@endpoint("POST", "/experiments/{name}/arms", "admin", bodies.Experiment, 404, 409)
+@endpoint("POST", "/experiments/{name}/arms", "admin", bodies.ExperimentAnswer, 404, 409)
 async def add_arm(request: Request, name: Name, body: bodies.NewArm) -> Answer:
     """Add an arm while the experiment runs. The same again changes nothing."""
     backend = _backend(request)
@@ -134,7 +141,7 @@ async def add_arm(request: Request, name: Name, body: bodies.NewArm) -> Answer:
     return await show_experiment(request, name)
 
 
-@endpoint("POST", "/experiments/{name}/arms/retire", "admin", bodies.Experiment, 404, 409)
+@endpoint("POST", "/experiments/{name}/arms/retire", "admin", bodies.ExperimentAnswer, 404, 409)
 async def retire_arm(request: Request, name: Name, body: bodies.OldArm) -> Answer:
     """Choose an arm no more. Rewards that are outstanding are still taken in."""
     await _backend(request).run(name, RetireArm(body.label))
@@ -147,15 +154,15 @@ async def cancel(request: Request, id: Key) -> Answer:
     return Answer(await _backend(request).run_for_decision(id, Cancel(id)))
 
 
-@endpoint("GET", "/experiments/{name}/explain", "read", bodies.Belief, 404)
+@endpoint("GET", "/experiments/{name}/explain", "read", bodies.BeliefAnswer, 404)
 async def explain(request: Request, name: Name) -> Answer:
-    """What the bandit believes, and what it does next and why."""
+    """The bandit's estimates, its next decision, and the reason for it."""
     backend = _backend(request)
     copy = await backend.look(name)
     return Answer(await backend.explain(copy.key, reading.explanation_of, copy))
 
 
-@endpoint("GET", "/experiments/{name}/bound", "read", bodies.Bound, 404, 409)
+@endpoint("GET", "/experiments/{name}/bound", "read", bodies.BoundAnswer, 404, 409)
 async def bound(request: Request, name: Name) -> Answer:
     """The lower bound of regret at the means that fit best so far."""
     backend = _backend(request)

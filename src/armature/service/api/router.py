@@ -1,19 +1,25 @@
-"""The one way in: a request is matched with an entry of one table, admitted, parsed and answered.
+"""The one way in: a request is matched with a route of one table, admitted, parsed and answered.
 
 FastAPI describes the endpoints for OpenAPI, from their signatures. It does not serve them: what it
 would do for a request (middleware, dependencies, forms, files) takes longer than a decision.
+
+Programs send a key in a header; the page also takes one from a cookie, which counts there only,
+never under /v1.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, get_type_hints
 
 from fastapi import FastAPI, Request
 from pydantic import ValidationError
+from sqlalchemy.engine import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -22,13 +28,18 @@ from starlette.types import Receive, Scope, Send
 
 from armature.errors import ArmatureError
 from armature.service import metrics
-from armature.service.api.access import admit
-from armature.service.db.sqlite import Moved
-from armature.service.limits import Limits, Refused
+from armature.service.db.keys import Key, hash_of, read_keys
+from armature.service.db.sqlite import Moved, passing
+from armature.service.limits import LOOPBACK, Refused, ServiceLimits
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Awaitable[Response]])
 Refuse = Callable[[Request, Refused], Awaitable[Response]]
 Admit = Callable[[Request, str], Awaitable[None]]
+FRESH = 2.0  # seconds for which the keys that were read count: a revoked one ends within them
+CLOSED = (
+    "the last key was revoked, so this server refuses everything. Make a key with "
+    "`armature keys create`, or restart the server on the loopback address, where it needs none."
+)
 REFUSAL_HEADERS = {503: {"Retry-After": "1"}, 401: {"WWW-Authenticate": "Bearer"}}
 
 log = logging.getLogger("armature.service")
@@ -49,7 +60,82 @@ async def refuse(request: Request, refused: Refused) -> Response:
     return Answer({"detail": refused.detail}, refused.code)
 
 
-class Entry:
+class Guard:
+    """Whether a token is good for a scope, from keys that are read again every few seconds."""
+
+    def __init__(self, engine: Engine, open_without_keys: bool) -> None:
+        self._engine, self._open = engine, open_without_keys
+        self._had_keys = False  # then it stays closed, also when the last one is revoked
+        self._keys: dict[str, Key] = {}
+        self._ahead = 0.0  # of the database's clock over the seconds that pass here
+        self._read_at = -FRESH
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the keys must be read again before they are asked about."""
+        return time.monotonic() - self._read_at > FRESH
+
+    def refresh(self) -> None:
+        """Read the keys."""
+        before = self._keys
+        self._keys, now = read_keys(self._engine)
+        if before and not self._keys:
+            log.warning("%s", CLOSED)
+        self._had_keys = self._had_keys or bool(self._keys)
+        self._ahead = now - passing()
+        self._read_at = time.monotonic()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everything is allowed: no API keys exist and the server listens on loopback."""
+        return self._open and not self._had_keys
+
+    def check(self, token: str | None, scope: str) -> None:
+        """Refuse a token that is not good for a scope."""
+        if not self._keys:
+            raise Refused(401, CLOSED)
+        if token is None:
+            raise Refused(401, "a key is needed: send the header Authorization: Bearer <key>.")
+        key = self._keys.get(hash_of(token))
+        if key is None:
+            raise Refused(401, "the key is not known.")
+        if key.expires_at is not None and key.expires_at <= passing() + self._ahead:
+            raise Refused(401, "the key has expired.")
+        if not key.may(scope):
+            raise Refused(403, f"this needs a key with the scope {scope!r}, which yours lacks.")
+
+
+async def admit(request: Request, scope: str, key: str | None = None) -> None:
+    """Refuse a request without a key for the scope: the one that is given, or that it sends."""
+    guard: Guard = request.app.state.guard
+    if guard.is_stale:
+        await asyncio.to_thread(guard.refresh)
+    if guard.is_open:
+        check_host(request)
+    else:
+        guard.check(key or bearer_of(request), scope)
+
+
+def bearer_of(request: Request) -> str | None:
+    """The key that a program sends."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else None
+
+
+def check_host(request: Request) -> None:
+    """Without keys, refuse what a page of another site makes a browser send under its own name."""
+    host = request.headers.get("host", "")
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdecimal() else host
+    if name.strip("[]") not in LOOPBACK:
+        raise Refused(
+            403, "this server has no keys, so it answers only at localhost: make a key first."
+        )
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        raise Refused(403, "requests from pages of another site are refused.")
+
+
+class Route:
     """A method and an address, and the endpoint f(request, names in the path, query, body).
 
     `scope` is what a key must be good for, which `admit` checks; None: any key or none will do.
@@ -84,20 +170,20 @@ class Entry:
         return await self.endpoint(request, **arguments)
 
 
-class Table(list[Entry]):
-    """Entries, in the order in which they are tried, and how requests to them are admitted."""
+class Routes(list[Route]):
+    """Routes, in the order in which they are tried, and how requests to them are admitted."""
 
     def __init__(self, admit: Admit = admit) -> None:
         super().__init__()
         self._admit = admit
 
-    def entry(
+    def route(
         self, method: str, path: str, scope: str | None = None, **described: Any
     ) -> Callable[[Endpoint], Endpoint]:
         """Add an endpoint. With keywords, FastAPI describes it, and they are for FastAPI."""
 
         def add(endpoint: Endpoint) -> Endpoint:
-            self.append(Entry(method, path, endpoint, scope, self._admit, described or None))
+            self.append(Route(method, path, endpoint, scope, self._admit, described or None))
             return endpoint
 
         return add
@@ -129,19 +215,21 @@ class _Incoming(Request):
 class Service(FastAPI):
     """An application that answers from its own table; FastAPI describes it."""
 
-    def __init__(self, tables: list[Table], limits: Limits, refuse: Refuse, **options: Any) -> None:
+    def __init__(
+        self, tables: list[Routes], limits: ServiceLimits, refuse: Refuse, **options: Any
+    ) -> None:
         super().__init__(openapi_url=None, docs_url=None, redoc_url=None, **options)
         self.limits, self._refuse = limits, refuse
-        self._entries = [entry for table in tables for entry in table]
-        for entry in self._entries:
-            if entry.described is not None:
-                scope = {} if entry.scope is None else {"x-scope": entry.scope}
+        self._table = [route for table in tables for route in table]
+        for route in self._table:
+            if route.described is not None:
+                scope = {} if route.scope is None else {"x-scope": route.scope}
                 self.add_api_route(
-                    entry.path,
-                    entry.endpoint,
-                    methods=[entry.method],
+                    route.path,
+                    route.endpoint,
+                    methods=[route.method],
                     openapi_extra=scope,
-                    **entry.described,
+                    **route.described,
                 )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -154,9 +242,9 @@ class Service(FastAPI):
         path, code = "other", 500
         try:
             try:
-                entry = self._find(scope)
-                path = entry.path
-                answer = await entry.answer(request)
+                route = self._find(scope)
+                path = route.path
+                answer = await route.answer(request)
             except Exception as error:
                 refused = _refusal_of(error)
                 answer = await self._refuse(request, refused)
@@ -168,17 +256,17 @@ class Service(FastAPI):
         finally:
             _counter(path, code).inc()
 
-    def _find(self, scope: Scope) -> Entry:
-        """The entry of a request; what stands in the path's place of names goes to the scope."""
+    def _find(self, scope: Scope) -> Route:
+        """The route of a request; what stands in the path's place of names goes to the scope."""
         path = scope["path"].removeprefix(scope["root_path"])
         others = []
-        for entry in self._entries:
-            match = entry.pattern.fullmatch(path)
+        for route in self._table:
+            match = route.pattern.fullmatch(path)
             if match is not None:
-                if entry.method == scope["method"]:
+                if route.method == scope["method"]:
                     scope["path_params"] = match.groupdict()
-                    return entry
-                others.append(entry.method)
+                    return route
+                others.append(route.method)
         if others:
             known = ", ".join(others)
             sentence = f"this address takes {known}, not {scope['method']}."
@@ -211,7 +299,7 @@ def _refusal_of(error: Exception) -> Refused:
 
 
 def _sentence(found: Any) -> str:
-    """What is wrong with one part of a request."""
+    """A sentence on the error in one part of a request."""
     place = ".".join(str(part) for part in found["loc"])
     message = found["msg"][:1].lower() + found["msg"][1:]
     if found["type"] == "predicate_failed":
@@ -220,7 +308,7 @@ def _sentence(found: Any) -> str:
 
 
 def _json_of(request: Request, text: bytes) -> Any:
-    """What a body says, or a refusal."""
+    """The JSON in a body, or a refusal."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(422, "the body must be JSON: send the header Content-Type: application/json.")

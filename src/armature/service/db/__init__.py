@@ -1,1 +1,1 @@
-"""What is stored, and where: schema, connections, migrations, keys."""
+"""The database: schema, connections, migrations, keys."""

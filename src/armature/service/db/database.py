@@ -127,7 +127,7 @@ _TRIALS = {  # both are written to the disk
 
 
 def reason_of(error: Exception) -> str:
-    """What the database says of an error, in one line."""
+    """The database's reason for an error, in one line."""
     lines = str(getattr(error, "orig", error)).strip().splitlines() or [type(error).__name__]
     return lines[0].rstrip(".")
 
@@ -155,7 +155,7 @@ class Failure:
         return not self.committing and isinstance(self.error, sa.exc.DBAPIError)
 
     def refusal(self) -> Refused:
-        """What is answered."""
+        """The answer to a request that failed so."""
         advice = (
             "Whether it was done is not known: repeat the request with the same request_id."
             if self.committing
@@ -209,7 +209,7 @@ def failed(error: Exception, committing: bool = False) -> Failure:
 def look_at(
     connection: Connection, experiments: Sequence[int], locking: Literal["", "wait", "skip"] = ""
 ) -> list[Row]:
-    """Of each experiment its id, status, last event and the clock; locked, if so wanted.
+    """The id, status and last event of each experiment, and the clock; rows locked on request.
 
     Locks end with the transaction. "skip" leaves out experiments that another process has locked.
     All processes lock in the same order, so that none waits for one that waits for it, and read the

@@ -34,7 +34,7 @@ class Key:
 
 
 def hash_of(token: str) -> str:
-    """What is stored of a token; it has 256 random bits, so it needs no salt."""
+    """The hash that is stored of a token; it has 256 random bits, so it needs no salt."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""What an operator does to a database: bring its schema up to date, restore a backup.
+"""Maintenance of a database: bring its schema up to date, restore a backup.
 
 A backup is restored into the file, in one transaction, with the file locked. So whatever kills the
 restore, the file has all of the old content or all of the new; nothing of the old -wal is left to

@@ -1,4 +1,4 @@
-"""What is stored: one schema for SQLite and PostgreSQL.
+"""The tables: one schema for SQLite and PostgreSQL.
 
 `event` is the truth: an append-only log per experiment, numbered without gaps in commit order.
 `decision`, `reward` and `assignment` are what of it has to be found by a key; they are written in
@@ -20,7 +20,7 @@ REVISION = "0001"  # the newest of `migrations/versions`
 
 
 class Kind(StrEnum):
-    """What an event says; `value` and `detail` are None unless said otherwise."""
+    """Kinds of events; `value` and `detail` are None unless said otherwise."""
 
     created = "created"  # detail: {"spec": ...}
     asked = "asked"  # the policy chose the arm
@@ -38,15 +38,15 @@ class Kind(StrEnum):
 
 
 class Status(StrEnum):
-    """Of an experiment."""
+    """The status of an experiment."""
 
     running = "running"
     paused = "paused"  # no decisions; rewards are taken in
     stopped = "stopped"  # the same, for good
 
 
-class State(StrEnum):
-    """Of a decision."""
+class DecisionState(StrEnum):
+    """The state of a decision."""
 
     open = "open"  # its reward is outstanding
     told = "told"

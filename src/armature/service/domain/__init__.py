@@ -1,1 +1,1 @@
-"""What a request does to an experiment: rules, the log, the bandit behind it."""
+"""The work behind a request: commands, the log, the bandit of an experiment."""

@@ -24,7 +24,7 @@ from armature.service.domain.scheduler import Pool
 from armature.service.domain.spec import hint_about, parse_spec
 from armature.service.domain.work import OVERDUE, Command
 from armature.service.domain.writer import Writer
-from armature.service.limits import Limits, Refused, checked_name
+from armature.service.limits import Refused, ServiceLimits, checked_name
 from armature.storage.registry import Allowed
 
 T = TypeVar("T")
@@ -36,8 +36,10 @@ log = logging.getLogger("armature.service")
 class Backend:
     """Experiments in a database, and their bandits in memory."""
 
-    def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
-        self.engine, self.allow, self.limits = engine, allow, limits or Limits()
+    def __init__(
+        self, engine: Engine, allow: Allowed = (), limits: ServiceLimits | None = None
+    ) -> None:
+        self.engine, self.allow, self.limits = engine, allow, limits or ServiceLimits()
         self.writer = Writer(engine, allow, self.limits)
         self.looks = Pool(self.limits.looks, self.limits.looks_each, "look")
         self.bounds = Pool(self.limits.looks, self.limits.looks_each, "bound")
@@ -53,7 +55,6 @@ class Backend:
 
     def _create(self, name: str, table: Any) -> tuple[bool, dict[str, Any]]:
         spec = parse_spec(table, self.allow, self.limits)
-        spec.make_bandit().warm_up()  # compiles, before anybody waits for a decision
         text = spec.as_text(self.allow)
         with writing(self.engine) as connection:
             now = clock(connection)
@@ -84,7 +85,7 @@ class Backend:
 
     async def look(self, name: str) -> reading.Copy:
         """An experiment as it is now."""
-        copy: reading.Copy = await self.run(name, reading.Look(self.allow))
+        copy: reading.Copy = await self.run(name, reading.MakeCopy(self.allow))
         return copy
 
     async def run_for_decision(self, decision_id: str, command: Command) -> Any:
@@ -141,7 +142,7 @@ class Backend:
         return row
 
     async def read(self, query: Callable[..., T], *arguments: Any) -> T:
-        """What a query(connection, ...) finds in the database, in a thread."""
+        """Run query(connection, ...) in a thread; its result."""
 
         def run() -> T:
             with self.engine.connect() as connection:

@@ -1,4 +1,4 @@
-"""What requests do to an experiment: decisions, rewards, expiry, and changes while it runs."""
+"""Commands on an experiment: decisions, rewards, expiry, and changes while it runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 from armature.errors import ArmatureError
 from armature.live.bandit import Bandit
-from armature.service.db.schema import Kind, State, Status
+from armature.service.db.schema import DecisionState, Kind, Status
 from armature.service.domain.replay import Replica, replica_of
-from armature.service.domain.work import Command, Decision, Wanted, Work
-from armature.service.limits import Limits, Refused, check_arms
+from armature.service.domain.work import Command, Needs, StoredDecision, UnitOfWork
+from armature.service.limits import Refused, ServiceLimits, check_arms
 from armature.storage.registry import Allowed
 
 
@@ -24,13 +24,13 @@ class Decide(Command):
     unit: str | None = None
     request_id: str | None = None
 
-    def wanted(self) -> Wanted:
-        return Wanted(
+    def wanted(self) -> Needs:
+        return Needs(
             requests=() if self.request_id is None else (self.request_id,),
             units=() if self.unit is None else (self.unit,),
         )
 
-    def run(self, work: Work) -> list[dict[str, Any]]:
+    def run(self, work: UnitOfWork) -> list[dict[str, Any]]:
         made = self._earlier(work)
         if made is None:
             if work.status != Status.running:
@@ -40,7 +40,7 @@ class Decide(Command):
                 work.requests[self.request_id] = made
         return [{"id": d.id, "arm": work.labels[d.arm], "probability": d.probability} for d in made]
 
-    def _earlier(self, work: Work) -> list[Decision] | None:
+    def _earlier(self, work: UnitOfWork) -> list[StoredDecision] | None:
         made = None if self.request_id is None else work.requests.get(self.request_id)
         if made is not None and (len(made) != self.n or made[0].unit != self.unit):
             raise Refused(
@@ -66,10 +66,10 @@ class Reward(Command):
 
     items: Sequence[tuple[str, float]]  # a decision's id, and the value
 
-    def wanted(self) -> Wanted:
-        return Wanted(decisions=[key for key, _ in self.items])
+    def wanted(self) -> Needs:
+        return Needs(decisions=[key for key, _ in self.items])
 
-    def run(self, work: Work) -> list[Result]:
+    def run(self, work: UnitOfWork) -> list[Result]:
         return [_reward(work, work.decisions.get(key), value) for key, value in self.items]
 
 
@@ -77,12 +77,12 @@ RETIRED = "the arm was retired: the reward is stored and does not count."
 UNKNOWN = Result(404, "unknown", "there is no such decision.")
 
 
-def _reward(work: Work, decision: Decision | None, value: float) -> Result:
+def _reward(work: UnitOfWork, decision: StoredDecision | None, value: float) -> Result:
     if decision is None:
         return UNKNOWN
     if decision.reward is not None:
         return _repeated(decision, value)
-    if decision.status == State.cancelled:
+    if decision.status == DecisionState.cancelled:
         return Result(409, "conflict", "the decision was cancelled.")
     try:
         work.bandit.check_reward(work.labels[decision.arm], value)
@@ -91,24 +91,24 @@ def _reward(work: Work, decision: Decision | None, value: float) -> Result:
     if work.is_overdue(decision):
         work.expire(decision)
     decision.reward = value
-    on_time = decision.status == State.open
+    on_time = decision.status == DecisionState.open
     work.new_rewards.append((decision.id, value, "applied" if on_time else "late"))
     if not on_time:
         work.append(Kind.late, decision.id, decision.arm, value)
         return Result(202, "late", "its window has closed: the reward is stored but not applied.")
     work.tell(decision.arm, value)
     work.append(Kind.told, decision.id, decision.arm, value)
-    work.close(decision, State.told)
+    work.close(decision, DecisionState.told)
     retired = work.replica.is_retired(decision.arm)
     return Result(200, "applied", RETIRED if retired else None)
 
 
-def _repeated(decision: Decision, value: float) -> Result:
+def _repeated(decision: StoredDecision, value: float) -> Result:
     if decision.reward != value:
         return Result(
             409, "conflict", f"the decision has another reward already: {decision.reward!r}."
         )
-    late = decision.status == State.expired
+    late = decision.status == DecisionState.expired
     return Result(
         200, "duplicate", "it came late the first time, and is not applied." if late else None
     )
@@ -120,21 +120,21 @@ class Cancel(Command):
 
     decision: str
 
-    def wanted(self) -> Wanted:
-        return Wanted(decisions=[self.decision])
+    def wanted(self) -> Needs:
+        return Needs(decisions=[self.decision])
 
-    def run(self, work: Work) -> dict[str, str]:
+    def run(self, work: UnitOfWork) -> dict[str, str]:
         decision = work.decisions.get(self.decision)
         if decision is None:
             raise Refused(404, "there is no such decision.")
         if work.is_overdue(decision):
             work.expire(decision)
-        if decision.status == State.open:
+        if decision.status == DecisionState.open:
             work.bandit.cancel(work.labels[decision.arm])
             work.append(Kind.cancelled, decision.id, decision.arm)
-            work.close(decision, State.cancelled)
-        elif decision.status != State.cancelled:
-            what = "has its reward" if decision.status == State.told else "has expired"
+            work.close(decision, DecisionState.cancelled)
+        elif decision.status != DecisionState.cancelled:
+            what = "has its reward" if decision.status == DecisionState.told else "has expired"
             raise Refused(409, f"the decision {what}: it can't be cancelled.")
         return {"status": "cancelled"}
 
@@ -143,10 +143,10 @@ class Cancel(Command):
 class Expire(Command):
     """Close the windows that have passed; a few at a time."""
 
-    def wanted(self) -> Wanted:
-        return Wanted(expired=True)
+    def wanted(self) -> Needs:
+        return Needs(expired=True)
 
-    def run(self, work: Work) -> int:
+    def run(self, work: UnitOfWork) -> int:
         due = [decision for decision in work.expired if work.is_overdue(decision)]
         for decision in due:
             work.expire(decision)
@@ -154,13 +154,13 @@ class Expire(Command):
 
 
 @dataclass(frozen=True)
-class Change(Command):
+class ChangeExperiment(Command):
     """Set the status and the floor. What already has its value is left, so repeating is safe."""
 
     status: Status | None = None
     floor: float | None = None
 
-    def run(self, work: Work) -> None:
+    def run(self, work: UnitOfWork) -> None:
         if work.status == Status.stopped and self.status not in (None, Status.stopped):
             raise Refused(409, "the experiment was stopped for good: it can't run again.")
         if self.floor is not None and self.floor != work.bandit.floor:
@@ -183,10 +183,10 @@ class AddArm(Command):
 
     label: Any
     options: dict[str, Any]
-    limits: Limits
+    limits: ServiceLimits
     allow: Allowed = ()
 
-    def run(self, work: Work) -> None:
+    def run(self, work: UnitOfWork) -> None:
         if "label" in self.options:
             raise Refused(422, "give the label beside the options, not as one of them.")
         if self._is_there(work):
@@ -199,7 +199,7 @@ class AddArm(Command):
         number = work.replica.add_arm(self.label, self.options)
         work.append(Kind.arm_added, arm=number, detail={"label": self.label, **self.options})
 
-    def _is_there(self, work: Work) -> bool:
+    def _is_there(self, work: UnitOfWork) -> bool:
         """Whether taking the arm out of a copy and adding it again gives the same problem."""
         number = work.replica.numbers.get(self.label)
         if number is None or work.replica.is_retired(number):
@@ -216,7 +216,7 @@ class AddArm(Command):
             return False
         return _problem_of(trial) == before
 
-    def _try_out(self, work: Work) -> None:
+    def _try_out(self, work: UnitOfWork) -> None:
         """Add it to a copy first, so that what is refused changes nothing."""
         trial = replica_of(work.replica.as_text(), self.allow)
         check_default(trial, trial.add_arm(self.label, self.options), work.spec.default)
@@ -245,7 +245,7 @@ class RetireArm(Command):
 
     label: Any
 
-    def run(self, work: Work) -> None:
+    def run(self, work: UnitOfWork) -> None:
         number = work.replica.numbers.get(self.label)
         if number is None:
             raise Refused(404, "there is no such arm.")
@@ -262,5 +262,5 @@ class RetireArm(Command):
 class Labels(Command):
     """The labels of the arms, by their numbers."""
 
-    def run(self, work: Work) -> list[Any]:
+    def run(self, work: UnitOfWork) -> list[Any]:
         return list(work.labels)

@@ -1,4 +1,4 @@
-"""What the log of an experiment says: its events, a table of its rewards, counts over time."""
+"""The log of an experiment: its events, a table of its rewards, counts over time."""
 
 from __future__ import annotations
 

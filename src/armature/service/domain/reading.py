@@ -20,7 +20,7 @@ from armature.errors import ArmatureError
 from armature.live.explanation import Explanation
 from armature.service.db.schema import experiment
 from armature.service.domain.replay import Replica, replica_of
-from armature.service.domain.work import Command, Work
+from armature.service.domain.work import Command, UnitOfWork
 from armature.service.limits import Refused
 from armature.storage.registry import Allowed
 from armature.structures.instance import Instance
@@ -45,12 +45,12 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class Look(Command):
+class MakeCopy(Command):
     """Copy an experiment, with everything that is committed."""
 
     allow: Allowed
 
-    def run(self, work: Work) -> Copy:
+    def run(self, work: UnitOfWork) -> Copy:
         return Copy(work.experiment_id, work.replica.as_text(), self.allow)
 
 
@@ -67,7 +67,7 @@ def find(connection: Connection, name: str) -> Any:
 
 
 def summary(row: Any) -> dict[str, Any]:
-    """What is known of an experiment without looking into its bandit."""
+    """The facts of an experiment that need no look into its bandit."""
     return {
         "name": row.name,
         "status": row.status,
@@ -104,7 +104,7 @@ def shown(copy: Copy, row: Any) -> dict[str, Any]:
 
 
 def explanation_of(copy: Copy) -> dict[str, Any]:
-    """What the bandit does next and why."""
+    """The bandit's next decision, and the reason for it."""
     replica = copy.replica()
     belief = replica.bandit.explain()
     return {

@@ -24,8 +24,8 @@ from armature.service import metrics
 from armature.service.db.database import fetch
 from armature.service.db.schema import Kind, experiment, snapshot
 from armature.service.domain.spec import Spec, read_spec
+from armature.storage.files import checksum
 from armature.storage.registry import Allowed
-from armature.storage.sealed import checksum
 
 VERSION = 2  # of what `as_text` writes
 EVERY = 5_000  # events from one snapshot to the next
@@ -44,7 +44,7 @@ class AnotherLogError(ArmatureError):
 
 
 class Event(NamedTuple):
-    """What an event says. Its time and its decision's id make it one of a kind."""
+    """The content of an event. Its time and its decision's id make it unique."""
 
     kind: str
     decision: str | None
@@ -253,7 +253,7 @@ def _from_snapshot(connection: Connection, experiment_id: int, allow: Allowed) -
 
 
 def _replica_in(row: Any, allow: Allowed) -> Replica | None:
-    """What a snapshot holds, if it can be trusted to be what was written."""
+    """The replica in a snapshot; None where the snapshot is damaged or of another version."""
     if row.version != VERSION or row.checksum != checksum(row.state.encode()):
         return None
     try:

@@ -15,15 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from armature.service.domain.work import Command, Work
-from armature.service.limits import Limits, Refused
+from armature.service.domain.work import Command, UnitOfWork
+from armature.service.limits import Refused, ServiceLimits
 
 T = TypeVar("T")
 MOST = 256  # requests in one turn
 
 
 @dataclass(eq=False)
-class Job:
+class QueuedCommand:
     """A command that waits, and its answer.
 
     `name` is that of the experiment that is meant, if the caller knows it: after a restore from a
@@ -37,7 +37,7 @@ class Job:
     answer: Any = None
     error: Exception | None = None
 
-    def run(self, work: Work) -> None:
+    def run(self, work: UnitOfWork) -> None:
         """Run the command, and keep its answer or the refusal."""
         try:
             if self.name not in (None, work.name):
@@ -59,8 +59,8 @@ class Turn:
     """
 
     experiment_id: int
-    jobs: list[Job]
-    work: Work | None = None
+    jobs: list[QueuedCommand]
+    work: UnitOfWork | None = None
     attempt: int = 1
     locked: bool = False
 
@@ -73,15 +73,15 @@ class Turn:
 class Scheduler:
     """The lines of all experiments, and the threads that take their turns."""
 
-    def __init__(self, limits: Limits, take: Callable[[Turn], None]) -> None:
+    def __init__(self, limits: ServiceLimits, take: Callable[[Turn], None]) -> None:
         self._limits, self._take = limits, take
-        self._lines: dict[int, deque[Job]] = {}  # of experiments that have a turn now
+        self._lines: dict[int, deque[QueuedCommand]] = {}  # of experiments that have a turn now
         self._changed = threading.Condition()
         self._threads = ThreadPoolExecutor(limits.threads, "experiment")
         self._stopping = False
         self.waiting = 0  # requests in all lines
 
-    def add(self, job: Job) -> None:
+    def add(self, job: QueuedCommand) -> None:
         """Put a request in its line, or refuse it where the line is too long."""
         with self._changed:
             line = self._lines.get(job.experiment_id)
@@ -103,7 +103,7 @@ class Scheduler:
         """Take a turn as soon as a thread is free."""
         self._threads.submit(self._take, turn)
 
-    def put_back(self, turn: Turn, rest: Sequence[Job]) -> None:
+    def put_back(self, turn: Turn, rest: Sequence[QueuedCommand]) -> None:
         """Leave the rest of a turn's requests to the next one."""
         turn.jobs = turn.jobs[: len(turn.jobs) - len(rest)]
         with self._changed:
@@ -132,7 +132,7 @@ class Scheduler:
         self._threads.shutdown()
 
 
-def _settle(jobs: Sequence[Job]) -> None:
+def _settle(jobs: Sequence[QueuedCommand]) -> None:
     for job in jobs:
         if job.future.done():  # the client has gone
             continue
@@ -143,7 +143,7 @@ def _settle(jobs: Sequence[Job]) -> None:
 
 
 @dataclass
-class _Line:
+class _Queue:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     length: int = 0
 
@@ -157,11 +157,11 @@ class Pool:
     def __init__(self, threads: int, most_each: int, name: str) -> None:
         self._threads = ThreadPoolExecutor(threads, name)
         self._most_each = most_each
-        self._lines: dict[Hashable, _Line] = {}
+        self._lines: dict[Hashable, _Queue] = {}
 
     async def run(self, key: Hashable, work: Callable[..., T], *arguments: Any) -> T:
         """Call `work` in a thread, when everything before it with the same key is done."""
-        line = self._lines.setdefault(key, _Line())
+        line = self._lines.setdefault(key, _Queue())
         if line.length >= self._most_each:
             raise Refused(
                 503, "too many requests to explain this experiment are waiting: try again later."

@@ -1,4 +1,4 @@
-"""What an experiment is: the `spec` of a request, checked.
+"""The spec of an experiment, as a request gives it, checked.
 
     {"structure": {"kind": "unimodal", "n_arms": 5}, "family": {"kind": "bernoulli"},
      "policy": "guarded", "labels": [4.99, 5.99, 6.99, 7.99, 8.99], "seed": 0, "floor": 0,
@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from armature.errors import ArmatureError, unknown
-from armature.experiments.spec import with_arms
 from armature.families import Family
-from armature.kernels.numbers import LARGEST
+from armature.kernels.checks import LARGEST
 from armature.live.bandit import Bandit
 from armature.policies import Challenger, Guarded, Policy
-from armature.service.limits import Limits, check_arms
+from armature.service.limits import ServiceLimits, check_arms
 from armature.storage.registry import (
     FAMILIES,
     KINDS,
@@ -36,6 +35,7 @@ from armature.storage.registry import (
     build,
     is_allowed,
     spelled_out,
+    with_arms,
 )
 from armature.structures import Structure
 
@@ -125,7 +125,7 @@ def _as_lists(value: Any, deep: bool) -> Any:
     return {key: _as_lists(item, deep) for key, item in value.items()}
 
 
-def parse_spec(table: Any, allow: Allowed, limits: Limits) -> Spec:
+def parse_spec(table: Any, allow: Allowed, limits: ServiceLimits) -> Spec:
     """The spec that a request describes, or an error that says what is wrong with it."""
     try:
         _check_names(table, allow, limits)
@@ -176,7 +176,7 @@ HINT = (
 
 
 def hint_about(table: Any) -> str | None:
-    """What may have been forgotten in a spec that is valid; None if nothing."""
+    """A hint on what may be missing in a valid spec; None if nothing."""
     labels, family = table.get("labels"), table.get("family")
     described = family if isinstance(family, dict) else {"kind": family}
     forgotten = str(described.get("kind")).lower() == "bernoulli" and "scale" not in described
@@ -215,10 +215,15 @@ def _structure(table: dict[str, Any], labels: tuple[Any, ...] | None, allow: All
     if labels is not None:
         arguments = with_arms(arguments, len(labels), "structure", allow)
     structure: Structure = build(STRUCTURES, "structure", arguments, allow)
+    if structure.is_table:
+        raise ArmatureError(
+            "the service has no segments: make an experiment for each segment, or keep the table "
+            "in your own program, with the library."
+        )
     return structure
 
 
-def _check_names(value: Any, allow: Allowed, limits: Limits) -> None:
+def _check_names(value: Any, allow: Allowed, limits: ServiceLimits) -> None:
     """Refuse what is neither built in nor allowed, wherever it is named, and too many arms."""
     if isinstance(value, str):
         _check_text(value)
@@ -245,16 +250,16 @@ def _check_text(text: str) -> None:
 
 
 def _check_kind(kind: Any, allow: Allowed) -> None:
-    names = {name for classes in KINDS for name in classes}
     if not isinstance(kind, str):
         raise ArmatureError("a kind must be a text.")
     module, colon, _ = kind.partition(":")
-    if kind.lower() not in names and not (colon and is_allowed(module, allow)):
+    known = any(kind.lower() in classes for classes in KINDS)
+    if not known and not (colon and is_allowed(module, allow)):
         if colon:
             raise ArmatureError(
                 f"{kind!r} is not part of Armature, and this server does not --allow its module."
             )
-        raise unknown("the kind", kind, names)
+        raise unknown("the kind", kind, {name for classes in KINDS for name in classes})
 
 
 def _labels(labels: Any) -> tuple[Any, ...] | None:
@@ -266,7 +271,7 @@ def _labels(labels: Any) -> tuple[Any, ...] | None:
 
 
 def checked_label(label: Any) -> Hashable:
-    """What an arm is called: a text or a number."""
+    """The label of an arm: a text or a number."""
     if isinstance(label, str) and 1 <= len(label) <= 200 and label.isprintable():
         return label
     if isinstance(label, (int, float)) and not isinstance(label, bool):

@@ -19,7 +19,7 @@ from sqlalchemy.engine import Connection
 
 from armature.errors import ArmatureError
 from armature.service.db.database import Row, write_rows
-from armature.service.db.schema import Kind, State, assignment, decision, event, reward
+from armature.service.db.schema import DecisionState, Kind, assignment, decision, event, reward
 from armature.service.domain import replay
 from armature.service.domain.replay import Event, Loaded
 
@@ -30,8 +30,8 @@ log = logging.getLogger("armature.service")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a command has to find before it can run: decisions, requests and units."""
+class Needs:
+    """The rows that a command needs before it can run: decisions, requests and units."""
 
     decisions: Iterable[str] = ()
     requests: Iterable[str] = ()
@@ -40,19 +40,19 @@ class Wanted:
 
 
 class Command:
-    """What a request asks of an experiment."""
+    """A change that a request makes to an experiment."""
 
-    def wanted(self) -> Wanted:
-        """What has to be found first."""
-        return Wanted()
+    def wanted(self) -> Needs:
+        """The rows to look up first."""
+        return Needs()
 
-    def run(self, work: Work) -> Any:
+    def run(self, work: UnitOfWork) -> Any:
         """Do it and return the answer; or raise `Refused`, with nothing changed."""
         raise NotImplementedError
 
 
 @dataclass(slots=True)
-class Decision:
+class StoredDecision:
     """A decision as it is stored, with its reward if there is one."""
 
     id: str
@@ -65,7 +65,7 @@ class Decision:
 
 
 @dataclass
-class Work:
+class UnitOfWork:
     """An experiment in a transaction.
 
     Attributes
@@ -79,10 +79,10 @@ class Work:
     status: str
     now: float
     loaded: Loaded
-    decisions: dict[str, Decision] = field(default_factory=dict)
-    requests: dict[str, list[Decision]] = field(default_factory=dict)
+    decisions: dict[str, StoredDecision] = field(default_factory=dict)
+    requests: dict[str, list[StoredDecision]] = field(default_factory=dict)
     units: dict[str, tuple[int, float | None]] = field(default_factory=dict)
-    expired: list[Decision] = field(default_factory=list)
+    expired: list[StoredDecision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.name, self.spec, self.replica = (
@@ -112,12 +112,14 @@ class Work:
         self.counts[kind] += 1
         self.new_events.append((self.experiment_id, self.replica.seq, *event))
 
-    def decide(self, unit: str | None, request_id: str | None, n: int) -> list[Decision]:
+    def decide(self, unit: str | None, request_id: str | None, n: int) -> list[StoredDecision]:
         """Make n decisions: the unit's arm if it has one, else what the policy says."""
         token = secrets.token_hex(4)
         return [self._decide(unit, request_id, place, token) for place in range(n)]
 
-    def _decide(self, unit: str | None, request_id: str | None, place: int, token: str) -> Decision:
+    def _decide(
+        self, unit: str | None, request_id: str | None, place: int, token: str
+    ) -> StoredDecision:
         arm, probability, kind = self._held(unit), None, Kind.kept
         if arm is None:
             label, probability = self.bandit.ask_with_probability()
@@ -127,13 +129,13 @@ class Work:
         else:
             self.bandit.expect(self.labels[arm])
         window = self.spec.window
-        made = Decision(
+        made = StoredDecision(
             f"{self.experiment_id}-{self.replica.seq + 1}-{token}",
             arm,
             unit,
             probability,
             None if window is None else self.now + window,
-            State.open.value,
+            DecisionState.open.value,
         )
         self.append(kind, made.id, arm)
         key = (made.id, self.experiment_id, request_id, place, unit)
@@ -157,7 +159,7 @@ class Work:
         self.units[unit] = (arm, until)
         self.assigned[unit] = (self.experiment_id, unit, arm, until)
 
-    def close(self, decision: Decision, status: State) -> None:
+    def close(self, decision: StoredDecision, status: DecisionState) -> None:
         """A decision's reward is no longer outstanding."""
         decision.status = status.value
         self.closed.append((decision.status, decision.id))
@@ -167,7 +169,7 @@ class Work:
         self.bandit.tell(self.labels[arm], value)
         self.learned += not self.replica.is_retired(arm)
 
-    def expire(self, decision: Decision) -> None:
+    def expire(self, decision: StoredDecision) -> None:
         """A window has closed: the default reward, or as if there had been no pull."""
         default = self._default_of(decision)
         if default is None:
@@ -175,9 +177,9 @@ class Work:
         else:
             self.tell(decision.arm, default)
         self.append(Kind.expired, decision.id, decision.arm, default)
-        self.close(decision, State.expired)
+        self.close(decision, DecisionState.expired)
 
-    def _default_of(self, decision: Decision) -> float | None:
+    def _default_of(self, decision: StoredDecision) -> float | None:
         """The default reward; None also for an arm that can't have it, so that others go on."""
         try:
             if self.spec.default is not None:
@@ -188,14 +190,14 @@ class Work:
         return self.spec.default
 
     def advance(self) -> Row:
-        """What changes of the experiment's row, in the order of `_ADVANCE`."""
+        """The new values of the experiment's row, in the order of `_ADVANCE`."""
         made = len(self.new_decisions)
         return self.replica.seq, self.status, made, self.learned, self.experiment_id
 
-    def is_overdue(self, decision: Decision) -> bool:
+    def is_overdue(self, decision: StoredDecision) -> bool:
         """Whether an open decision's window has closed."""
         until = decision.expires_at
-        return decision.status == State.open and until is not None and until <= self.now
+        return decision.status == DecisionState.open and until is not None and until <= self.now
 
 
 # Finding what commands need. A decision that is found by several keys is one object, so that each
@@ -221,7 +223,7 @@ _UNITS = sa.select(assignment).where(
     assignment.c.experiment_id == sa.bindparam("experiment"), assignment.c.unit.in_(_keys)
 )
 _overdue = sa.and_(
-    decision.c.status == sa.literal_column(f"'{State.open.value}'"),  # as the index has it
+    decision.c.status == sa.literal_column(f"'{DecisionState.open.value}'"),  # as the index has it
     decision.c.expires_at <= sa.bindparam("now"),
 )
 _EXPIRED = (
@@ -232,7 +234,7 @@ _EXPIRED = (
 OVERDUE = sa.select(decision.c.experiment_id).distinct().where(_overdue)
 
 
-def look_up(connection: Connection, work: Work, commands: Iterable[Command]) -> None:
+def look_up(connection: Connection, work: UnitOfWork, commands: Iterable[Command]) -> None:
     """Fill in what the commands of an experiment have asked for: a query for each kind of key."""
     wanted = [command.wanted() for command in commands]
     for row in _found(connection, _BY_ID, work, (key for want in wanted for key in want.decisions)):
@@ -249,7 +251,7 @@ def look_up(connection: Connection, work: Work, commands: Iterable[Command]) -> 
 
 
 def _found(
-    connection: Connection, query: sa.Select[Any], work: Work, wanted: Iterable[str]
+    connection: Connection, query: sa.Select[Any], work: UnitOfWork, wanted: Iterable[str]
 ) -> Iterator[Any]:
     keys = sorted(set(wanted))
     for start in range(0, len(keys), CHUNK):
@@ -257,9 +259,9 @@ def _found(
         yield from connection.execute(query, some)
 
 
-def _intern(work: Work, row: Any) -> Decision:
+def _intern(work: UnitOfWork, row: Any) -> StoredDecision:
     """The decision of a row: the object that stands for it already, or a new one."""
-    return work.decisions.setdefault(row.id, Decision(*row[:7]))
+    return work.decisions.setdefault(row.id, StoredDecision(*row[:7]))
 
 
 # Writing what commands have done.
@@ -275,7 +277,7 @@ _AGAIN = {
 }
 
 
-def write(connection: Connection, works: Sequence[Work]) -> None:
+def write(connection: Connection, works: Sequence[UnitOfWork]) -> None:
     """Write all rows of all experiments, with one statement for each table."""
     write_rows(
         connection,

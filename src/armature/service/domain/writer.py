@@ -34,9 +34,9 @@ from armature.service.db.database import Failure, Row, Session, failed, look_at,
 from armature.service.db.schema import Kind
 from armature.service.domain import replay
 from armature.service.domain.replay import Loaded
-from armature.service.domain.scheduler import MOST, Job, Scheduler, Turn
-from armature.service.domain.work import Command, Work, look_up, write
-from armature.service.limits import Limits, Refused
+from armature.service.domain.scheduler import MOST, QueuedCommand, Scheduler, Turn
+from armature.service.domain.work import Command, UnitOfWork, look_up, write
+from armature.service.limits import Refused, ServiceLimits
 from armature.storage.registry import Allowed
 
 SLICE = 0.05  # seconds after which a turn leaves the rest of its requests to the next one
@@ -49,13 +49,14 @@ log = logging.getLogger("armature.service")
 class Writer:
     """Runs commands on experiments, from threads of its own."""
 
-    def __init__(self, engine: Engine, allow: Allowed = (), limits: Limits | None = None) -> None:
+    def __init__(
+        self, engine: Engine, allow: Allowed = (), limits: ServiceLimits | None = None
+    ) -> None:
         self._engine, self._allow = engine, allow
-        self.scheduler = Scheduler(limits or Limits(), self._take)
+        self.scheduler = Scheduler(limits or ServiceLimits(), self._take)
         self._ready: queue.SimpleQueue[Turn | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_turns, name="writer", daemon=True)
         self._shared: dict[int, int] = {}  # turns for which a row is still locked from the start
-        self._warm: set[int] = set()  # experiments whose kernels are loaded
         self.loaded: dict[int, Loaded] = {}
 
     def start(self) -> None:
@@ -71,8 +72,10 @@ class Writer:
     def run(
         self, experiment_id: int, command: Command, name: str | None = None
     ) -> asyncio.Future[Any]:
-        """The answer to a command, once it is on the disk; see `Job` for the name."""
-        job = Job(experiment_id, command, asyncio.get_running_loop().create_future(), name)
+        """The answer to a command, once it is on the disk; see `QueuedCommand` for the name."""
+        job = QueuedCommand(
+            experiment_id, command, asyncio.get_running_loop().create_future(), name
+        )
         self.scheduler.add(job)
         return job.future
 
@@ -103,12 +106,9 @@ class Writer:
             return
         if turn.work is None:
             return
-        if key not in self._warm:
-            turn.work.bandit.warm_up()
-            self._warm.add(key)
         self._run(turn, turn.work, time.monotonic() + SLICE)
 
-    def _found(self, connection: Connection, turn: Turn, rows: Sequence[Row]) -> Work | None:
+    def _found(self, connection: Connection, turn: Turn, rows: Sequence[Row]) -> UnitOfWork | None:
         """The experiment and all that the requests need; None, with errors, where that fails."""
         key = turn.experiment_id
         if not rows:
@@ -122,7 +122,7 @@ class Writer:
         except Exception as error:
             self._give_up(turn, error)
             return None
-        work = Work(key, status, now, loaded)
+        work = UnitOfWork(key, status, now, loaded)
         look_up(connection, work, [job.command for job in turn.jobs])
         return work
 
@@ -138,7 +138,7 @@ class Writer:
             )
         return loaded
 
-    def _run(self, turn: Turn, work: Work, until: float) -> None:
+    def _run(self, turn: Turn, work: UnitOfWork, until: float) -> None:
         """Run the requests in order: the first one, and more until the time is up."""
         for place, job in enumerate(turn.jobs):
             if place and time.monotonic() > until:
@@ -196,7 +196,7 @@ class Writer:
         """One transaction for the turns; those that were overtaken are taken again."""
         start = time.perf_counter()
         works = {turn.experiment_id: turn.work for turn in turns if turn.work is not None}
-        current: list[Work] = []
+        current: list[UnitOfWork] = []
 
         def body(connection: Connection) -> None:
             rows = look_at(connection, list(works), "skip")
@@ -239,7 +239,7 @@ class Writer:
         turn.fail(Refused(500, f"the experiment failed ({why.rstrip('.')}); nothing was changed."))
 
 
-def _count(works: Sequence[Work], jobs: int, seconds: float) -> None:
+def _count(works: Sequence[UnitOfWork], jobs: int, seconds: float) -> None:
     metrics.GROUP.observe(jobs)
     metrics.COMMIT.observe(seconds)
     for work in works:

@@ -1,11 +1,19 @@
-"""The form for a new experiment, as a spec."""
+"""Forms: reading one that a browser sends, and the spec that a new experiment's form describes.
+
+A form is taken only from the page itself: browsers say where a form comes from, and a form without
+that is refused.
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import parse_qs
+
+from fastapi import Request
 
 from armature.errors import ArmatureError
+from armature.service.limits import Refused
 
 KNOWLEDGE = {
     "unconstrained": "nothing: any arm may be the best",
@@ -23,6 +31,31 @@ REWARDS: dict[str, tuple[str, Any]] = {
     "poisson": ("a count", {"kind": "poisson"}),
 }
 UNITS = {"": 0.0, "minutes": 60.0, "hours": 3_600.0, "days": 86_400.0}
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """The fields of a form; of a field that is there twice, the last."""
+    body = await request.body()  # what is refused is read, too: the connection goes on
+    check_same_site(request)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise Refused(422, "the content type is not that of a form.")
+    try:
+        fields = parse_qs(body.decode(), keep_blank_values=True, max_num_fields=50, errors="strict")
+    except ValueError:
+        raise Refused(422, "the form can't be read.") from None
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def check_same_site(request: Request) -> None:
+    """Refuse a form that is not this page's own."""
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is not None:
+        own = site == "same-origin"
+    else:
+        own = origin is not None and origin.partition("://")[2] == request.headers.get("host")
+    if not own:
+        raise Refused(403, "a form is accepted only from this server's own page.")
 
 
 def spec_of(fields: dict[str, str]) -> Any:

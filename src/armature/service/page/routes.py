@@ -20,29 +20,36 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from armature import __version__
 from armature.errors import ArmatureError
-from armature.service.api.access import (
-    CLOSED,
-    COOKIE,
-    PAGE_HEADERS,
-    admit,
-    admit_browser,
-    form_of,
-    is_from_elsewhere,
-    keep_key,
-    wants_page,
-)
-from armature.service.api.router import Table
+from armature.service.api.router import CLOSED, Routes, admit, bearer_of
 from armature.service.api.router import refuse as refuse_program
 from armature.service.db.schema import Status
 from armature.service.domain import reading
-from armature.service.domain.commands import Change
+from armature.service.domain.commands import ChangeExperiment
 from armature.service.domain.spec import hint_about
 from armature.service.limits import Refused
-from armature.service.page.forms import KNOWLEDGE, REWARDS, UNITS, spec_of
+from armature.service.page.forms import KNOWLEDGE, REWARDS, UNITS, form_of, spec_of
 from armature.service.page.viewing import FEW, Viewer
 from armature.views.pages import environment, stylesheet
 
-table = Table(admit_browser)
+COOKIE = "armature_key"  # no script and no other site can use it
+DAYS = 30
+PAGE_HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Referrer-Policy": "same-origin",  # a form would say that it comes from nowhere without one
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+
+async def admit_browser(request: Request, scope: str) -> None:
+    """Admit as under /v1, but take a key from the cookie, too."""
+    await admit(request, scope, bearer_of(request) or request.cookies.get(COOKIE))
+
+
+table = Routes(admit_browser)
 # A link on another site comes without the cookie; the same page, asked for by this one, has it.
 _AGAIN = (
     '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0"><title>…</title>'
@@ -66,7 +73,7 @@ def static_file(name: str) -> bytes:
 
 @functools.cache
 def _fingerprint(name: str) -> str:
-    """Of what is in a file: its address changes with it, so that browsers may keep it."""
+    """A hash of a file for its address, which changes with it, so that browsers may keep it."""
     return hashlib.sha256(static_file(name)).hexdigest()[:12]
 
 
@@ -106,7 +113,7 @@ async def _may_change(request: Request) -> bool:
     return True
 
 
-@table.entry("GET", "/", "read")
+@table.route("GET", "/", "read")
 async def list_page(request: Request) -> Response:
     """The experiments."""
     found = await request.app.state.backend.read(reading.list_experiments)
@@ -122,13 +129,13 @@ async def list_page(request: Request) -> Response:
     )
 
 
-@table.entry("GET", "/experiments/{name}", "read")
+@table.route("GET", "/experiments/{name}", "read")
 async def experiment_page(request: Request, name: str) -> Response:
     """One experiment."""
     return await _page(request, "experiment.html", view=await _viewer(request).view(name))
 
 
-@table.entry("POST", "/experiments/{name}/status", "admin")
+@table.route("POST", "/experiments/{name}/status", "admin")
 async def change_status(request: Request, name: str) -> Response:
     """Pause, resume or stop an experiment."""
     fields = await form_of(request)
@@ -138,18 +145,18 @@ async def change_status(request: Request, name: str) -> Response:
     if wanted == Status.stopped and fields.get("sure") != "yes":
         raise Refused(422, "a stopped experiment can't be started again: tick the box to confirm.")
     backend = request.app.state.backend
-    await backend.run(name, Change(Status(wanted)))
+    await backend.run(name, ChangeExperiment(Status(wanted)))
     _viewer(request).forget(await backend.id_of(name))
     return _see_other(f"/experiments/{quote(name, safe='')}")
 
 
-@table.entry("GET", "/new", "admin")
+@table.route("GET", "/new", "admin")
 async def new_page(request: Request) -> Response:
     """The form for a new experiment."""
     return await _form(request, {}, None)
 
 
-@table.entry("POST", "/experiments", "admin")
+@table.route("POST", "/experiments", "admin")
 async def create(request: Request) -> Response:
     """Make an experiment, or show the form again with what is wrong."""
     fields = await form_of(request)
@@ -185,13 +192,13 @@ async def _form(
     )
 
 
-@table.entry("GET", "/login")
+@table.route("GET", "/login")
 async def login_page(request: Request) -> Response:
     """The form for a key."""
     return await _page(request, "login.html", problem=None, back="/")
 
 
-@table.entry("POST", "/login")
+@table.route("POST", "/login")
 async def login(request: Request) -> Response:
     """Keep a key that is good for looking."""
     fields = await form_of(request)
@@ -208,7 +215,7 @@ async def login(request: Request) -> Response:
     return response
 
 
-@table.entry("POST", "/logout")
+@table.route("POST", "/logout")
 async def logout(request: Request) -> Response:
     """Forget the key."""
     await form_of(request)
@@ -217,9 +224,9 @@ async def logout(request: Request) -> Response:
     return response
 
 
-@table.entry("GET", "/static/{name}")
+@table.route("GET", "/static/{name}")
 async def static(request: Request, name: str) -> Response:
-    """What the page loads: a style and a script, which browsers may keep."""
+    """The style and the script of the page, which browsers may keep."""
     if name not in _STATIC:
         raise Refused(404, "there is no such file.")
     headers = {"X-Content-Type-Options": "nosniff"}
@@ -228,7 +235,7 @@ async def static(request: Request, name: str) -> Response:
     return Response(static_file(name), media_type=_STATIC[name], headers=headers)
 
 
-@table.entry("GET", "/favicon.ico")
+@table.route("GET", "/favicon.ico")
 async def icon(request: Request) -> Response:
     """None: the page brings its own."""
     return Response(status_code=204)
@@ -256,3 +263,31 @@ async def refuse(request: Request, refused: Refused) -> Response:
         problem = detail if detail == CLOSED else None
         return await _page(request, "login.html", 401, problem=problem, back=back)
     return await _page(request, "refused.html", code, problem=detail, missing=code == 404)
+
+
+def keep_key(request: Request, response: Response, key: str) -> None:
+    """Let the browser keep a key."""
+    response.set_cookie(
+        COOKIE,
+        key,
+        max_age=86_400 * DAYS,
+        httponly=True,
+        samesite="strict",
+        secure=is_secure(request),
+    )
+
+
+def is_secure(request: Request) -> bool:
+    """Whether the browser came by https, as far as this server or the proxy before it knows."""
+    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto"))
+
+
+def is_from_elsewhere(request: Request) -> bool:
+    """Whether a link on another site led here, for which a browser leaves the cookie out."""
+    site = request.headers.get("sec-fetch-site")
+    return request.method == "GET" and site in ("cross-site", "same-site")
+
+
+def wants_page(request: Request) -> bool:
+    """Whether it is a browser that asks."""
+    return "text/html" in request.headers.get("accept", "")

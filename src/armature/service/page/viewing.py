@@ -1,4 +1,4 @@
-"""What the page shows, computed once for all readers.
+"""Views of experiments for the page, computed once for all readers.
 
 A view is at most a second old. What may take long is computed in the background: the lower bound
 and the verdict, and the counts of a long log. A page waits for them for a moment; after that it
@@ -52,7 +52,7 @@ class View:
 
 
 @dataclass
-class _Bound:
+class _NewestBound:
     """The newest bound of an experiment, and the verdict on its leader."""
 
     rounds: int = 0
@@ -64,11 +64,11 @@ class _Bound:
 
 @dataclass
 class _Kept:
-    """What is kept of an experiment."""
+    """The newest views of an experiment."""
 
     timeline: Timeline = field(default_factory=Timeline)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    bound: _Bound = field(default_factory=_Bound)
+    bound: _NewestBound = field(default_factory=_NewestBound)
     bounding: asyncio.Task[None] | None = None
     counting: asyncio.Task[None] | None = None
     view: View | None = None
@@ -82,7 +82,6 @@ class Viewer:
         self._backend = backend
         self._kept: dict[int, _Kept] = {}
         self._glances: set[asyncio.Task[View]] = set()
-        self.with_bounds = True  # and with verdicts
 
     async def view(self, name: str) -> View:
         """An experiment as it is now, or was within the last second."""
@@ -152,7 +151,7 @@ class Viewer:
         old = kept.bound
         busy = kept.bounding is not None and not kept.bounding.done()
         due = rounds > GROWTH * old.rounds or belief.leader != old.leader
-        if due and not busy and self.with_bounds:
+        if due and not busy:
             kept.bounding = asyncio.create_task(self._work_out(key, replica, belief, kept))
         if kept.bounding is not None and old.value is None and old.verdict is None:
             await asyncio.wait([kept.bounding], timeout=PATIENCE)
@@ -162,7 +161,7 @@ class Viewer:
             kept.bound = await self._backend.bound(key, _bound_of, replica, belief)
         except Refused as refused:
             rounds = int(belief.pulls.sum())
-            kept.bound = _Bound(rounds, belief.leader, refusal=refused.detail)
+            kept.bound = _NewestBound(rounds, belief.leader, refusal=refused.detail)
 
 
 def _read(copy: reading.Copy) -> tuple[Replica, Explanation]:
@@ -170,8 +169,8 @@ def _read(copy: reading.Copy) -> tuple[Replica, Explanation]:
     return replica, replica.bandit.explain()
 
 
-def _bound_of(replica: Replica, belief: Explanation) -> _Bound:
-    bound = _Bound(int(belief.pulls.sum()), belief.leader)
+def _bound_of(replica: Replica, belief: Explanation) -> _NewestBound:
+    bound = _NewestBound(int(belief.pulls.sum()), belief.leader)
     try:
         bound.value = reading.bound_at(replica, belief)
     except Refused as refused:
@@ -208,7 +207,7 @@ def view_of(
 
 
 def _ledger(kept: _Kept, replica: Replica, duplicates: int) -> dict[str, int]:
-    """What became of the rewards, with the page's words for each number."""
+    """Counts of rewards by how they were taken, with the page's words for each."""
     kinds = kept.timeline.kinds
     return {
         "outstanding": int(replica.bandit.pending.sum()),
