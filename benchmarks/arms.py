@@ -32,7 +32,7 @@ from claims import ROOT, fill_in, table
 
 import armature as am
 from armature.kernels.arrays import Floats
-from armature.policies.records import History
+from armature.policies.policy import History
 from armature.rounds.run import Run, make_run
 from armature.storage.registry import POLICIES
 

@@ -24,7 +24,7 @@ from armature.authoring import Floats
 from armature.experiments import load_instance
 from armature.experiments.paper import PANELS, default_folder, reproduce
 from armature.experiments.run import Runner
-from armature.views.numbers import markdown_table
+from armature.views.chart import markdown_table
 
 ROOT = Path(__file__).parent.parent
 RUNS = {10**4: 200, 10**5: 100}  # repetitions at each horizon

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import armature as am
-from armature.rounds.record import checkpoints_up_to
+from armature.rounds.play import checkpoints_up_to
 from armature.rounds.run import make_run
 
 ROUNDS = 20_000

@@ -38,7 +38,7 @@ from armature.experiments import progress
 from armature.experiments.blocks import Block, bytes_of_one
 from armature.experiments.cluster import cluster, play_places
 from armature.experiments.experiment import Experiment
-from armature.experiments.run import Place, Runner
+from armature.experiments.run import PlacedPlan, Runner
 from armature.experiments.simulation import SimulationPlan
 
 MEANS = [0.1 * k for k in range(1, 11)]
@@ -92,9 +92,9 @@ def on_threads(what: Experiment, workers: int) -> Turn:
         return Turn(end - start, processor_seconds() - used, 0)
 
 
-def place_of(what: Experiment, folder: Path) -> Place[am.Results]:
+def place_of(what: Experiment, folder: Path) -> PlacedPlan[am.Results]:
     """A folder for an experiment."""
-    return Place(SimulationPlan.of(what), folder, RUNNER)
+    return PlacedPlan(SimulationPlan.of(what), folder, RUNNER)
 
 
 def run_experiment(

@@ -221,7 +221,10 @@ def main() -> None:
         return
     for walk in options.walks or WALKS:
         command = [sys.executable, __file__, walk, "--here"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        machine_code = {**os.environ, "ARMATURE_GEAR": "compiled"}  # from the first call on
+        done = subprocess.run(
+            command, env=machine_code, capture_output=True, text=True, check=False
+        )
         if done.returncode:
             raise SystemExit(f"{walk}: {done.stderr}")
         handovers, *found = done.stdout.split()

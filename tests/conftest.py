@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -5,6 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import settings
+
+# The suite compares machine code with what it should be, and its thousands of short tests would
+# make kernels hot one by one. How gears change is tested in `kernels/test_gears.py` and beside it.
+os.environ.setdefault("ARMATURE_GEAR", "compiled")
 
 # The same examples in every run; compiling on first use is no reason to fail.
 settings.register_profile("armature", deadline=None, derandomize=True, database=None)

@@ -9,6 +9,7 @@ import typer
 
 import armature as am
 from armature.cli.terminal import output, print_table, speak_utf8
+from studies.assessment.evaluations import LOGS, VALUED, evaluated
 from studies.assessment.intervals import FAMILIES, adaptive_coverage, changes, coverage
 from studies.assessment.replays import POLICIES, queue_intervals, queued, rejected, weighted
 from studies.assessment.structures import STRUCTURES, false_alarms, power
@@ -67,6 +68,15 @@ def queue_rows(logs: int) -> Iterable[tuple[Any, ...]]:
         yield tuple(queued(policy, 1000, 150, 2 * logs))
 
 
+def evaluation_rows(logs: int) -> Iterable[tuple[Any, ...]]:
+    """Errors of evaluations, on logs of both kinds."""
+    for made_by in LOGS:
+        for valued in VALUED:
+            for bias in evaluated(valued, made_by, 500, logs):
+                yield (*bias, bias.z)
+
+
+BIAS = ("method", "policy", "logs", "truth", "error", "its standard error", "covered", "z")
 TABLES: dict[str, tuple[tuple[str, ...], Callable[[int], Iterable[tuple[Any, ...]]]]] = {
     "intervals": (("family", "rewards of each arm", "logs", "covered", "covered at any time"),
                   interval_rows),
@@ -75,8 +85,8 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[int], Iterable[tuple[Any, ...
     "power": (("structure", "rewards", "truth", "of each arm", "logs", "refuted", "at least"),
               power_rows),
     "drift": (("rewards", "change", "logs", "seen"), drift_rows),
-    "replay": (("method", "policy", "logs", "truth", "error", "its standard error", "covered", "z"),
-               replay_rows),
+    "replay": (BIAS, replay_rows),
+    "evaluate": (BIAS, evaluation_rows),
     "queues": (("policy", "logs", "queues", "new runs", "distance", "p-value"), queue_rows),
 }  # fmt: skip
 
@@ -86,7 +96,7 @@ def study(
     tables: Annotated[list[str] | None, typer.Argument(help=", ".join(TABLES))] = None,
     logs: Annotated[int, typer.Option(help="Simulated logs for each row.", min=1)] = 1000,
 ) -> None:
-    """Whether what `assess` and `replay` say is so, on simulated logs with a known truth."""
+    """Whether what is said of logs is so, on simulated logs with a known truth."""
     for name in tables or TABLES:
         titles, rows = TABLES[name]
         output().print(f"\n{name}")

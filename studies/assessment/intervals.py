@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 import armature as am
-from armature.assess.arms import at_any_time, intervals
+from armature.assess.arms import at_any_time, informed, intervals
 from armature.assess.drift import find_drift
 from armature.assess.log import read_log
-from armature.assess.noise import informed
 from armature.kernels.arrays import Floats
 
 FAMILIES: dict[str, tuple[am.Family, Floats]] = {

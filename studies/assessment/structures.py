@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import armature as am
+from armature.assess.arms import informed
 from armature.assess.fit import evidence_in, judge
 from armature.assess.log import Log, read_log
-from armature.assess.noise import informed
 from armature.kernels.arrays import Floats
 
 STRUCTURES: dict[str, tuple[am.Structure, Floats]] = {

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armature import Results
-from armature.views.numbers import markdown_table
+from armature.views.chart import markdown_table
 from studies.challenger.cases import Case, random_cases
 from studies.challenger.narrowed import NARROWED
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from armature import IDS, SOLID, Challenger, Instance, Linear, Results
-from armature.views.numbers import markdown_table
+from armature.views.chart import markdown_table
 from studies.challenger.cases import Case
 from studies.challenger.search import share_stuck
 

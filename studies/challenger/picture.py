@@ -8,8 +8,18 @@ import numpy as np
 import pandas as pd
 
 from armature import Results
-from armature.views.figure import Drawing, checked_picture, new_drawing, save
-from armature.views.looks import BLACK, BLUE, DASHES, GREEN, STYLES, styles_of
+from armature.views.figure import (
+    BLACK,
+    BLUE,
+    DASHES,
+    GREEN,
+    STYLES,
+    Drawing,
+    checked_picture,
+    new_drawing,
+    save,
+    styles_of,
+)
 
 MARKS = "osD^v<>PX*hpd8"
 SHARED = (BLACK, "#B2182B", BLUE, GREEN, "#7F3C8D")  # a colour for each policy

@@ -11,7 +11,7 @@ from armature import UCB, Challenger, Instance, Policy, Results
 from armature.experiments.cluster import play_places
 from armature.experiments.experiment import Experiment
 from armature.experiments.folder import claim_folder
-from armature.experiments.run import Place, Runner
+from armature.experiments.run import PlacedPlan, Runner
 from armature.experiments.simulation import SimulationPlan
 from studies.challenger.ablations import ablation_cases
 from studies.challenger.cases import (
@@ -72,7 +72,7 @@ def run_study(
             places = {}
             for case in chosen:
                 what = Experiment(case.name, case.instance, case.policies, horizon, R, SEED, {})
-                place = Place(SimulationPlan.of(what), out / name / case.name, runner)
+                place = PlacedPlan(SimulationPlan.of(what), out / name / case.name, runner)
                 places[case.name] = place
             if engine == "ray":
                 progress.update(bar, now="on the cluster")

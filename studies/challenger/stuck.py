@@ -16,7 +16,7 @@ import numpy as np
 
 from armature import Challenger, Results
 from armature.rounds.run import make_run
-from armature.views.numbers import markdown_table
+from armature.views.chart import markdown_table
 from studies.challenger.search import stuck_runs
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 from armature import Results
 from armature.bounds import bound_or_none
 from armature.storage.files import write_text
+from armature.views.chart import markdown_table
 from armature.views.experiment_charts import Panel, plot_panels
-from armature.views.numbers import markdown_table
 from studies.challenger.close import against_the_best, close_table, ratio_to_best
 from studies.challenger.narrowed import NARROWED, narrowed_table
 from studies.challenger.picture import plot_ratios, plot_shares

@@ -7,8 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from armature.views.figure import Drawing, checked_picture, new_drawing, save
-from armature.views.looks import BLACK, BLUE, styles_of
+from armature.views.figure import (
+    BLACK,
+    BLUE,
+    Drawing,
+    checked_picture,
+    new_drawing,
+    save,
+    styles_of,
+)
 
 TICKS = (0.3, 0.5, 1, 2, 5, 10, 30, 100)
 

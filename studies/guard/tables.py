@@ -11,7 +11,7 @@ import pandas as pd
 
 from armature import Guarded, Results
 from armature.storage.files import write_text
-from armature.views.numbers import markdown_table
+from armature.views.chart import markdown_table
 from studies.guard.cases import Case
 from studies.guard.picture import plot_cover
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from armature import Identification
 from armature.storage.files import write_text
-from armature.views.figure import new_drawing, save
-from armature.views.looks import BLACK, styles_of
-from armature.views.numbers import markdown_table
+from armature.views.chart import markdown_table
+from armature.views.figure import BLACK, new_drawing, save, styles_of
 
 TICKS = (1.0, 1.3, 2.0, 3.0, 5.0, 10.0, 20.0)
 

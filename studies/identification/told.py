@@ -16,7 +16,7 @@ import numpy as np
 
 from armature.experiments import load_instance
 from armature.kernels.arrays import Floats
-from armature.views.numbers import markdown_table
+from armature.views.chart import markdown_table
 
 PANEL = "sparse-1"
 

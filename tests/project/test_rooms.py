@@ -46,6 +46,61 @@ def test_no_module_is_private() -> None:
     assert [name for name in names if name.startswith("_") and not name.startswith("__")] == []
 
 
+def class_names(sources: dict[str, str]) -> dict[str, list[str]]:
+    """The files in which each class name is defined."""
+    found: dict[str, list[str]] = {}
+    for path, source in sources.items():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(path)
+    return found
+
+
+def sources_of(folder: str = "") -> dict[str, str]:
+    paths = sorted((PACKAGE / folder).rglob("*.py"))
+    return {
+        path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8") for path in paths
+    }
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    """But for the client's `Decision`, the same as the bandit's. Private names may recur."""
+    several = {name: files for name, files in class_names(sources_of()).items() if len(files) > 1}
+    assert several == {"Decision": ["client.py", "live/outstanding.py"]}
+
+
+def test_two_classes_of_one_name_are_found() -> None:
+    assert class_names({"a": "class Work: ...", "b": "def f():\n    class Work: ..."}) == {
+        "Work": ["a", "b"]
+    }
+
+
+def riddles_in(source: str) -> list[str]:
+    """Docstrings that go round the thing they should name: "What is kept of ..."."""
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = [
+        ast.get_docstring(node) or ""
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, kinds)
+    ]
+    return [
+        text for text in texts if text.startswith(("What ", "Whoever ", "Of ", "Where ", "Who "))
+    ]
+
+
+ROOMS = ("assess", "bounds", "cli", "experiments", "live", "rounds", "service", "storage", "views")
+
+
+@pytest.mark.parametrize("folder", ROOMS)
+def test_docstrings_begin_with_the_thing_they_name(folder: str) -> None:
+    found = {path: riddles_in(source) for path, source in sources_of(folder).items()}
+    assert {path: texts for path, texts in found.items() if texts} == {}
+
+
+def test_a_riddle_is_found() -> None:
+    assert riddles_in('class A:\n    """What is kept."""') == ["What is kept."]
+
+
 @pytest.mark.parametrize("folder", ["benchmarks", "studies", "examples"])
 def test_what_stands_beside_the_package_imports_no_private_name(folder: str) -> None:
     for path in sorted((ROOT / folder).rglob("*.py")):

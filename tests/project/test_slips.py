@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature.experiments.results import PolicyRuns
+from armature.rounds.play import PolicyRuns
 from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES
 from armature.testing import check_family, check_policy, check_structure
 from armature.words import Arm, Sentence

@@ -13,6 +13,7 @@ from armature.experiments.paper import PANELS
 from studies.challenger.cases import GROUPS
 from studies.guard.__main__ import app
 from studies.guard.cases import GROSS, ONE, SUBTLE, panel_cases, true_cases, wrong_cases
+from studies.guard.dial import mean_ratio
 from studies.guard.drawn import BREAKS, EXCHANGED, KINDS, NOISE, RAISED, broken, drawn_cases
 from studies.guard.tables import (
     Study,
@@ -88,7 +89,7 @@ def test_what_breaks_a_structure() -> None:
 
 def results_of(regret: dict[str, float | list[float]]) -> am.Results:
     """Results of one run, or of some, with given final regrets."""
-    from armature.experiments.results import PolicyRuns
+    from armature.rounds.play import PolicyRuns
 
     instance = am.Instance(am.Unconstrained(2), [0.0, 1.0])
     runs = {}
@@ -149,3 +150,13 @@ def test_a_quick_study_goes_on_where_it_was(tmp_path: Path) -> None:
     assert (out / "tables.md").read_text(encoding="utf-8") == text
     changed = [path for path in files if path.stat().st_mtime_ns != before[path]]
     assert changed == [files[0]]
+
+
+def test_a_ratio_of_the_dial_by_hand() -> None:
+    """Ratios of 2 and 8: 4 on the geometric mean; runs that are all alike have no error."""
+    one = np.ones(5)
+    assert mean_ratio([(2.0 * one, one), (8.0 * one, one)]) == pytest.approx((4.0, 0.0, 8.0))
+    noisy = np.array([1.0, 3.0] * 50)
+    value, error, _ = mean_ratio([(noisy, np.ones(100))])
+    assert value == pytest.approx(2.0)
+    assert error == pytest.approx(0.1, rel=0.2)

@@ -1,0 +1,94 @@
+"""What coupled segments save: regret of tables with separate bandits, with one, and guarded.
+
+Means are additive, a_k + b_c with normal a and b of standard deviation 0.5 (a brought into the
+structure of the rows), rewards Gaussian with standard deviation 1. Every number is the mean over
+random tables and runs of the regret in all, or in one segment.
+
+    python -m studies.segments [--horizon 10000] [--tables 4] [--runs 10]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+import armature as am
+
+SEPARATE = ("separate Challenger", None, am.Challenger())
+TOGETHER = ("Challenger", am.Additive(), am.Challenger())
+SHARED = ("ProjectedThompson", am.Additive(), am.ProjectedThompson())
+INSURED = ("Guarded", am.Additive(), am.Guarded())
+
+
+Player = tuple[str, am.Coupling | None, am.Policy]
+
+
+class Case(NamedTuple):
+    """A kind of table, and who plays it."""
+
+    name: str
+    each: am.Structure
+    segments: int
+    players: tuple[Player, ...]
+    off: float = 0.0  # how far, in standard deviations, the means are from additive
+    frequencies: tuple[float, ...] | None = None  # then the last segment's regret is what counts
+
+
+CASES = (
+    Case("3 x 5", am.Unconstrained(5), 3, (SEPARATE, TOGETHER, SHARED)),
+    Case("5 x 8", am.Unconstrained(8), 5, (SEPARATE, TOGETHER, SHARED)),
+    Case("3 x 5, one peak", am.Unimodal(5), 3, (SEPARATE, TOGETHER)),
+    Case("5 x 8, one peak", am.Unimodal(8), 5, (SEPARATE, TOGETHER)),
+    Case(
+        "a rare segment of 3 x 5",
+        am.Unconstrained(5),
+        3,
+        (SEPARATE, TOGETHER),
+        frequencies=(0.6, 0.39, 0.01),
+    ),
+    Case("not additive, 3 x 5", am.Unconstrained(5), 3, (SEPARATE, TOGETHER, INSURED), off=0.5),
+)
+
+
+def tables(case: Case, count: int) -> Iterator[np.ndarray]:
+    """Random means."""
+    rng = np.random.default_rng(100 * case.segments + case.each.n_arms)
+    K = case.each.n_arms
+    for _ in range(count):
+        worth = rng.normal(0.0, 0.5, K)
+        fitted = np.asarray(case.each.project(worth, np.ones(K), am.Gaussian()).means)
+        fitted = fitted - 1e-3 * np.abs(np.arange(K) - worth.argmax()) * (fitted != worth)
+        means = fitted + rng.normal(0.0, 0.5, (case.segments, 1))
+        yield means + rng.normal(0.0, case.off, means.shape) if case.off else means
+
+
+def regret(case: Case, means: np.ndarray, player: Player, horizon: int, runs: int) -> float:
+    """The mean regret of a player on a table."""
+    _, coupling, policy = player
+    table = am.Segments(range(case.segments), each=case.each, coupling=coupling)
+    instance = am.Instance(table, means, strict=False, frequencies=case.frequencies)
+    results = am.simulate(instance, [policy], horizon=horizon, repetitions=runs)
+    segment = None if case.frequencies is None else case.segments - 1
+    return float(results.regret(policy, segment=segment)[:, -1].mean())
+
+
+def main() -> None:
+    """Play all cases, and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    for name, value in (("horizon", 10_000), ("tables", 4), ("runs", 10)):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    chosen = parser.parse_args()
+    for case in CASES:
+        drawn = list(tables(case, chosen.tables))
+        for player in case.players:
+            found = [regret(case, one, player, chosen.horizon, chosen.runs) for one in drawn]
+            sys.stdout.write(f"{case.name}: {player[0]} {np.mean(found):.1f}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
