@@ -1,4 +1,4 @@
-"""What authors of structures, policies and families need, in one place.
+"""Everything that authors of structures, policies and families need, in one place.
 
     from armature.authoring import Floats, History, Model, Stream, kernel, next_unit
 

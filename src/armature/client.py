@@ -62,7 +62,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class RewardResult:
-    """What the service did with a reward.
+    """The service's answer to a reward.
 
     `status` is "applied", "duplicate" or "late". For one reward of several it can also be
     "unknown", "conflict", "refused", or "failed": its experiment can't take it now; send it again.
@@ -158,7 +158,7 @@ def _retire_arm(name: str, label: Any) -> _Call[Table]:
 
 
 class _Attempts:
-    """How often to send a request, and how long to wait in between."""
+    """The number of times to send a request, and the pauses in between."""
 
     def __init__(self, url: str, retries: int) -> None:
         self._url, self._retries, self._made = url, retries, 0
@@ -266,7 +266,7 @@ class Client:
         return self._do(_retire_arm(name, label))
 
     def explain(self, name: str) -> Table:
-        """What an experiment's bandit believes, and what it does next and why."""
+        """The beliefs of an experiment's bandit, what it does next, and why."""
         return self._do(_get(name, "/explain"))
 
     def bound(self, name: str) -> Table:
@@ -367,7 +367,7 @@ class AsyncClient:
         return await self._do(_retire_arm(name, label))
 
     async def explain(self, name: str) -> Table:
-        """What an experiment's bandit believes, and what it does next and why."""
+        """The beliefs of an experiment's bandit, what it does next, and why."""
         return await self._do(_get(name, "/explain"))
 
     async def bound(self, name: str) -> Table:

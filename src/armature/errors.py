@@ -59,7 +59,7 @@ def unknown(what: str, name: object, known: Iterable[str]) -> ArmatureError:
 
 
 def slips(one: str, other: str) -> int:
-    """How many slips make one word of the other (the optimal string alignment distance).
+    """The number of slips that make one word of the other (optimal string alignment distance).
 
     >>> slips("ubc", "ucb"), slips("famly", "family"), slips("", "abc")
     (1, 1, 3)

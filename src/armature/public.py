@@ -1,4 +1,4 @@
-"""What `armature` exports: the names that users see."""
+"""The names that `armature` exports."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Card:
 
     @property
     def rest(self) -> str:
-        """How many rows are not shown, in words."""
+        """The number of rows that are not shown, in words."""
         more = len(self.rows) - MOST_ROWS
         return f"... and {more} more" if more > 0 else ""
 

@@ -206,7 +206,7 @@ class Informed:
 
     @property
     def estimated(self) -> bool:
-        """Whether sigma comes from the log."""
+        """True if sigma comes from the log."""
         return self.freedom < math.inf
 
     @property
@@ -282,7 +282,7 @@ def _ends(text: str, sigmas: Floats, arms: Ints) -> Sentence:
 
 
 def _unlike(log: Log) -> Sentence | None:
-    """Whether one sigma for all arms is a poor description."""
+    """A warning if one sigma for all arms is a poor description."""
     enough = log.counts >= ENOUGH
     if log.squares is None or enough.sum() < 2:
         return None
@@ -294,7 +294,7 @@ def _unlike(log: Log) -> Sentence | None:
 
 
 def _check(log: Log, family: Family) -> Sentence | None:
-    """Whether rewards vary as the family says, where the log can tell."""
+    """A warning if rewards do not vary as the family says, where the log can tell."""
     if log.squares is None or not isinstance(family, (Gaussian, Poisson, Exponential)):
         return None
     freedom = float(np.maximum(log.counts - 1.0, 0.0).sum())

@@ -228,7 +228,7 @@ def _goes_with(structure: Structure, family: Family) -> bool:
 
 
 def _certainty(log: Log, chosen: Candidate, known: Informed, delta: float) -> Certainty:
-    """Whether the best arm is known: with the structure, unless it is refuted."""
+    """The certainty about the best arm: with the structure, unless it is refuted."""
     if chosen.refuted or not np.isfinite(chosen.fitted).all():
         nothing = chosen.structure.forgotten()
         return how_sure(log, nothing, known, seen_means(log, known), delta)

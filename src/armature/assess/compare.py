@@ -1,4 +1,4 @@
-"""Which policy: regret simulated on means around the log, not only at its centre."""
+"""Comparison of policies: regret simulated on means around the log, not only at its centre."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether rewards changed during the log; everything else assumes that they did not.
+"""Tests for change: did rewards change during the log? All else assumes that they did not.
 
 The rewards of an arm, in the order in which they came, less their mean, are added up. If they are
 all of one distribution, the largest of these sums over s sqrt(n) is at most what the bridge of a
@@ -63,7 +63,7 @@ class Drift:
 
     @property
     def found(self) -> bool:
-        """Whether anything changed."""
+        """True if anything changed."""
         return bool(self.changed) or self.together < self.level
 
     def sentence(self) -> Sentence:

@@ -1,4 +1,4 @@
-"""Whether structures fit: the evidence against each, and which deviations it can't show.
+"""Fit of structures: the evidence against each, and the deviations that it can't show.
 
 A structure is reported wrong where the evidence against it (`armature.bounds.evidence`) reaches
 1 / delta: for a true structure that has probability delta at most, however the arms were chosen.
@@ -42,7 +42,7 @@ DOUBLINGS = 12
 
 @dataclass(frozen=True, eq=False)
 class Noticeable:
-    """How far each arm's mean could be off the structure's fit without its being noticed.
+    """The distance from the structure's fit that each arm's mean could have without being noticed.
 
     `up` and `down` are the least changes, from the fitted mean, that would have refuted the
     structure with probability `power`; inf where none would.
@@ -75,18 +75,18 @@ class Candidate:
 
     @property
     def refuted(self) -> bool:
-        """Whether the log refutes it."""
+        """True if the log refutes it."""
         return self.evidence is not None and self.evidence.refuted
 
     @property
     def doubted(self) -> bool:
-        """Whether it fits badly, though not so badly as to be refuted."""
+        """True if it fits badly, though not so badly as to be refuted."""
         found = self.evidence
         return found is not None and not found.refuted and found.doubt > found.threshold / 2.0
 
     @property
     def assumes_nothing(self) -> bool:
-        """Whether every mean vector is in it."""
+        """True if every mean vector is in it."""
         return self.structure.assumes_nothing
 
     def to_data(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class Log:
 
     @property
     def rounds(self) -> int:
-        """How many rewards there are."""
+        """The number of rewards."""
         return int(self.counts.sum())
 
     @property

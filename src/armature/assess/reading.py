@@ -162,7 +162,7 @@ class _Reader:
             line = reader.line_num + 1
 
     def _explained(self, arm: str, wanted: list[str], may_lack: str, why: str) -> ArmatureError:
-        """Which line can't be read, and what is wrong with it."""
+        """The line that can't be read, and what is wrong with it."""
         try:
             for line, fields in self._rows():
                 problem = self._problem(fields, arm, wanted, may_lack)

@@ -146,7 +146,7 @@ def sentences(found: Assessment) -> dict[str, Sentence]:
 
 
 def about_fit(one: Candidate) -> Sentence:
-    """Whether a structure fits."""
+    """A sentence on the fit of a structure."""
     if one.evidence is None:
         text = "{name}: rewards of this family give no evidence for or against structures."
         return Sentence(text, name=one.name)
@@ -156,7 +156,7 @@ def about_fit(one: Candidate) -> Sentence:
 
 
 def about_noticeable(one: Candidate) -> Sentence | None:
-    """Which deviations from the structure the log could not have shown."""
+    """The deviations from the structure that the log could not have shown."""
     near = one.noticeable
     if near is None or one.refuted:
         return None
@@ -245,7 +245,7 @@ def asymptotic(found: Assessment) -> Sentence:
 
 
 def about_trial(trial: Trial, unit: str) -> Sentence:
-    """Which policy has the least regret."""
+    """The policy with the least regret."""
     first, *others = [name for name in trial.ranking if name != LOGGED]
     text = (
         "In {draws} simulated problems that could have given this log, {horizon} rounds each, "
@@ -265,7 +265,7 @@ def about_trial(trial: Trial, unit: str) -> Sentence:
 
 
 def differs(trial: Trial, one: str, other: str) -> bool:
-    """Whether two policies' mean regrets are told apart, on the same draws."""
+    """True if two policies' mean regrets are told apart, on the same draws."""
     rows = [trial.regret[trial.names.index(name)] for name in (one, other)]
     gap = rows[1] - rows[0]
     if gap.size < 2:
@@ -274,7 +274,7 @@ def differs(trial: Trial, one: str, other: str) -> bool:
 
 
 def about_certainty(found: Assessment) -> Sentence:
-    """Whether the best arm is known."""
+    """A sentence on how surely the best arm is known."""
     sure, chosen = found.certainty, found.chosen
     best = Arm(sure.verdict.arms.index(sure.verdict.arm))
     if sure.verdict.statistic == math.inf and not chosen.refuted:
@@ -322,7 +322,7 @@ def recommendation(found: Assessment) -> Sentence:
 
 
 def _choice(found: Assessment) -> tuple[str, dict[str, Any]]:
-    """Which policy, and what a guard against a wrong structure costs and saves."""
+    """The advised policy, and what a guard against a wrong structure costs and saves."""
     first = found.trials[0]
     best = next(name for name in first.ranking if name != LOGGED)
     values = {"best": best, "mean": first.mean(best), "unit": found.unit, "rounds": first.horizon}

@@ -89,7 +89,7 @@ def mean_interval(values: Floats, delta: float, seed: int) -> tuple[float, float
 
 
 def _ends(delta: float) -> list[float]:
-    """Which quantiles an interval ends at."""
+    """The quantiles at which an interval ends."""
     return [0.5 * CAUTION * delta, 1.0 - 0.5 * CAUTION * delta]
 
 

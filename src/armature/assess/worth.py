@@ -144,7 +144,7 @@ class Certainty:
 def how_sure(
     log: Log, structure: Structure, informed: Informed, fitted: Floats, delta: float
 ) -> Certainty:
-    """Whether the best arm is known, and what that takes."""
+    """The certainty about the best arm, and the samples that it takes."""
     means = seen_means(log, informed)
     found = verdict(structure, informed.cautious, log.counts, means, delta, "practical", log.arms)
     try:

@@ -70,7 +70,7 @@ class Task(NamedTuple):
 
 @inlined
 def is_free(task: Task, k: int) -> bool:
-    """Whether pulls of an arm cost nothing, so that its mean has to stay."""
+    """True if pulls of an arm cost nothing, so that its mean has to stay."""
     return bool(task.gaps[k] == 0.0 and (k == task.best or task.best < 0))
 
 

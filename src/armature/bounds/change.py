@@ -1,4 +1,4 @@
-"""Whether the means of the arms changed, at any time and under any way of choosing arms.
+"""A test for a change of the arms' means, valid at any time and under any way of choosing arms.
 
 A split s says: the means were the same before it, and the same since, but not equal. For an arm
 with the reference j of that split (`armature.bounds.splits`), let

@@ -1,4 +1,4 @@
-"""How many samples it takes to know the best arm: the characteristic time, with a certificate."""
+"""The characteristic time: the samples needed to know the best arm, with a certificate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CharacteristicTime(Shown):
-    """How long any rule must sample to be sure of the best arm: at least `value` * ln(1 / delta).
+    """The least samples to be sure of the best arm: asymptotically `value` * ln(1 / delta).
 
     That is the expected number of samples, in the limit of a small probability delta of error, of
     any rule that is wrong with probability at most delta whatever the means in M.

@@ -1,4 +1,4 @@
-"""How much the data speak against a structure, at any time and under any way of choosing arms.
+"""Evidence against a structure, valid at any time and under any way of choosing arms.
 
 Let `misfit` be the least sum_k N_k d(mean_k, lam_k) over lam in M, and let every arm have a prior
 for its mean, fixed in advance. The *learning cost* of an arm is the log-likelihood of its rewards
@@ -68,7 +68,7 @@ def doubt_of(misfit: float, K: int) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence(Shown):
-    """How well a structure fits the data; `str` gives it in words, `to_json` as JSON.
+    """The fit of a structure to the data; `str` gives it in words, `to_json` as JSON.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Evidence(Shown):
 
     @property
     def refuted(self) -> bool:
-        """Whether the evidence has reached its threshold."""
+        """True if the evidence has reached its threshold."""
         return self.log_e >= self.threshold
 
     @property

@@ -80,7 +80,7 @@ def finite_divergence(family: FamilyRecord, x: float, y: float) -> float:
 
 @kernel
 def is_finite(family: FamilyRecord, mu: Floats, lam: Floats) -> bool:
-    """Whether an alternative is at a finite distance at every arm: only then does it count."""
+    """True if an alternative is at a finite distance at every arm: only then does it count."""
     for k in range(mu.size):
         if divergence(of_arm(family, k), mu[k], lam[k]) == math.inf:
             return False
@@ -204,7 +204,7 @@ def play_lambda(model: Model, board: Board, leaders: Leaders, record: GameRecord
 
 @dataclass(frozen=True, eq=False)
 class Game:
-    """How a learner approached the value of the game.
+    """The path of a learner towards the value of the game.
 
     Attributes
     ----------

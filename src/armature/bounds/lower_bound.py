@@ -291,7 +291,7 @@ def _alternatives(solution: Solution) -> tuple[Alternative, ...]:
 
 
 def closed_challengers(structure: Structure, instance: Instance) -> npt.NDArray[np.bool_]:
-    """Which arms can't be made best at a finite cost while the best arm's mean stays as it is.
+    """The arms that can't be made best at a finite cost while the best arm's mean stays as it is.
 
     Either nothing in M does it, or each mean vector that does has some other mean at an end of the
     domain, infinitely unlike the truth. The oracles let the best arm move at a price: the others

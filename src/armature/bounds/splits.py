@@ -91,7 +91,7 @@ def add_reference(splits: Splits) -> None:
 
 @inlined
 def reference_of(splits: Splits, at: int) -> int:
-    """Which reference goes with a split."""
+    """The reference that goes with a split."""
     m = 0  # invariant: reference m is at most a half of the split, BLOCK 2^(m - 1) decisions
     while m + 1 < splits.clock[1] and (BLOCK << (m + 1)) <= at:
         m += 1

@@ -50,7 +50,7 @@ def identify(
     quiet: options.Quiet = False,
     allow: options.Allow = None,
 ) -> None:
-    """How many samples it takes to know the best arm.
+    """Count the samples it takes to know the best arm.
 
     Runs the file's policies (default: the sampling rules) until the best arm is known, and prints
     stopping times and errors. After Ctrl-C or a crash, run the same command with the same --out: it

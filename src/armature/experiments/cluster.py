@@ -340,7 +340,7 @@ def check_code(job: Job, code: str) -> None:
 
 
 def is_sent_along(job: Job) -> bool:
-    """Whether a class of the job is from a script or a notebook, so that its code is sent along."""
+    """True if a class of the job is from a script or a notebook, so that its code is sent along."""
     objects = (job.policy, job.plan.instance.structure, job.plan.instance.family)
     return any(cls.__module__ == "__main__" for value in objects for cls in type(value).__mro__)
 

@@ -84,7 +84,7 @@ class PlanFolder(Generic[F]):
             self._note_made(files.picture, of)
 
     def _lacks(self, name: str, of: str) -> bool:
-        """Whether a file is missing, made from other results, or not as it was written."""
+        """True if a file is missing, made from other results, or not as it was written."""
         return self._made.get(name) != _mark(self._path / name, of)
 
     def _note_made(self, name: str, of: str) -> None:
@@ -134,7 +134,7 @@ class PlanFolder(Generic[F]):
 
 
 def holds(path: Path, plan: Plan[Any, Any]) -> bool:
-    """Whether a folder's note is for this plan: for its policies, or for some more or fewer."""
+    """True if a folder's note is for this plan: for its policies, or for some more or fewer."""
     note = _read_note(path / plan.files.note, plan.fixed)
     asked = as_read(plan.description())
     if note is None or not _agree(note, asked, plan.fixed):
@@ -156,7 +156,7 @@ def _read_note(path: Path, fixed: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _agree(found: dict[str, Any], asked: dict[str, Any], fixed: Sequence[str]) -> bool:
-    """Whether the settings agree that a folder can't be extended by."""
+    """True if the settings agree that a folder can't be extended by."""
     return all(found.get(key) == asked[key] for key in fixed)
 
 

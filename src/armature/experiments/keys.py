@@ -153,7 +153,7 @@ def _class_modules(cls: type[Any]) -> list[str]:
 
 
 def _is_a_users(name: str, user: str) -> bool:
-    """Whether a module belongs neither to this package, nor to Python, nor to an installed package.
+    """True if a module belongs neither to this package, nor to Python, nor to an installed package.
 
     What is installed counts if it is in the package of the module that uses it.
     """

@@ -163,7 +163,7 @@ class AllRuns(Generic[R]):
 
     @property
     def is_current(self) -> bool:
-        """Whether the running code would make the same numbers: it has the same key."""
+        """True if the running code would make the same numbers: it has the same key."""
         return self.made_by.keys == self._origin_now().keys
 
     def _origin_now(self) -> Origin:

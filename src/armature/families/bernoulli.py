@@ -228,5 +228,5 @@ class Bernoulli(Family):
 
 
 def is_scaled(family: Family) -> bool:
-    """Whether rewards are 0 or a scale, and each arm has its own scale."""
+    """True if rewards are 0 or a scale, and each arm has its own scale."""
     return isinstance(family, Bernoulli) and not family.alike

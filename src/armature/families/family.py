@@ -69,7 +69,7 @@ class Family:
 
     @property
     def n_arms(self) -> int | None:
-        """How many arms have parameters of their own; None where all arms are alike."""
+        """The number of arms with parameters of their own; None where all arms are alike."""
         return len(self._entries) or None
 
     @property
@@ -102,7 +102,7 @@ class Family:
 
     @property
     def alike(self) -> bool:
-        """Whether all arms have the same parameter, be it given for each of them."""
+        """True if all arms have the same parameter, be it given for each of them."""
         if self.n_arms is None:
             return True
         first = self.for_arm(0)
@@ -110,17 +110,17 @@ class Family:
 
     @property
     def pools_by_averaging(self) -> bool:
-        """Whether arms that are made equal meet at a mean, weighted, if need be, per variance."""
+        """True if arms that are made equal meet at a mean, weighted, if need be, per variance."""
         return self.gaussian or self.alike
 
     @property
     def estimated(self) -> bool:
-        """Whether policies have to estimate the parameter."""
+        """True if policies have to estimate the parameter."""
         return False
 
     @property
     def has_evidence(self) -> bool:
-        """Whether there is evidence for or against structures: all that `learning_cost` takes."""
+        """True if there is evidence for or against structures: all that `learning_cost` takes."""
         return self.learning_cost is not None and not self.as_told.estimated
 
     @property
@@ -147,7 +147,7 @@ class Family:
 
     @property
     def shift(self) -> float:
-        """What is taken from means before they get to the formulas."""
+        """The shift that is subtracted from means before the formulas see them."""
         return 0.0
 
     @property
@@ -328,7 +328,7 @@ class Family:
         return array
 
     def _has_all(self, means: Floats) -> bool:
-        """Whether all of some means are in the domain, from the least and the largest."""
+        """True if all of some means are in the domain, from the least and the largest."""
         domain = self.domain
         least, most = np.minimum.reduce(means, axis=None), np.maximum.reduce(means, axis=None)
         return bool(
@@ -353,7 +353,7 @@ class Family:
         return np.broadcast_to(array, (*array.shape[:-1], K))
 
     def _broadcast(self, name: str, first: Floats, second: Floats) -> float | Floats:
-        """What a kernel of (record, first, second, out) says of each pair of numbers."""
+        """The values of a kernel of (record, first, second, out) at each pair of numbers."""
         from armature.families import kernels  # which refers to this
 
         self.check_known()

@@ -30,7 +30,7 @@ def gaussian_divergence(variance: float, x: float, y: float) -> float:
 
 @inlined
 def gaussian_radius(variance: float, level: float) -> float:
-    """How far from x the divergence reaches `level`."""
+    """The distance from x at which the divergence reaches `level`."""
     return math.sqrt(2.0 * variance * level)
 
 

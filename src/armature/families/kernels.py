@@ -270,7 +270,7 @@ def no_evidence(family: Family) -> str:
 def total_learning_cost(
     address: Address, family: FamilyRecord, pulls: Floats, sums: Floats
 ) -> float:
-    """What it costs not to know the arms' means: the sum of the arms' learning costs."""
+    """The cost of not knowing the arms' means: the sum of the arms' learning costs."""
     total = 0.0
     for k in range(pulls.size):  # total: over the arms before k
         own = of_arm(family, k)

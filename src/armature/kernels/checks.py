@@ -57,7 +57,7 @@ def check_flag(value: object, name: str) -> None:
 
 
 def is_several(value: object) -> bool:
-    """Whether it is a list, an array or another collection; a text is one thing."""
+    """True if it is a list, an array or another collection; a text is one thing."""
     text = isinstance(value, (str, bytes))
     return isinstance(value, Iterable) and not text and getattr(value, "ndim", 1) > 0
 
@@ -91,7 +91,7 @@ def as_real(value: Any) -> float:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number of Python or NumPy; truth values are none."""
+    """True if it is a whole number of Python or NumPy; truth values are none."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 

@@ -22,7 +22,7 @@ from armature.errors import ArmatureError
 
 
 class Gear(StrEnum):
-    """How calls from Python into kernels are run."""
+    """The gear: compiled or plain Python, in which calls from Python into kernels are run."""
 
     python = "python"
     compiled = "compiled"
@@ -64,7 +64,7 @@ def straight_to_machine_code() -> Iterator[None]:
 
 
 def may_compile() -> bool:
-    """Whether kernels may become machine code here."""
+    """True if kernels may become machine code here."""
     return current.get() in (Gear.auto, Gear.compiled)
 
 

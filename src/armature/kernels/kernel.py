@@ -90,23 +90,23 @@ class Kernel(Generic[P, R]):
 
     @functools.cached_property
     def _given(self) -> list[int]:
-        """Which parameters are numbers of kernels."""
+        """The parameters that are numbers of kernels."""
         names = inspect.signature(self.py_func).parameters.values()
         return [place for place, one in enumerate(names) if one.annotation == "Address"]
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """What Python calls (made now if it is not there yet)."""
+        """The function that Python calls (made now if it is not there yet)."""
         return self._made("dispatcher")
 
     @functools.cached_property
     def callee(self) -> Any:
-        """What other kernels call."""
+        """The function that other kernels call."""
         return self._made("callee")
 
     @functools.cached_property
     def addresses(self) -> Any:
-        """What is called by address: `addresses.of(signature)`."""
+        """The function that is called by address: `addresses.of(signature)`."""
         return self._made("addresses")
 
     def _made(self, face: str) -> Any:

@@ -10,7 +10,7 @@ from armature.kernels.kernel import before_compiling
 
 
 def _of_the_c_library() -> Any:
-    """What compiled code calls; Python's own where there is no such library to be found."""
+    """The function that compiled code calls; Python's own where no such library is found."""
     try:
         found = ctypes.CDLL(None).lgamma
     except (AttributeError, OSError, TypeError):

@@ -106,7 +106,7 @@ def make_unpacker(kinds: Any) -> Any:
 
 
 def _reader(context: Any, builder: Any, words_type: Any, words: Any) -> Callable[[], Any]:
-    """What loads one word after the other."""
+    """A kernel that loads one word after the other."""
     from numba.core import cgutils as _cgutils
     from numba.np import arrayobj as _arrayobj
 

@@ -114,7 +114,7 @@ def normal_quantile(u: float) -> float:
 
 
 class Source(NamedTuple):
-    """Where a block of rewards comes from: more uniform numbers are to be had for each of them."""
+    """The source of a block of rewards: more uniform numbers are to be had for each of them."""
 
     first: int  # the number of the block's first reward
     arm: int

@@ -115,7 +115,7 @@ class Arms:
         return place
 
     def allowed(self, exclude: Any) -> npt.NDArray[np.bool_] | None:
-        """Which arms may be chosen where some must not be; None: all."""
+        """The arms that may be chosen, with some excluded; None: all."""
         if isinstance(exclude, (list, tuple)) and not exclude:
             return None
         kinds = (Sequence, set, frozenset, np.ndarray)
@@ -131,7 +131,7 @@ class Arms:
         return None if allowed.all() else allowed
 
     def has(self, name: Any) -> bool:
-        """Whether this is the name of an arm, retired or not."""
+        """True if this is the name of an arm, retired or not."""
         try:
             return name in self._places or name in self.retired
         except TypeError:

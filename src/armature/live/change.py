@@ -14,7 +14,7 @@ from armature.words import Arm, Card, Sentence, Shown, row_of
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Change(Shown):
-    """When the rewards changed, and at which arms it shows; `str` gives it in words.
+    """The time of a change of the rewards, and the arms at which it shows; `str` gives it in words.
 
     Attributes
     ----------

@@ -93,7 +93,7 @@ class Chooser:
         return arm, float(self.floor + (1.0 - n * self.floor) * shares[arm])
 
     def shares(self, history: History, allowed: Open) -> Floats | None:
-        """How likely each arm is without the floor, where that is known; nothing changes."""
+        """The probability of each arm without the floor, where it is known; nothing changes."""
         K = history.pulls.size
         arm, by_chance = self.peek(history, allowed)
         if not by_chance:

@@ -78,7 +78,7 @@ class Explanation(Shown):
 
     @functools.cached_property
     def verdict(self) -> Verdict | None:
-        """Whether the leader is surely the best arm, at an error of 0.05; what that still takes.
+        """The verdict on the leader, at an error of 0.05, and the samples that it still takes.
 
         Worked out when it is asked for: it solves for the best shares of the samples.
         """
@@ -202,7 +202,7 @@ def _judge_of(
 def verdict_of(
     decisions: PolicyRunner, names: Sequence[Hashable], delta: float, threshold: Threshold
 ) -> Verdict:
-    """Which arm is best, by what a policy has seen."""
+    """The arm that is best, by what a policy has seen."""
     checked_threshold(threshold, decisions.family)
     return _judge_of(decisions, _seen_by(decisions), names)(delta=delta, threshold=threshold)
 

@@ -20,7 +20,7 @@ from armature.storage.tagged_json import encoded
 
 
 class Outstanding:
-    """How many rewards of each arm are still to come, with an id or without."""
+    """The number of pending rewards of each arm, with an id or without."""
 
     def __init__(self, arms: Arms, family: Family) -> None:
         self.arms = arms
@@ -85,7 +85,7 @@ class Outstanding:
             self._kept = None
 
     def unnamed(self, arm: Hashable, place: int) -> float:
-        """How many rewards of an arm are to come that have no id."""
+        """The number of pending rewards of an arm that have no id."""
         pending = self.arms.retired[arm].pending if place == RETIRED else self.pending[place]
         return float(pending) - self.tickets.named[arm]
 
@@ -176,7 +176,7 @@ class Decision(NamedTuple):
 
 
 class Tickets:
-    """Which decisions are open, and how the last ones ended.
+    """The open decisions, and how the last ones ended.
 
     An open decision is kept until it is told or cancelled. Of those that are settled, the last
     10,000 are kept with their rewards; of older ones it is known that they are settled, no more.
@@ -205,7 +205,7 @@ class Tickets:
         return int(number)
 
     def is_remembered(self, number: int) -> bool:
-        """Whether it is known how a settled decision ended."""
+        """True if it is known how a settled decision ended."""
         return number in self._ended
 
     def reward_of(self, number: int) -> float | None:

@@ -73,7 +73,7 @@ class ReadableBandit(Shown):
 
     @property
     def policy(self) -> Policy:
-        """How it chooses."""
+        """The policy that chooses."""
         return self._setting.decisions.policy
 
     @property
@@ -83,7 +83,7 @@ class ReadableBandit(Shown):
 
     @property
     def family(self) -> Family:
-        """How rewards are distributed."""
+        """The distribution of rewards."""
         return self._setting.family
 
     @property
@@ -103,7 +103,7 @@ class ReadableBandit(Shown):
 
     @property
     def pulls(self) -> npt.NDArray[np.int64]:
-        """How many rewards of each arm came in."""
+        """The number of rewards of each arm."""
         pulls: npt.NDArray[np.int64] = self._decisions.history.pulls.astype(np.int64)
         return pulls
 
@@ -115,7 +115,7 @@ class ReadableBandit(Shown):
 
     @property
     def pending(self) -> npt.NDArray[np.int64]:
-        """How many rewards of each arm are outstanding."""
+        """The number of pending rewards of each arm."""
         return self._outstanding.pending.astype(np.int64)
 
     def _seen(self) -> History:
@@ -169,7 +169,7 @@ class ReadableBandit(Shown):
         return picture_of(belief, self.structure, goal=self.goal, bound=bound)
 
     def evidence(self, delta: float | None = None) -> Evidence:
-        """How well the structure fits the rewards: print it, read its fields, or `to_json()`.
+        """The fit of the structure to the rewards: print it, read its fields, or `to_json()`.
 
         If the structure is true, the evidence against it ever reaches its threshold, ln(1 / delta),
         with probability at most delta, whichever policy chooses and whenever one looks. Without
@@ -191,7 +191,7 @@ class ReadableBandit(Shown):
         return found if parts is None else apart(self._decisions, found, parts)
 
     def verdict(self, delta: float = 0.05, threshold: Threshold = "practical") -> Verdict:
-        """Which arm is best and whether that is sure: print it, read its fields, or `to_json()`.
+        """The best arm and whether that is sure: print it, read its fields, or `to_json()`.
 
         Whatever the policy and whenever one looks: with `threshold="theory"`, a wrong arm is ever
         called sure with probability at most `delta`. "practical" asks for less and is not proved;
@@ -212,7 +212,7 @@ class ReadableBandit(Shown):
         return found if change is None else found.across(change)
 
     def change(self, false_alarms: float = FALSE_ALARMS) -> Change | None:
-        """Whether the rewards changed, when, and at which arms it shows; None: it does not show.
+        """The change of the rewards: when, and at which arms it shows; None: none shows.
 
         As long as nothing changes, a change is ever reported with probability at most
         `false_alarms`, whichever policy chooses, however late rewards come, and whenever one looks

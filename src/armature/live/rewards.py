@@ -80,7 +80,7 @@ def checked_number(reward: Any) -> float:
 
 
 class Rewards:
-    """Which rewards the arms of a family can have; what is known of an arm is looked up once."""
+    """The rewards that the arms of a family can have; facts about an arm are looked up once."""
 
     def __init__(self, family: Family) -> None:
         self._family = family

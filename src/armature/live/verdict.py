@@ -1,4 +1,4 @@
-"""Which arm is best, whether that is sure, and how many more samples it takes to be sure."""
+"""The verdict: the best arm, whether that is sure, and how many more samples that takes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ MOST = 1e15  # samples: beyond it the answer is "never"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdict(Shown):
-    """Which arm leads and whether that is sure; `str` gives it in words, `to_json` as JSON.
+    """The leading arm and whether that is sure; `str` gives it in words, `to_json` as JSON.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Verdict(Shown):
 
     @property
     def least_delta(self) -> float:
-        """How sure: the probability of error above which it would be sure with these data, or 1."""
+        """The probability of error above which it would be sure with these data, or 1."""
         if self.change is not None:
             return 1.0
         return min(self.delta * math.exp(min(self.threshold - self.statistic, 700.0)), 1.0)
@@ -200,7 +200,7 @@ class Seen:
 
     @functools.cached_property
     def challengers(self) -> float:
-        """How many challengers the leader has, as the allowance "practical" counts them."""
+        """The number of challengers of the leader, as the allowance "practical" counts them."""
         structure, leader = self.structure, self.leader
         costs = structure.challenger_costs(self.means, self.pulls, leader, self.family)
         return float(number_of_challengers(costs, leader))
@@ -277,7 +277,7 @@ class Coming:
         return level + max(learning + elsewhere - float(seen.fit.cost), 0.0)
 
     def separation(self, weights: Floats) -> float:
-        """How well these numbers of samples separate the fitted means from all alternatives."""
+        """The least cost of an alternative to the fitted means, with these numbers of samples."""
         seen = self.seen
         ask = seen.structure.nearest_alternative
         return float(ask(self.fitted, weights, seen.leader, seen.family).cost)
@@ -287,7 +287,7 @@ class Coming:
         return self.separation(self.seen.pulls)
 
     def is_enough(self, samples: float, delta: float, shares: Floats) -> bool:
-        """Whether this number of further samples, in these shares, would be enough.
+        """True if this number of further samples, in these shares, would be enough.
 
         The statistic grows by what they add to how well the fitted means are told apart.
         """

@@ -1,4 +1,4 @@
-"""How to choose: the paper's algorithms, what they were compared with, and more."""
+"""Policies: the paper's algorithms, what they were compared with, and more."""
 
 from armature.policies.baselines.catse import CATSE
 from armature.policies.baselines.crop import CROP

@@ -1,4 +1,4 @@
-"""What policies share that are made around another one: they promise what that one promises."""
+"""The common part of policies that are made around another: they promise what it promises."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def opponent(
 
 
 class EitherArm(NamedTuple):
-    """Which of two arms is pulled because of a challenger, the first with a probability."""
+    """The one of two arms that is pulled because of a challenger, the first with a probability."""
 
     first: int
     second: int  # the same where there is no choice

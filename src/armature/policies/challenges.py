@@ -1,4 +1,4 @@
-"""What speaks against each challenger of a leader, and which of them has waited longest."""
+"""The evidence against each challenger of a leader, and the one that has waited longest."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SAME = 1e-10  # a difference of waits that is rounding
 
 
 class ChallengerState(NamedTuple):
-    """Which arms were checked; room for projection, costs, opponent and sample; the options."""
+    """The arms that were checked; room for projection, costs, opponent and sample; the options."""
 
     looked: Floats  # into each arm, how often, by pulling another one
     begun: Ints  # [how many of the arms to begin with were handed out]
@@ -65,7 +65,7 @@ def waited(G: float, looks: float) -> float:
 def replacing(
     model: Model, history: History, pr: Floats, level: float, j: int, i: int, G: float
 ) -> float:
-    """What it costs that i is the one arm above a level, and as good as the leader j seems.
+    """The cost that i is the one arm above a level, and as good as the leader j seems.
 
     At least G, which it costs that i beats j. (It is nan where the rewards of two arms can't be of
     that level, and so is G.)
@@ -81,7 +81,7 @@ def replacing(
 
 
 class Look(NamedTuple):
-    """What a look at all challengers of a leader has in common."""
+    """The common part of a look at all challengers of a leader."""
 
     leader: int
     base: float  # the cost of the projection
@@ -111,7 +111,7 @@ def look_at_all(
 
 @inlined
 def is_clear(state: ChallengerState, ties: int, cost: float, own: float, matters: float) -> bool:
-    """Whether ties, at most so many, play no part where they cost so much: G counts, or enough."""
+    """True if ties, at most so many, play no part where they cost so much: G counts, or enough."""
     left = matters - OWN * own
     if left <= 0.0 or ties <= 1:
         return True
@@ -122,7 +122,7 @@ def is_clear(state: ChallengerState, ties: int, cost: float, own: float, matters
 def evidence_against(
     state: ChallengerState, model: Model, history: History, look: Look, i: int, matters: float
 ) -> float:
-    """What speaks against i; where that is no less than what matters, a number that is neither.
+    """The evidence against i; where it is no less than what matters, a number that is neither.
 
     Challengers that cost equally much often have one opponent, as those of a category have: the
     last one is kept in `state.lam`, its cost and the evidence that is as unlikely in `state.last`.

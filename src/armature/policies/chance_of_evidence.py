@@ -85,7 +85,7 @@ def tangent_offset(m: int) -> float:
 
 @inlined
 def is_worth(m: int, offset: float, cost: float, e: float) -> bool:
-    """Whether a cost of at most m arms is surely worth the evidence e of one; more arms, less so.
+    """True if a cost of at most m arms is surely worth the evidence e of one; more arms, less so.
 
     Two bounds: the first step of the continued fraction, with `tangent_offset(m)` worked out
     before, and erfc(x) > 2 exp(-x^2) / (sqrt(pi) (x + sqrt(x^2 + 2))). Mostly their tangents will
@@ -102,7 +102,7 @@ def is_worth(m: int, offset: float, cost: float, e: float) -> bool:
 
 @inlined
 def own_cost(model: Model, history: History, i: int, top: float, enough: float) -> float:
-    """What arm i says itself against being as good as `top`; at least `enough` where it is that."""
+    """Evidence of arm i alone against being as good as `top`; `enough` or more where it is that."""
     mean = history.means[i]
     n = history.pulls[i]
     if n == 0.0 or mean >= top:
@@ -119,7 +119,7 @@ def own_cost(model: Model, history: History, i: int, top: float, enough: float) 
 def shared_cost(
     model: Model, history: History, pr: Floats, lam: Floats, size: float
 ) -> tuple[float, int]:
-    """What the arms cost that lam moves from pr, and how many ties hold among them.
+    """The cost of the arms that lam moves from pr, and the number of ties that hold among them.
 
     These are as many as the arms (with rewards) less the values that they have at lam. Numbers up
     to `size` are compared.

@@ -66,7 +66,7 @@ class ExploitTest(NamedTuple):
 def exploit_test(
     options: GameOptions, history: History, leader: int, misfit: float, nearest: float
 ) -> ExploitTest:
-    """How well the data separate the best arm of the projection from all alternatives.
+    """The least divergence of the projection's best arm from all alternatives.
 
     The cost of the nearest alternative; with `glr`, less the cost of the projection itself, so
     that a misfit to the structure does not count as evidence. The threshold is f(t - 1) in round t.

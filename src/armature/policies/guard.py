@@ -90,7 +90,7 @@ class GuardReason(NamedTuple):
 
 @kernel
 def look(state: GuardedState, model: Model, history: History, misfit: float, j: int) -> GuardReason:
-    """Which of the four it is that decides now, for the projection's cost and best arm."""
+    """The one of the four that decides now, for the projection's cost and best arm."""
     best = argmax(history.means)
     if doubt_of(misfit, n_judged(model, history.pulls.size)) > state.options.doubt:
         return GuardReason(DOUBT, -1, j, best)

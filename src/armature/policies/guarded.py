@@ -233,7 +233,7 @@ class Guarded(AroundPolicy):
         )
 
     def explain(self, belief: Belief) -> Sentence | str:
-        """Which of the four it is that decides next."""
+        """The one of the four that decides next."""
         state, history = belief.state, belief.history
         if self.dropped(state) is not None:
             best = Arm(argmax.py_func(history.means))

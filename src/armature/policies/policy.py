@@ -70,7 +70,7 @@ class Belief(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """When and why a policy has dropped the structure (see `armature.bounds.evidence`)."""
+    """The time and reason of a policy's dropping the structure (see `armature.bounds.evidence`)."""
 
     round: int
     log_e: float
@@ -141,7 +141,7 @@ class Policy(abc.ABC):
         return options
 
     def supports(self, structure: Structure, family: Family) -> bool:
-        """Whether it can be used with these."""
+        """True if it can be used with these."""
         _check_problem(structure, family)
         return self._objection_to_any(structure, family) is None
 
@@ -224,11 +224,11 @@ class Policy(abc.ABC):
         return history
 
     def restarted(self, state: Any) -> int | None:
-        """How many rewards came before the last change that it has noticed; None: none was."""
+        """The number of rewards before the last change that it has noticed; None: none was."""
         return None
 
     def dropped(self, state: Any) -> Dropped | None:
-        """When and why it has dropped the structure, if it has: most policies never do."""
+        """The time and reason for which it dropped the structure: most policies never do."""
         return None
 
 
@@ -239,7 +239,7 @@ def checked_policy(policy: Policy, horizon: int | None) -> Policy:
 
 
 def _not_for_rows(why: str) -> str:
-    """What to do about a policy that does not go with coupled segments."""
+    """Advice about a policy that does not go with coupled segments."""
     return (
         f"{why}: for coupled segments choose another policy (Challenger, Guarded, "
         "ProjectedThompson, or one that uses no structure), or leave the coupling out."
@@ -310,7 +310,7 @@ class CompiledPolicy(Policy):
         return _not_for_rows(f"{type(self).__name__} {why}")
 
     def could_be(self, state: Any) -> bool:
-        """Whether a state that was read from a file is one that the policy can be in.
+        """True if a state that was read from a file is one that the policy can be in.
 
         Compiled code looks up arrays without a look at their sizes: say no to places that are not
         there.

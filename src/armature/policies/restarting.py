@@ -99,7 +99,7 @@ def restarting_update(update: Kernel[..., None] | None) -> Kernel[..., None]:
 
 
 def _are_pairs(pairs: Floats) -> bool:
-    """Whether these are counts and sums of rewards."""
+    """True if these are counts and sums of rewards."""
     counts, sums = pairs[..., 0, :], pairs[..., 1, :]
     inside = bool((counts >= 0.0).all() and (counts <= MOST_COUNTED).all())
     whole = inside and bool((counts % 1.0 == 0.0).all())
@@ -107,7 +107,7 @@ def _are_pairs(pairs: Floats) -> bool:
 
 
 def _could_be_told(own: History) -> bool:
-    """Whether rewards can have made this history."""
+    """True if rewards can have made this history."""
     pairs = np.array([own.pulls, own.sums])
     means = bool((np.abs(own.means) <= LARGEST).all())
     return means and _are_pairs(pairs) and bool(np.isfinite(own.squares).all())
@@ -286,7 +286,7 @@ class Restarting(AroundPolicy):
         return int(state.marks[SINCE]) if state.marks[RESTARTS] > 0.0 else None
 
     def explain(self, belief: Belief) -> Sentence | str:
-        """Whether it has begun anew or suspects a change, and what the policy inside says."""
+        """The explanation of the policy inside, and of a new beginning or a suspected change."""
         state = belief.state
         inside = belief._replace(state=state.inner)
         said: Sentence | str = self.policy.explain(inside)

@@ -1,4 +1,4 @@
-"""What `Restarting` keeps, and when it begins anew or suspects a change."""
+"""The state of `Restarting`, and when it begins anew or suspects a change."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def wake_leaders(state: SPLambdaState, model: Model, history: History, j: int) -
 
 @kernel
 def expected(family: FamilyRecord, q: Floats, leaders: Floats, k: int, xi: float) -> float:
-    """What an alternative drawn with probabilities q tells about arm k if its mean is xi."""
+    """The information on arm k, of mean xi, from an alternative drawn with probabilities q."""
     total = 0.0
     for c in range(q.size):
         if q[c] > 0.0:

@@ -1,4 +1,4 @@
-"""When to stop exploring, and how wide confidence intervals are: the thresholds of the paper.
+"""The thresholds of the paper: when to stop exploring, and the widths of confidence intervals.
 
 The proofs' thresholds are far larger than what works: at t = 10^4 and K = 10 arms the proof's
 exploration threshold is 125, where ln t = 9.2. Both are here.

@@ -31,7 +31,7 @@ PATIENCE = 1.0
 
 
 class TopTwoState(NamedTuple):
-    """How many pulls the leaders are owed; room for vectors."""
+    """The pulls that the leaders are owed; room for vectors."""
 
     owed: Floats  # (1,): their shares so far less their pulls, over the rounds that are shared out
     projected: Floats

@@ -68,7 +68,7 @@ def write_shares(state: TrackAndStopState, model: Model, history: History) -> bo
 
 @inlined
 def least_share(forced: float, t: float, K: int) -> float:
-    """How many pulls each arm has at least after t rounds: an arm with fewer is pulled."""
+    """The least number of pulls of each arm after t rounds: an arm with fewer is pulled."""
     return forced * (math.sqrt(t) - 0.5 * K)
 
 

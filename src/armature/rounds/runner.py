@@ -67,7 +67,7 @@ class PolicyRunner(abc.ABC):
 
     @property
     def each_arm_first(self) -> bool:
-        """Whether every arm is pulled once before the policy is asked."""
+        """True if every arm is pulled once before the policy is asked."""
         return self.policy.starts_with_each_arm
 
     def unseen(self, history: History) -> npt.NDArray[np.intp]:
@@ -90,7 +90,7 @@ class PolicyRunner(abc.ABC):
 
     @property
     def knows_odds(self) -> bool:
-        """Whether it may say by which odds it draws."""
+        """True if it may say by which odds it draws."""
         return False
 
     def probabilities(self, history: History) -> Floats | None:
@@ -153,7 +153,7 @@ class PolicyRunner(abc.ABC):
 
     @property
     def learns_by_itself(self) -> bool:
-        """Whether the policy takes in every reward by itself, besides what `history` counts."""
+        """True if the policy takes in every reward by itself, besides what `history` counts."""
         return True
 
     @abc.abstractmethod

@@ -1,4 +1,4 @@
-"""When the data are enough to name the best arm: a likelihood ratio against a threshold.
+"""The stopping rule: a likelihood ratio against a threshold names the best arm.
 
 Let `misfit` be the least sum_k N_k d(mean_k, lam_k) over lam in M, i the best arm of the mean
 vector that attains it, and `cost` the least one over the lam in M whose best arm is another. The
@@ -159,7 +159,7 @@ def theory_allowance(
 def allowance_at(
     allowance: Address, model: Model, N: Floats, sums: Floats, finding: BestGuess, vectors: Vectors
 ) -> float:
-    """How much more than ln(1 / delta) the statistic has to be; `find` has filled `vectors`."""
+    """The excess over ln(1 / delta) that the statistic needs; `find` has filled `vectors`."""
     if allowance != PRACTICAL:
         return theory_allowance(allowance, model, N, sums, finding.misfit)
     i, costs = finding.arm, vectors.costs

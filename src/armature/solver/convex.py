@@ -50,7 +50,7 @@ def floored(w: Floats, h: Floats) -> None:
 
 @kernel
 def is_settled(cost: Cost, lam: Floats, value: float) -> bool:
-    """Whether a minimiser for `floored` weights is one for the weights w, to nine digits.
+    """True if a minimiser for `floored` weights is one for the weights w, to nine digits.
 
     It is if the weightless arms have not moved, or if what they add to the cost is nothing beside
     a cost that is not tiny itself.

@@ -298,7 +298,7 @@ def precise_drop(state: State, tail: State, position: int) -> None:
 
 @kernel
 def write_changes(state: State, tail: State) -> None:
-    """How the active multipliers fall as the new one grows: R change = image, into `vectors[3]`."""
+    """The fall of active multipliers as the new one grows: R change = image, into `vectors[3]`."""
     change = state.vectors[3]
     change_tail = tail.vectors[3]
     copy(state.vectors[1], change)

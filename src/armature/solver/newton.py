@@ -87,7 +87,7 @@ def search_line(
     target: Floats,
     trial: Floats,
 ) -> tuple[float, float]:
-    """How far to go towards the target, 0 if there is nothing to gain, and F there, at `trial`."""
+    """The step towards the target, 0 if there is nothing to gain, and F there, at `trial`."""
     family, mu, w = cost
     step = longest_step(cost, lam, target)
     while step > 1e-12:
@@ -105,7 +105,7 @@ def search_line(
 
 @inlined
 def promise(g: Floats, target: Floats, lam: Floats) -> float:
-    """How much F would descend from lam to the target if it were straight: no less than it does."""
+    """The descent of F from lam to the target if it were straight: no less than it is."""
     descent = 0.0
     for i in range(g.size):  # descent: over the arms before i
         descent -= g[i] * (target[i] - lam[i])
@@ -114,7 +114,7 @@ def promise(g: Floats, target: Floats, lam: Floats) -> float:
 
 @inlined
 def is_bent(w: Floats, s: ConvexScratch, straightest: float) -> bool:
-    """Whether a model had to curve where F, with gradient g and curvatures h, hardly does, or
+    """True if a model had to curve where F, with gradient g and curvatures h, hardly does, or
     could hardly see that it does.
     """
     steepest = 0.0
@@ -137,7 +137,7 @@ def is_confirmed(
     state: State,
     s: ConvexScratch,
 ) -> bool:
-    """Whether the state's multipliers prove the minimum.
+    """True if the state's multipliers prove the minimum.
 
     They belong to the minimum of a model, where the bound that they give is best. With a basis, the
     model's curvatures must be F's.

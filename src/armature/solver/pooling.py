@@ -54,7 +54,7 @@ def pooled_mean(w: float, x: float, v: float, y: float) -> float:
 
 @inlined
 def pair_cost(family: FamilyRecord, w: float, x: float, v: float, y: float) -> float:
-    """What it costs to make y (weight v) as good as x (weight w) and change nothing else."""
+    """The cost to make y (weight v) as good as x (weight w) and change nothing else."""
     if y >= x:
         return 0.0
     z = pooled_mean(w, x, v, y)
@@ -151,7 +151,7 @@ def tie(lam: Floats, lower: int, upper: int, near: float, tied_to: Floats) -> bo
 
 @kernel
 def compares(rows: Rows, row: int) -> bool:
-    """Whether a row compares two arms, and not one with a number."""
+    """True if a row compares two arms, and not one with a number."""
     return bool(rows.start[row + 1] - rows.start[row] == 2)
 
 
@@ -205,7 +205,7 @@ def ends_of(rows: Rows, row: int) -> tuple[float, float]:
 
 @kernel
 def are_in_order(region: Region, lam: Floats) -> bool:
-    """Whether every order of two arms, limit and number holds, exactly."""
+    """True if every order of two arms, limit and number holds, exactly."""
     rows = region.rows
     limits = region.limits
     for row in range(rows.right.size):  # all rows before this hold

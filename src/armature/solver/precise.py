@@ -42,7 +42,7 @@ NO_CHANGE = 1e-27  # what counts as no effect of a multiplier on another
 
 @kernel
 def right_side(region: Region, K: int, constraint: int) -> float:
-    """What the sum of a constraint's entries must reach."""
+    """The value that the sum of a constraint's entries must reach."""
     rows = region.rows
     limits = region.limits
     m = rows.right.size
@@ -59,7 +59,7 @@ def right_side(region: Region, K: int, constraint: int) -> float:
 def precise_slack(
     region: Region, state: State, tail: State, constraint: int, ease: float
 ) -> tuple[float, float]:
-    """How much room a constraint leaves, which if it is an inequality is eased a little."""
+    """The slack of a constraint, which is eased a little if it is an inequality."""
     rows = region.rows
     K = state.lam.size
     total = -right_side(region, K, constraint)
@@ -119,7 +119,7 @@ def precise_means(basis: Floats, state: State, tail: State) -> None:
 
 @kernel
 def remainder(region: Region, state: State, tail: State, constraint: int, sign: int) -> float:
-    """What a constraint's normal has that the active ones with their changes have not.
+    """The part of a constraint's normal outside the span of the active ones with their changes.
 
     Into `vectors[2]`; the largest of the terms is returned.
     """

@@ -1,4 +1,4 @@
-"""What a dense convex program is: a cost, a polyhedron, and room to solve it."""
+"""A dense convex program: a cost, a polyhedron, and workspace to solve it."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class ConvexScratch(NamedTuple):
 
 @kernel
 def scratch_size(n: int, K: int) -> int:
-    """How many floats `minimise` takes besides its state."""
+    """The number of floats that `minimise` takes besides its state."""
     return 5 * K + n + n * n
 
 
 @kernel
 def nearest_scratch_size(n: int, K: int) -> int:
-    """How many floats `nearest_of` takes besides its states."""
+    """The number of floats that `nearest_of` takes besides its states."""
     return 3 * K + (5 * K + n + n * n)
 
 
@@ -118,7 +118,7 @@ def write_means(basis: Floats, y: Floats, lam: Floats) -> None:
 
 @inlined
 def slack(region: Region, lam: Floats, constraint: int) -> float:
-    """How much room a constraint leaves; negative where it is violated."""
+    """The slack of a constraint; negative where it is violated."""
     rows = region.rows
     limits = region.limits
     m = rows.right.size
@@ -139,7 +139,7 @@ def slack(region: Region, lam: Floats, constraint: int) -> float:
 
 @kernel
 def ordered_arms(limits: Limits, number: int) -> tuple[int, int]:
-    """Which arm is at least as good as which: the pairs first, then those below the top."""
+    """The order of arms, as rows "this is at least that": pairs first, then those below the top."""
     if number == 0:
         return limits.k, limits.j
     if number == 1:

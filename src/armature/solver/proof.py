@@ -18,7 +18,7 @@ PROVED = 1e-11  # by how much, relative to the size of the means, constraints mu
 
 @kernel
 def is_infeasible(region: Region, state: State, size: float) -> bool:
-    """Whether the constraint that could not be taken up contradicts the active ones: a proof.
+    """True if the constraint that could not be taken up contradicts the active ones: a proof.
 
     Farkas: with the multipliers u = 1 for it and -change >= 0 for the active ones, the sum of
     u times slack is some s < 0 here, and changes by z times the way to anywhere else, where z is
@@ -97,5 +97,5 @@ def excess(
 
 @inlined
 def is_minimum(value: float, excess_value: float, steepest: float, size: float) -> bool:
-    """Whether so small an excess is no more than rounding."""
+    """True if so small an excess is no more than rounding."""
     return excess_value <= MINIMAL * value + ROUNDING * steepest * size * size

@@ -37,7 +37,7 @@ DEPENDENT = 1e-20  # a normal whose squared part outside of the active normals i
 
 
 class State(NamedTuple):
-    """Where the method stands. `length[0]` is the number of active constraints.
+    """The state of the method. `length[0]` is the number of active constraints.
 
     Where a constraint can't be taken up, it is left in `active[length[0]]` with its sign in
     `multipliers[length[0]]`, and `vectors[3]` says how it depends on the active ones.
@@ -57,7 +57,7 @@ class State(NamedTuple):
 
 @kernel
 def state_size(n: int, K: int, m: int) -> tuple[int, int]:
-    """How many floats and integers a state takes."""
+    """The number of floats and integers of a state."""
     return 2 * (2 * n * n + 6 * n + K + 1), (n + 1) + (m + 3 * K + 2) + 1
 
 

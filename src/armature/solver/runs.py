@@ -85,7 +85,7 @@ def value_at(K: int, s: int, n: int, place: int, runs: RunFits) -> float:
 def cut_off(
     family: FamilyRecord, K: int, s: int, n: int, level: float, sign: float, runs: RunFits
 ) -> tuple[float, float, float]:
-    """What a fit costs if what is beyond a level is put there; the weight of that, and its sum."""
+    """The cost of a fit if what is beyond a level is put there; the weight of that, and its sum."""
     base = s * (K + 1)
     value = runs.cost[base + n]
     weight = 0.0

@@ -1,4 +1,4 @@
-"""Where the dense convex programs of `convex` begin: a feasible point inside of the domain."""
+"""A start for the dense convex programs of `convex`: a feasible point inside the domain."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def start_model(
 
 @kernel
 def first_margin(family: FamilyRecord, mu: Floats, limits: Limits) -> float:
-    """How far inside of the family's domain to look for a start: a sixteenth of its size."""
+    """The distance from the ends of the domain at which to start: a sixteenth of its size."""
     if family.low == -math.inf:
         return 0.0
     widest = 0.0
@@ -153,7 +153,7 @@ def snap(limits: Limits, size: float, means: Floats, lam: Floats) -> None:
 
 @kernel
 def are_kept(region: Region, state: State, size: float) -> bool:
-    """Whether the active constraints hold where `solve` has stopped, which rounding may undo."""
+    """True if the active constraints hold where `solve` has stopped, which rounding may undo."""
     tolerance = KEPT * max(size, largest(state.lam))
     for c in range(state.length[0]):
         if not abs(slack(region, state.lam, state.active[c])) <= tolerance:

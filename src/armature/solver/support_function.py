@@ -1,4 +1,4 @@
-"""How high an arm's mean can be over a polyhedron inside of a box: a linear program.
+"""The highest mean of an arm over a polyhedron inside a box: a linear program.
 
 The point of the polyhedron nearest to one far out in the arm's direction is a solution if that is
 far enough. Whether it was, the active constraints tell: the direction must be a sum of their outer
@@ -26,7 +26,7 @@ STEPS = 20
 
 @kernel
 def is_extreme(region: Region, state: State, arm: int) -> bool:
-    """Whether the direction of an arm is a sum of outer normals of the active constraints.
+    """True if the direction of an arm is a sum of outer normals of the active constraints.
 
     With J' direction = image and J' N = [R; 0]: R u = -image with u >= 0 for the inequalities, and
     nothing of the image beyond R.

@@ -142,9 +142,9 @@ def set_aside(path: Path) -> Path | None:
     return aside
 
 
-def remove_leftovers(folder: Path, older_than: float = DAY) -> None:
-    """Delete unfinished files of killed programs that are older than this many seconds."""
-    limit = time.time() - older_than
+def remove_leftovers(folder: Path) -> None:
+    """Delete unfinished files of killed programs that are older than a day."""
+    limit = time.time() - DAY
     for path in folder.glob(f"{PREFIX}*{MARK}*"):
         with contextlib.suppress(OSError):  # another program may have deleted it
             if path.stat().st_mtime <= limit:

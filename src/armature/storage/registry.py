@@ -64,12 +64,12 @@ class Classes(Mapping[str, type[Any]]):
 
 
 def _is_used(member: Any) -> bool:
-    """Whether a class is there to be used, and not for others to be made from."""
+    """True if a class is there to be used, and not for others to be made from."""
     return getattr(member, "is_table", False) or bool(member.examples())
 
 
 def is_of_kind(member: Any, base: type[Any]) -> bool:
-    """Whether an export is a class of a kind, and not abstract."""
+    """True if an export is a class of a kind, and not abstract."""
     if not (isinstance(member, type) and issubclass(member, base)) or inspect.isabstract(member):
         return False
     return member is not base
@@ -109,7 +109,7 @@ def _class_behind(section: str, kind: str, reference: str, allow: Allowed) -> An
 
 
 def is_allowed(module: str, allow: Allowed) -> bool:
-    """Whether a module is one of those, or part of one of those packages, that are allowed."""
+    """True if a module is one of those, or part of one of those packages, that are allowed."""
     names = [allow] if isinstance(allow, str) else allow
     if not (isinstance(names, Sequence) and all(isinstance(name, str) for name in names)):
         raise ArmatureError(f"allow must be a list of modules' names; got {short(allow)}.")

@@ -60,7 +60,7 @@ class Changeable:
         )
 
     def without_arm(self, arm: int) -> Self:
-        """What is known about the other arms if nothing is said about this one."""
+        """The facts about the other arms if nothing is said about this one."""
         if self.arm_fields is not None:
             return self._rebuilt(lambda old, _: [*old[:arm], *old[arm + 1 :]], -1)
         raise ArmatureError(
@@ -88,7 +88,7 @@ class Changeable:
         )
 
     def _checked_fact(self, name: str, value: Any) -> Any:
-        """What is said of a new arm, or an error; by default any number."""
+        """The checked fact about a new arm, or an error; by default any number."""
         return checked_number(value, name)
 
     def _rebuilt(self, change: Callable[[Sequence[Any], str], list[Any]], more: int = 0) -> Self:

@@ -31,7 +31,7 @@ def _checked_parts(parts: Sequence[Structure], word: str) -> tuple[Structure, ..
 
 
 class _Composition(Structure):
-    """What is made of parts, and changed by changing each of them."""
+    """A structure that is made of parts, and changed by changing each of them."""
 
     parts: tuple[Structure, ...]
     sign: ClassVar[str]  # how it is written

@@ -1,4 +1,4 @@
-"""What a structure declares, and what compiled code needs."""
+"""The declaration of a structure, and what compiled code needs of it."""
 
 from __future__ import annotations
 
@@ -69,28 +69,28 @@ class Declared(Changeable):
 
     @functools.cached_property
     def is_convex(self) -> bool:
-        """Whether M is known to be convex."""
+        """True if M is known to be convex."""
         if self.convex is not None or not declares_pieces(self):
             return bool(self.convex)
         return len(list(itertools.islice(self.checked_pieces(), 2))) == 1
 
     @functools.cached_property
     def turns_once(self) -> bool:
-        """Whether it is a union of chains that differ in where they turn, read by the top."""
+        """True if it is a union of chains that differ in where they turn, read by the top."""
         if not (declares_pieces(self) and self.reads_by_top):
             return False
         return turns_of([piece.chain for piece in self._listed()]) is not None
 
     @functools.cached_property
     def is_ordering(self) -> bool:
-        """Whether a piece says of two arms that one is at least as good as the other."""
+        """True if a piece says of two arms that one is at least as good as the other."""
         if self.orders_arms is not None or not declares_pieces(self):
             return bool(self.orders_arms)
         return any(piece.orders_arms for piece in self._listed())
 
     @functools.cached_property
     def is_order_only(self) -> bool:
-        """Whether minimisers are the same for every family."""
+        """True if minimisers are the same for every family."""
         if self.order_only is not None or not declares_pieces(self):
             return bool(self.order_only)
         return all(piece.orders_only for piece in self._listed())
@@ -144,17 +144,17 @@ class Declared(Changeable):
 
     @functools.cached_property
     def reads_by_top(self) -> bool:
-        """Whether "k beats j" asks that k can be the best arm."""
+        """True if "k beats j" asks that k can be the best arm."""
         return not self.is_convex if self.challenge is None else self.challenge == "top"
 
     @functools.cached_property
     def shape(self) -> Shape:
-        """What the kernels in `oracle` read."""
+        """The numbers that the kernels in `oracle` read."""
         return Shape(np.empty(0), np.empty(0, dtype=np.int64))
 
     @functools.cached_property
     def work_size(self) -> tuple[int, int]:
-        """How many floats and integers of scratch space the kernels in `oracle` need."""
+        """The number of floats and integers of workspace for the kernels in `oracle`."""
         return 0, 0
 
     def work_size_for(self, family: Family | None) -> tuple[int, int]:
@@ -165,7 +165,7 @@ class Declared(Changeable):
         return listed(self.checked_pieces(), type(self).__name__)
 
     def table(self, comparing: bool) -> Shape:
-        """What the kernels read that are derived from the pieces."""
+        """The numbers that the kernels derived from the pieces read."""
         known: dict[bool, Shape] = self.__dict__.setdefault("_tables", {})
         if comparing not in known:
             known[comparing] = make_table(
@@ -179,13 +179,13 @@ class Declared(Changeable):
 
     @functools.cached_property
     def table_work(self) -> tuple[int, int]:
-        """How much scratch space these need."""
+        """The workspace that these need."""
         rows = max(len(piece.b) + len(piece.d) for piece in self._listed())
         return measure(scratch_of, self.n_arms, rows)
 
     @property
     def n_cells(self) -> int:
-        """How many cells there can be for an arm."""
+        """The number of cells that there can be for an arm."""
         if self.oracle.cells is not None or not declares_pieces(self):
             return self.n_arms
         return len(self._listed()) * self.n_arms
@@ -197,7 +197,7 @@ class Declared(Changeable):
         return len(self._listed()) * self.n_arms
 
     def cells_depend_on(self, family: Family) -> bool:
-        """Whether the cells depend on the means where rewards are of a family."""
+        """True if the cells depend on the means where rewards are of a family."""
         return self.cells_depend_on_means and self.oracle_for(family).cells is not None
 
     def oracle_for(self, family: Family) -> Oracle:
@@ -243,7 +243,7 @@ class Declared(Changeable):
         return shape, Work(np.zeros(size[0]), np.zeros(size[1], dtype=np.int64))
 
     def contains(self, means: npt.ArrayLike) -> bool:
-        """Whether the means lie in M, up to 1e-9 of their size."""
+        """True if the means lie in M, up to 1e-9 of their size."""
         return self.violation_of(means) is None
 
     def violation_of(self, means: npt.ArrayLike) -> str | None:
@@ -252,7 +252,7 @@ class Declared(Changeable):
         return self.violation(mu, TOLERANCE * max(1.0, float(np.abs(mu).max())))
 
     def violation(self, means: Floats, tolerance: float) -> str | None:
-        """What `violation_of` says; by default the row that the nearest piece breaks."""
+        """The sentence of `violation_of`; by default the row that the nearest piece breaks."""
         if not declares_pieces(self):
             return self._moved(means, tolerance)
         least, sentence = math.inf, None
@@ -299,7 +299,7 @@ class Declared(Changeable):
         return family.record_for(self.n_arms)
 
     def _meets(self, ends: tuple[Interval, ...]) -> bool:
-        """Whether a piece has points between the ends of the arms' domains: all's, or each's."""
+        """True if a piece has points between the ends of the arms' domains: all's, or each's."""
         if all(end[:2] == EVERYTHING for end in ends):
             return True
         if self.has_constants and (len(ends) == 1 or all(end == ends[0] for end in ends)):
@@ -329,7 +329,7 @@ class Declared(Changeable):
     def judged(
         self, family: Family, pulls: Floats, sums: Floats
     ) -> tuple[FamilyRecord, Floats, Floats]:
-        """Whose rewards the cost of a projection is about: of these arms."""
+        """The arms whose rewards the cost of a projection is about."""
         return family.record_for(self.n_arms), pulls, sums
 
     def checked_arm(self, arm: int, name: str) -> int:
@@ -368,7 +368,7 @@ class Declared(Changeable):
 
 
 def declares_pieces(structure: Declared) -> bool:
-    """Whether a structure says what its pieces are."""
+    """True if a structure says what its pieces are."""
     return type(structure).pieces is not Declared.pieces
 
 

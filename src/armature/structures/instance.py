@@ -109,12 +109,12 @@ class Instance(Shown):
 
     @property
     def fits(self) -> bool:
-        """Whether the means are in the structure: always, unless `strict` is False."""
+        """True if the means are in the structure: always, unless `strict` is False."""
         return self.violation is None
 
     @property
     def violation(self) -> str | None:
-        """What of the structure the means break; None where they fit."""
+        """The part of the structure that the means break; None where they fit."""
         return None if self.strict else self.structure.violation_of(self.means)
 
     @property
@@ -129,7 +129,7 @@ class Instance(Shown):
 
     @property
     def frequencies_of_table(self) -> dict[str, list[float]]:
-        """What is to be written of the frequencies: nothing, where there are no segments."""
+        """The frequencies as they are written: nothing, where there are no segments."""
         return {"frequencies": self.frequencies.tolist()} if self.structure.is_table else {}
 
     @functools.cached_property
@@ -146,7 +146,7 @@ class Instance(Shown):
 
     @property
     def gaps(self) -> Floats:
-        """How much worse than the best (of its segment) each arm is."""
+        """The gap of each arm to the best one (of its segment)."""
         return np.asarray(self.means.max(axis=-1, keepdims=True) - self.means)
 
     @property
@@ -174,7 +174,7 @@ class Instance(Shown):
 
 
 def _checked_frequencies(frequencies: npt.ArrayLike | None, structure: Structure) -> Floats:
-    """How often segments arrive: positive numbers that add up to 1."""
+    """The checked frequencies of segments: positive numbers that add up to 1."""
     S = len(structure.segments)
     if frequencies is None:
         return np.full(S, 1.0 / S)

@@ -28,7 +28,7 @@ from armature.structures.structure import Structure
 
 
 def checked_peaks(peaks: int) -> int:
-    """How many peaks there may be, or an error."""
+    """The checked number of peaks, or an error."""
     number = checked_integer(peaks, "peaks")
     if number < 1:
         raise ArmatureError(f"peaks = {number}: there is at least one peak.")

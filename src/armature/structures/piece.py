@@ -120,7 +120,7 @@ class Piece:
         return Piece(self.A[:, permutation], self.b, self.C[:, permutation], self.d)
 
     def excess(self, means: Floats) -> Floats:
-        """How far each inequality, then each equation, is from holding, in units of its size."""
+        """The distance of each inequality, then equation, from holding, in units of its size."""
         over = np.concatenate([self.A @ means - self.b, np.abs(self.C @ means - self.d)])
         sizes = np.concatenate([np.abs(self.A).sum(axis=1), np.abs(self.C).sum(axis=1)])
         return np.asarray(over / np.maximum(1.0, sizes))
@@ -153,7 +153,7 @@ class Piece:
 
     @functools.cached_property
     def orders_only(self) -> bool:
-        """Whether each row orders two arms, makes them equal, or bounds one.
+        """True if each row orders two arms, makes them equal, or bounds one.
 
         Then the nearest mean vector is the same for every family.
         """
@@ -166,7 +166,7 @@ class Piece:
 
     @functools.cached_property
     def orders_arms(self) -> bool:
-        """Whether a row says of two arms that one is at least as good as the other."""
+        """True if a row says of two arms that one is at least as good as the other."""
         for rows, right in ((self.A, self.b), (self.C, self.d)):
             pairs = (np.count_nonzero(rows, axis=1) == 2) & (rows.sum(axis=1) == 0.0)
             if (pairs & (right == 0.0)).any():
@@ -228,7 +228,7 @@ class Piece:
 
     @functools.cached_property
     def is_empty(self) -> bool:
-        """Whether no mean vector satisfies all conditions."""
+        """True if no mean vector satisfies all conditions."""
         most = self.differences
         if most is not None:
             return bool(np.diag(most).min() < -_rounding(most))
@@ -274,7 +274,7 @@ class Piece:
 
     @functools.cached_property
     def can_lead(self) -> Booleans:
-        """Which arms are better than all others somewhere in the piece."""
+        """The arms that are better than all others somewhere in the piece."""
         K = self.n_arms
         pairwise = np.asarray(self.beats.sum(axis=0) == K - 1)
         if self.chain is not None or self.bends is not None:
@@ -285,7 +285,7 @@ class Piece:
         return np.array([bool(pairwise[k]) and self._leads(k) for k in range(K)])
 
     def _leads(self, k: int) -> bool:
-        """Whether max t with means[k] >= means[i] + t for all i is positive."""
+        """True if max t with means[k] >= means[i] + t for all i is positive."""
         from scipy.optimize import linprog
 
         K = self.n_arms
@@ -340,7 +340,7 @@ def differences_of(chain: Chain) -> Floats:
 
 
 def _rounding(differences: Floats) -> float:
-    """What sums of these numbers may be off by."""
+    """The rounding error that sums of these numbers may have."""
     return 1e-12 * float(np.abs(differences[np.isfinite(differences)]).max())
 
 

@@ -37,7 +37,7 @@ ROUNDING = 1e-15  # the relative error of a sum
 
 @inlined
 def counts(family: FamilyRecord) -> bool:
-    """Whether rewards are Poisson: of the families that these kernels know, the one on [0, inf)."""
+    """True if rewards are Poisson: of the families that these kernels know, the one on [0, inf)."""
     return not family.gaussian and family.high == math.inf
 
 
@@ -154,7 +154,7 @@ def clearing_price(
 
 @kernel
 def reaches_less(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, price: float) -> bool:
-    """Whether the shares add up to at most one at the highest price."""
+    """True if the shares add up to at most one at the highest price."""
     if counts(family):
         for i in range(mu.size):
             if mu[i] > 0.0 and w[i] <= price and (k < 0 or (i != j and i != k)) and w[i] > 0.0:
@@ -298,7 +298,7 @@ def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> flo
 
 @kernel
 def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) -> float:
-    """What the lower ends of the others leave of 1."""
+    """The part of 1 that the lower ends of the others leave."""
     total = 0.0
     most = 0.0
     positive = True

@@ -1,4 +1,4 @@
-"""What every structure has in common: a declaration, and everything that follows from it."""
+"""The class of all structures: a declaration, and everything that follows from it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ METHODS = (
 
 
 class Structure(Declared, Shown):
-    """What is known about the means: a set M of mean vectors.
+    """Knowledge about the means: a set M of mean vectors.
 
     Write `not j` for the closure of { lam in M : the best arm of lam is not j }. Given means mu,
     weights w and a reward family with divergence d, a structure minimises the cost
@@ -347,7 +347,7 @@ def check_highest(structure: Structure) -> None:
 
 
 def overrides(structure: Structure, *names: str) -> bool:
-    """Whether a structure has one of these methods of its own."""
+    """True if a structure has one of these methods of its own."""
     return not structure.own_methods.isdisjoint(names or METHODS)
 
 

@@ -219,7 +219,7 @@ def _check_draws(family: Family, rng: np.random.Generator) -> None:
 
 
 def _check_rewards(family: Family, what: str, mean: float, rewards: np.ndarray) -> None:
-    """Whether rewards may be of a mean."""
+    """Check that rewards of a mean are in the support."""
     _require(
         all(reward in family.support for reward in rewards[:50]), f"{what}: outside of support"
     )

@@ -137,7 +137,7 @@ def declaration_of(structure: Structure) -> DeclaredAgain | None:
 
 
 def has_another_best(structure: Structure, family: Family, lam: Floats, best: int) -> bool:
-    """Whether mean vectors of M, as near to lam as one likes, have another best arm.
+    """True if mean vectors of M, as near to lam as one likes, have another best arm.
 
     At lam itself another arm may be as good as `best` and no better. Then, for each such arm k,
     lam + s (e_k - e_best) is projected onto M, for a small s. Where M is a union of polyhedra, it
@@ -163,6 +163,6 @@ def has_another_best(structure: Structure, family: Family, lam: Floats, best: in
 
 
 def _is_even_there(family: Family, lam: Floats, margin: float) -> bool:
-    """Whether small moves of equal means cost the same: of arms that are alike, off all ends."""
+    """True if small moves of equal means cost the same: of arms that are alike, off all ends."""
     low, high = family.domain_ends
     return bool(family.alike and ((lam > low + margin) & (lam < high - margin)).all())

@@ -306,7 +306,7 @@ def plot_stopping(charts: Sequence[Chart], paths: Sequence[StrPath] = ()) -> Dra
 
 
 def policies_in(chart: Chart) -> list[str]:
-    """Whose curves are in a chart."""
+    """The name whose curves are in a chart."""
     return [mark.look for mark in chart.marks if isinstance(mark, Line) and mark.label
             and mark.look not in LOOKS]  # fmt: skip
 

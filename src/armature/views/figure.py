@@ -208,10 +208,10 @@ def _finish_y(axes: Any, axis: Axis) -> None:
         axes.grid(axis="y", alpha=0.25, linewidth=0.6)
 
 
-def stacked(charts: Sequence[Chart], heights: Sequence[float], inches: float = 6.0) -> Drawing:
+def stacked(charts: Sequence[Chart], heights: Sequence[float]) -> Drawing:
     """Charts of the same arms, one above the other, each with its legend beside it."""
     width = max(6.0, min(14.0, 2.5 + 0.5 * charts[0].x.high))
-    drawing = new_drawing(width, inches)
+    drawing = new_drawing(width, 6.0)
     panels = drawing.subplots(len(charts), 1, sharex=True, height_ratios=heights, squeeze=False)
     for axes, chart in zip(panels[:, 0], charts, strict=True):
         explain(axes, draw(axes, chart), loc="center left", bbox_to_anchor=(1.0, 0.5))

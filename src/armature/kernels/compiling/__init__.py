@@ -1,1 +1,1 @@
-"""What stands between a kernel and Numba: keys, files, and what a terminal is told meanwhile."""
+"""The layer between kernels and Numba: keys, files, messages to the terminal."""

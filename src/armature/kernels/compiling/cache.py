@@ -53,7 +53,7 @@ class _KernelFiles(caching.NullCache):
         return None if folder is None else str(folder)
 
     def place(self, signature: Any, codegen: Any) -> Place | None:
-        """Where a signature is kept; None: it can't be."""
+        """The file of a signature; None if it can't be kept."""
         arguments, returned = sigutils.normalize_signature(signature)
         try:
             fingerprint = Fingerprint(self._kernel)
@@ -69,12 +69,12 @@ class _KernelFiles(caching.NullCache):
         return Place(f"{plain}-{digest}", tuple(arguments), fingerprint.records)
 
     def has(self, signature: Any, target_context: Any) -> bool:
-        """Whether there is a file for a signature."""
+        """True if there is a file for a signature."""
         place = self.place(signature, target_context.codegen())
         return place is not None and files.exists(place.name)
 
     def load(self, signature: Any, target_context: Any) -> Any:
-        """What was compiled for a signature; None if it has to be compiled."""
+        """The compiled code of a signature; None if it has to be compiled."""
         place = self.place(signature, target_context.codegen())
         body = None if place is None else files.read(place.name)
         if place is None or body is None:
@@ -218,7 +218,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _compiler_text(codegen: Any) -> list[str]:
-    """What the same source is compiled differently by."""
+    """The settings by which the same source is compiled differently."""
     settings = [str(getattr(numba.config, name, "")) for name in _SETTINGS]
     versions = [sys.version, numba.__version__, llvmlite.__version__, _own_source()]
     return [*settings, *versions, *(str(part) for part in codegen.magic_tuple())]
@@ -226,5 +226,5 @@ def _compiler_text(codegen: Any) -> list[str]:
 
 @functools.cache
 def _own_source() -> str:
-    """How kernels are compiled is part of what they depend on."""
+    """The compiler settings, which kernels depend on too."""
     return "".join(inspect.getsource(module) for module in (libraries, pipeline))

@@ -33,7 +33,7 @@ class _Dispatcher(_NumbaDispatcher):
         self.kernel = kernel
 
     def compile(self, signature: Any) -> Any:
-        """What stands for the compiled code of a signature."""
+        """The record that stands for the compiled code of a signature."""
         arguments, returned = sigutils.normalize_signature(signature)
         with global_compiler_lock, self._compiling_counter:
             existing = self.overloads.get(tuple(arguments))
@@ -67,7 +67,7 @@ class Callee(_Dispatcher):
         return result
 
     def get_call_template(self, arguments: Any, keywords: Any) -> Any:
-        """How to call it with these types.
+        """The template by which to call it with these types.
 
         Numba has a type for each number that is written out in a call, and would compile the kernel
         for each of them. Here it is compiled for numbers, unless it can't be.
@@ -114,7 +114,7 @@ class Entry(_Dispatcher):
         return self.kernel.callee.get_overload(signature)
 
     def is_kept(self, signature: Any) -> bool:
-        """Whether it is there already, or in the cache."""
+        """True if it is there already, or in the cache."""
         there = self.overloads.get(tuple(signature)) is not None
         return there or self._cache.has(signature, self.targetctx)
 
@@ -146,7 +146,7 @@ class Addresses:
         self._results: dict[Any, Any] = {}
 
     def of(self, signature: Any) -> int:
-        """Where the code for a signature is."""
+        """The address of the code for a signature."""
         with global_compiler_lock:
             if signature not in self._results:
                 self._results[signature] = self._load(signature) or self._make(signature)
@@ -154,7 +154,7 @@ class Addresses:
             return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
     def is_kept(self, signature: Any) -> bool:
-        """Whether it is there already, or in the cache."""
+        """True if it is there already, or in the cache."""
         there = signature in self._results
         return there or self._cache.has(signature, self.kernel.callee.targetctx)
 

@@ -28,7 +28,7 @@ log = logging.getLogger("armature.compile")
 
 
 def directory() -> Path | None:
-    """Where compiled kernels are kept, whether or not it is there yet; None: there is no place."""
+    """The folder of compiled kernels, which need not exist yet; None: there is no place for it."""
     root = os.environ.get("ARMATURE_CACHE_DIR")
     if not root:
         root = os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "armature")
@@ -39,7 +39,7 @@ def directory() -> Path | None:
 
 
 def is_writable() -> bool:
-    """Whether kernels can be kept."""
+    """True if kernels can be kept."""
     folder = directory()
     if folder is None:
         return False
@@ -48,13 +48,13 @@ def is_writable() -> bool:
 
 
 def exists(name: str) -> bool:
-    """Whether there is something under a name."""
+    """True if there is something under a name."""
     folder = directory()
     return folder is not None and (folder / name).is_file()
 
 
 def read(name: str) -> bytes | None:
-    """What was written under a name; None where there is nothing, or nothing sound."""
+    """The bytes that were written under a name; None where there are none, or damaged ones."""
     folder = directory()
     if folder is None:
         return None
@@ -99,7 +99,7 @@ def wrapped(body: bytes, name: str) -> bytes:
 
 
 def unwrapped(content: bytes, name: str) -> bytes | None:
-    """What is in a file; None if it is not what was written under this name."""
+    """The bytes in a file; None if they are not those written under this name."""
     body = content[len(HEADER) + 32 :]
     return body if content == wrapped(body, name) else None
 

@@ -1,4 +1,4 @@
-"""What a kernel's machine code depends on, as one hash.
+"""One hash of everything that a kernel's machine code depends on.
 
 A kernel is compiled together with everything that it refers to by name: other kernels, constants,
 records. Its fingerprint is a hash over the byte code of all of them, and over the values of the
@@ -175,7 +175,7 @@ def _look_up(name: str, cells: dict[str, Any], namespace: dict[str, Any]) -> Any
 
 
 def _name_of(value: Any) -> str:
-    """Where something is defined, with the version of the package where it states one."""
+    """The module of a definition, with the version of its package where it states one."""
     module = getattr(value, "__module__", None) or ""
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", "")
     version = getattr(sys.modules.get(module.partition(".")[0]), "__version__", "")
@@ -183,7 +183,7 @@ def _name_of(value: Any) -> str:
 
 
 def _is_versioned(value: Any) -> bool:
-    """Whether it comes with Python or a package that kernels are written against."""
+    """True if it comes with Python or a package that kernels are written against."""
     package = (getattr(value, "__module__", None) or "builtins").partition(".")[0]
     known = {"numba", "numpy", "llvmlite", "scipy"}
     return package in known or (package in sys.stdlib_module_names and package != "__main__")

@@ -15,7 +15,7 @@ from numba.core.codegen import JITCodeLibrary
 
 
 class EntryPoint:
-    """What Numba knows a kernel by where there is no machine code."""
+    """The stand-in by which Numba knows a kernel where there is no machine code."""
 
 
 class KernelLibrary(JITCodeLibrary):

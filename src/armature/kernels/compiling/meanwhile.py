@@ -111,7 +111,7 @@ class Workshop:
             log.info("kernels are compiled in this process, as %s", self._without_helper)
 
     def _answer_of(self, process: subprocess.Popen[bytes], content: bytes) -> str:
-        """What went wrong in a helper; a program may be forked meanwhile."""
+        """The errors of helpers; a program may be forked meanwhile."""
         from armature.kernels.compiling import helper
 
         self.in_process.release()

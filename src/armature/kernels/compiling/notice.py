@@ -1,4 +1,4 @@
-"""What is said while kernels are compiled for somebody who waits, and a count of them.
+"""Messages while kernels are compiled and somebody waits, and a count of them.
 
 After a second of compiling, the log `armature.compile` gets a sentence at INFO, once, and so does
 `on_wait`. By default that writes it to the standard error, if that is a terminal; `silence()` or
@@ -77,7 +77,7 @@ def _speak_if_it_is_time() -> None:
 
 
 def subject(kernel: Any) -> str:
-    """What a kernel belongs to, in words.
+    """The name of the part that a kernel belongs to, in words.
 
     >>> from armature.structures.oracles import one_peak
     >>> subject(one_peak.project)

@@ -1,4 +1,4 @@
-"""What is to be compiled, as bytes that another process understands.
+"""Orders to compile, as bytes that another process understands.
 
 An order is a call: a kernel with its arguments, and the kernels that it may call by number. Types
 are all that matters of arrays, so they are sent empty. Kernels are sent by name, or by the function
@@ -41,7 +41,7 @@ class Order(NamedTuple):
         return tuple(typeof(value) for value in self.args)
 
     def is_kept(self) -> bool:
-        """Whether all of it is in the cache."""
+        """True if all of it is in the cache."""
         return all(
             kernel.addresses.is_kept(signature()) for kernel, signature in self.called
         ) and bool(self.kernel.dispatcher.is_kept(self.signature))
@@ -71,7 +71,7 @@ def make_order(kernel: Kernel[..., Any], args: Any, kwargs: Any) -> Order:
 
 
 def kinds_of(value: Any) -> Any:
-    """What tells apart arguments of different types; nothing of Numba is needed for it."""
+    """A key that tells apart arguments of different types; it needs nothing of Numba."""
     if isinstance(value, np.ndarray):
         flags = value.flags
         layout = flags.c_contiguous, flags.f_contiguous, flags.writeable
@@ -102,7 +102,7 @@ class _Pickler(pickle.Pickler):
 
 
 def named(module: str, name: str) -> Any:
-    """What has a name in a module; None if nothing has."""
+    """The object of a name in a module; None if there is none."""
     if module not in sys.modules:
         __import__(module)
     found: Any = sys.modules[module]

@@ -1,4 +1,4 @@
-"""How a kernel gets through Numba's front end.
+"""The way of a kernel through Numba's front end.
 
 Numba's own way, but for three things. It ends with LLVM code (`KernelLibrary`) instead of machine
 code.

@@ -20,7 +20,7 @@ from armature.structures.oracles.model import Model
 
 
 class CATSEState(NamedTuple):
-    """Which categories are still in, and a place for their bounds."""
+    """The categories that are still in, and a place for their bounds."""
 
     active: Ints  # (C,)
     category: Ints  # (K,)

@@ -30,7 +30,7 @@ class Scenarios(NamedTuple):
     noise: Floats  # (K,)
 
     def told(self, f: int, others: Indices) -> Floats:
-        """How well a pull of each arm tells row f from each of some others."""
+        """The divergence per pull of each arm between row f and each of some others."""
         return np.asarray((self.rows[others] - self.rows[f]) ** 2 / (2.0 * self.noise))
 
     def competing(self, f: int) -> Indices:
@@ -49,7 +49,7 @@ class Scenarios(NamedTuple):
 
 
 class Allocations:
-    """How many pulls of each arm (per logarithm) a row asks for; found when they are asked for.
+    """The pulls of each arm (per logarithm) that a row asks for; computed on demand.
 
     They are kept in the policy's state: a linear program each.
     """
@@ -70,7 +70,7 @@ class Allocations:
         return self._found("fallback", f, lambda: self.scenarios.no_worse(f))
 
     def conflict(self, f: int, g: int) -> bool:
-        """Whether two rows ask for different shares of the arms."""
+        """True if two rows ask for different shares of the arms."""
         one, other = self.informative(f), self.informative(g)
         sizes = one.sum(), other.sum()
         if min(sizes) == 0.0:
@@ -110,7 +110,7 @@ class Allocations:
 
 
 class Step(NamedTuple):
-    """What a round does: its kind, the arm, and the pessimistic row."""
+    """A round: its kind, the arm, and the pessimistic row."""
 
     kind: str
     arm: int

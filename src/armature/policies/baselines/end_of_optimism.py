@@ -29,7 +29,7 @@ WARM_UP, SUCCESS, RECOVERY = 0.0, 1.0, 2.0
 
 
 class EndOfOptimismState(NamedTuple):
-    """Where the algorithm is, and what the warm-up has said."""
+    """The stage of the algorithm, and the results of the warm-up."""
 
     phase: Floats  # (1,): warm-up, success or recovery
     means: Floats  # the estimates after the warm-up

@@ -65,7 +65,7 @@ def fit(state: IDSState, family: FamilyRecord, history: History) -> None:
 
 @kernel
 def write_evidence(state: IDSState, variance: float, j: int) -> float:
-    """What it costs that each arm is as good as j, infinite where it always is; the least."""
+    """The cost that each arm is as good as j, infinite where it always is; the least."""
     least = math.inf
     for z in range(state.means.size):
         state.evidence[z] = cost_of(state.means, state.halves, variance, j, z)
@@ -104,7 +104,7 @@ def write_information(state: IDSState, j: int, width: float) -> None:
 
 @kernel
 def write_regrets(state: IDSState, j: int, width: float) -> None:
-    """How much worse every arm is than j, and j than the best plausible arm."""
+    """The gap of every arm to j, and of j to the best plausible arm."""
     own = 0.0
     for z in range(state.regrets.size):
         gap = state.means[j] - state.means[z]

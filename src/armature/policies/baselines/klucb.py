@@ -32,7 +32,7 @@ def kl_level(t: float, c: float) -> float:
 
 @kernel
 def beats(family: FamilyRecord, mean: float, pulls: float, level: float, bar: float) -> bool:
-    """Whether sup { q : N d(mean, q) <= level } is above a bar, without computing it."""
+    """True if sup { q : N d(mean, q) <= level } is above a bar, without computing it."""
     if mean > bar:
         return True
     if pulls * least_divergence(family, mean, bar) >= level:

@@ -28,7 +28,7 @@ class MINTSState(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """What `weigh` found besides the weights."""
+    """The results of `weigh` besides the weights."""
 
     total: float
     leader: int

@@ -46,7 +46,7 @@ class OSSBState(NamedTuple):
 
 @kernel
 def information(state: OSSBState, model: Model, history: History, best: int) -> float:
-    """How well the pulls separate the projected means from alternatives that keep the best mean.
+    """The least divergence of the projected means from alternatives that keep the best mean.
 
     The pulls are enough in the sense of the lower bound where this is at least ln T; infinite where
     there is no such alternative.

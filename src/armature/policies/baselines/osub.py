@@ -21,7 +21,7 @@ from armature.structures.oracles.model import Model
 
 
 class OSUBState(NamedTuple):
-    """How often each arm was the leader."""
+    """The number of rounds in which each arm was the leader."""
 
     led: Floats
     period: float

@@ -73,7 +73,7 @@ def distance(halves: Floats, j: int, k: int) -> float:
 
 @kernel
 def cost_of(means: Floats, halves: Floats, variance: float, j: int, z: int) -> float:
-    """What it costs that z is as good as j; infinite where it always is."""
+    """The cost that z is as good as j; infinite where it always is."""
     square = distance(halves, j, z)
     gap = means[j] - means[z]
     return gap * gap / (2.0 * variance * square) if square > 0.0 else math.inf

@@ -20,7 +20,7 @@ from armature.structures.oracles.model import Model
 
 
 class SparseUCBState(NamedTuple):
-    """Whose turn it is."""
+    """The phase of the algorithm."""
 
     turn: Ints  # [of the round robin, in the arms that look good]
     a: float

@@ -19,7 +19,7 @@ from armature.structures.oracles.model import Model
 
 
 class UnimodalThompsonState(NamedTuple):
-    """How often each arm was the leader, and room for a sample."""
+    """The number of rounds in which each arm was the leader, and room for a sample."""
 
     led: Floats
     sample: Floats

@@ -160,7 +160,7 @@ def descend(cost: Cost, bends: Bends, task: LineTask, s: ChainScratch, b: BendSc
 
 @kernel
 def recall(cost: Cost, piece: int, b: BendScratch) -> bool:
-    """Whether the last projection was the same problem: then its knots are taken up."""
+    """True if the last projection was the same problem: then its knots are taken up."""
     if not (b.key[3] == 1.0 and b.key[2] == piece and b.key[1] == cost.family.parameter):
         return False
     for i in range(cost.mu.size):

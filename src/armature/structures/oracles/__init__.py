@@ -1,4 +1,4 @@
-"""How structures answer: derived from the pieces (`derived`), or by faster kernels of their own.
+"""The answers of structures: derived from the pieces (`derived`), or by faster kernels.
 
 `records` says what is asked, `model` puts a structure and a family together for compiled code.
 """

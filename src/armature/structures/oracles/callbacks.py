@@ -116,7 +116,7 @@ def number_of(structure: Structure, family: Family) -> int:
 
 
 def _asked(number: int, variance: float) -> tuple[Structure, Family]:
-    """What a number stands for, with an estimate where the variance is not known."""
+    """The kernel that a number stands for, with an estimate where the variance is not known."""
     reference, family = _STRUCTURES.get(number, (lambda: None, None))
     structure = reference()
     if structure is None or family is None:

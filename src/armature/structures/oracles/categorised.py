@@ -195,7 +195,7 @@ def sum_up(problem: OracleProblem, room: Sorted) -> float:
 
 @kernel
 def better_than(room: Sorted, c: int, p: int) -> int:
-    """How many arms of category c are among the p best of all: a binary search."""
+    """The number of arms of category c among the p best of all: a binary search."""
     start = room.start[c]
     low = start
     high = room.start[c + 1]

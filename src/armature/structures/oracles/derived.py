@@ -189,7 +189,7 @@ def bound_challengers(search: Search, p: int, j: int, beats: Ints) -> int:
 
 @kernel
 def largest_of(flags: Ints) -> int:
-    """Whether any flag is 1."""
+    """1 if any flag is 1, else 0."""
     for i in range(flags.size):
         if flags[i] == 1:
             return 1

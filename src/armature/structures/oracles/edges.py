@@ -71,7 +71,7 @@ def lay_out(edges: Edges) -> Ints:
 
 
 def n_orientations(edges: Edges, peaks: int) -> int:
-    """How many orientations there are with at most so many peaks."""
+    """The number of orientations with at most so many peaks."""
     near = neighbours_of(edges)
     before = arms_before(edges, 0)
     peaks = min(peaks, len(before))
@@ -93,7 +93,7 @@ def n_orientations(edges: Edges, peaks: int) -> int:
 
 
 def _product(one: list[int], other: list[int]) -> list[int]:
-    """How many pairs there are with so many peaks in all."""
+    """The number of pairs with so many peaks in all."""
     return [sum(one[i] * other[n - i] for i in range(n + 1)) for n in range(len(one))]
 
 

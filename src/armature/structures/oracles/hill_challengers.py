@@ -109,7 +109,7 @@ def rivals_of(work: Work, K: int, m: int) -> Rivals:
 
 @kernel
 def prepare(family: FamilyRecord, mu: Floats, w: Floats, j: int, m: int, room: Rivals) -> None:
-    """What all questions about j have in common."""
+    """The common part of all questions about j."""
     K = mu.size
     n = K + 1
     hills = room.hills
@@ -143,7 +143,7 @@ def way(family: FamilyRecord, low: float, high: float, t: float, y: float) -> fl
 def tangent(
     family: FamilyRecord, K: int, s: int, n: int, t: float, move: float, sign: float, runs: RunFits
 ) -> float:
-    """What a fit that is cut off at t costs at least when t has moved; move is in its parameter.
+    """A lower bound on the cost of a fit cut off at t when t has moved; move is in its parameter.
 
     Where that is infinite: at least what it costs on the way there.
     """
@@ -235,7 +235,7 @@ def weigh_free(pair: ArmPair, t: float, room: Rivals) -> None:
 
 
 class Divisions(NamedTuple):
-    """What a division costs without k itself, and without j where it is tied."""
+    """The cost of a division without k itself, and without j where it is tied."""
 
     tied: float
     free: float
@@ -294,5 +294,5 @@ def beyond_hill(pair: ArmPair, p: int, b: int, is_tied: bool, room: Rivals) -> f
 
 @inlined
 def own_cost(pair: ArmPair, i: int, t: float) -> float:
-    """What it costs that arm i is at t."""
+    """The cost that arm i is at t."""
     return weighted_divergence(pair.family, pair.w[i], pair.mu[i], t)

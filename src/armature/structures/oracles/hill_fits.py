@@ -95,7 +95,7 @@ def trace_beyond(pair: ArmPair, t: float, is_tied: bool, p: int, a: int, room: R
 def after_run(
     pair: ArmPair, t: float, is_tied: bool, rises: bool, p: int, a: int, b: int, room: Rivals
 ) -> float:
-    """What follows a run from a to before b that is not cut off, with p further hills."""
+    """The least cost after a run from a to before b that is not cut off, with p further hills."""
     n = pair.mu.size + 1
     at = p * n + b
     if b <= pair.j:

@@ -160,7 +160,7 @@ def parts_of(real: Floats) -> LevelParts:
 
 @kernel
 def weigh_end(pair: ArmPair, t: float, y: float, is_above: bool, room: Rivals) -> Divisions:
-    """What divisions cost at least at y by their tangents at t, as `LevelParts` has it.
+    """The least cost of divisions at y by their tangents at t, as `LevelParts` has it.
 
     Where y is infinitely far in the natural parameter: on all of the way there.
     """
@@ -180,7 +180,7 @@ def weigh_end(pair: ArmPair, t: float, y: float, is_above: bool, room: Rivals) -
 
 @kernel
 def least_of_part(pair: ArmPair, parts: LevelParts, i: int) -> float:
-    """What it costs at least that k is in part i."""
+    """A lower bound on the cost that k is in part i."""
     mu, w, k, j = pair.mu, pair.w, pair.k, pair.j
     a = parts.a[i]
     b = parts.b[i]
@@ -336,7 +336,7 @@ def challenger_min(problem: OracleProblem, first: int, second: int, lam: Floats)
 
 @kernel
 def note_of(pair: ArmPair, base: Floats, is_backwards: bool, size: float, lam: Floats) -> int:
-    """What is noted of a fit `lam`, along the line, beside the projection: see `note_ties`."""
+    """Notes on a fit `lam`, along the line, beside the projection: see `note_ties`."""
     K = lam.size
     moved = 0
     kept = 0.0

@@ -20,7 +20,6 @@ from armature.solver.runs import RunFits, fit_runs, runs_of, write_run
 from armature.structures.oracles.records import OracleProblem, Shape, Work
 
 TABLES = 4
-VECTORS = 8
 
 
 class Hills(NamedTuple):
@@ -62,13 +61,13 @@ def hills_of(work: Work, K: int, m: int) -> Hills:
 
 @inlined
 def rise(hills: Hills, K: int, a: int, b: int) -> float:
-    """What it costs that the arms from a to b - 1 rise."""
+    """The cost that the arms from a to b - 1 rise."""
     return float(hills.rising.cost[a * (K + 1) + b - a])
 
 
 @inlined
 def fall(hills: Hills, K: int, a: int, b: int) -> float:
-    """What it costs that they fall."""
+    """The cost that they fall."""
     return float(hills.falling.cost[a * (K + 1) + b - a])
 
 

@@ -71,7 +71,7 @@ def leader_of(family: FamilyRecord, projected: Floats, means: Floats, pulls: Flo
 
 @kernel
 def is_shared(projected: Floats, leader: int, bar: float) -> bool:
-    """Whether other arms are level with the leader: not below the bar."""
+    """True if other arms are level with the leader: not below the bar."""
     for k in range(projected.size):
         if k != leader and projected[k] >= bar:
             return True

@@ -51,7 +51,7 @@ def frame_of(shape: Shape, K: int) -> Frame:
 
 @kernel
 def twins(shape: Shape, K: int, j: int, k: int) -> bool:
-    """Whether j and k have the same features, so that neither is ever better."""
+    """True if j and k have the same features, so that neither is ever better."""
     at = K * shape.integer[0]
     return bool(shape.real[at + j] == shape.real[at + k])
 
@@ -95,7 +95,7 @@ def solved_of(work: Work, basis: Floats, K: int, r: int) -> Solved:
 
 @kernel
 def is_factorised(room: Solved, mu: Floats, w: Floats) -> bool:
-    """Whether the factorisation in the scratch space is the one for these means and weights."""
+    """True if the factorisation in the scratch space is the one for these means and weights."""
     if room.known[0] != 1:
         return False
     for k in range(mu.size):  # all arms before k agree
@@ -145,7 +145,7 @@ def least_squares(problem: OracleProblem, lam: Floats) -> Solved:
 
 @kernel
 def tie_cost(fit: Solved, j: int, k: int, gap: float) -> float:
-    """What it adds to the cost that k gains `gap` on j, up to the variance."""
+    """The addition to the cost when k gains `gap` on j, up to the variance."""
     if gap <= 0.0 or difference(fit.basis, fit.columns, fit.order, fit.rank, j, k, fit.z) > 0.0:
         return 0.0
     seen = 0.0

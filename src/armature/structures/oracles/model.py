@@ -145,7 +145,7 @@ def with_estimate(model: Model, variance: float) -> Model:
 
 @inlined
 def derived_shape(model: Model) -> Shape:
-    """What kernels read that are derived from the pieces."""
+    """The numbers derived from the pieces that kernels read."""
     table = model.table
     return Shape(model.shape.real[table[ORIGIN] :], model.shape.integer[table[ORIGIN + 1] :])
 
@@ -220,13 +220,13 @@ def list_cells(model: Model, mu: Floats, w: Floats, best: int, out: Ints) -> int
 
 @inlined
 def is_row(model: Model) -> bool:
-    """Whether other segments tell something of these arms."""
+    """True if other segments tell something of these arms."""
     return bool(model.table[IN_TABLE] == 1)
 
 
 @inlined
 def is_joint(model: Model) -> bool:
-    """Whether all challengers are weighed in one call."""
+    """True if all challengers are weighed in one call."""
     return bool(model.table[CHALLENGER_COSTS] != 0)
 
 
@@ -266,7 +266,7 @@ def challenger_costs(
 
 @inlined
 def has_bounds(model: Model) -> bool:
-    """Whether the structure bounds what challengers cost."""
+    """True if the structure bounds what challengers cost."""
     return bool(model.table[CHALLENGER_BOUNDS] != 0)
 
 
@@ -294,7 +294,7 @@ def highest_means(model: Model, low: Floats, high: Floats, out: Floats) -> bool:
 
 @inlined
 def has_optimism(model: Model) -> bool:
-    """Whether the structure says itself what is plausible at a level."""
+    """True if the structure says itself what is plausible at a level."""
     return bool(model.table[OPTIMISTIC] != 0)
 
 
@@ -307,7 +307,7 @@ def optimistic_means(model: Model, mu: Floats, w: Floats, level: float, out: Flo
 
 @kernel
 def unused(problem: OracleProblem, first: int, second: int, out: Floats) -> float:
-    """What stands for an oracle that was not asked for."""
+    """A placeholder for an oracle that was not asked for."""
     if out.size > 0:
         raise RuntimeError("this oracle is not among those that the model was made for")
     return 0.0

@@ -86,7 +86,7 @@ def peak_fit(
 
 @kernel
 def lifts(long: Prefixes, short: Prefixes, s: int, n: int, near: float) -> bool:
-    """Whether the fit to a whole run of n arms is, from arm s on, above the n - s arms backwards.
+    """True if the fit to a whole run of n arms is, from arm s on, above the n - s arms backwards.
 
     Then so is each fit to more than s of them: it moves all of those that it has beyond arm s.
     """
@@ -98,7 +98,7 @@ def lifts(long: Prefixes, short: Prefixes, s: int, n: int, near: float) -> bool:
 
 @kernel
 def sinks(run: Prefixes, n: int, latest: Ints, near: float) -> bool:
-    """Whether a block that absorbs others is below the first of them, by more than `near`, always.
+    """True if a block that absorbs others is below the first of them, by more than `near`, always.
 
     `latest` is room: where the last of the blocks so far ends that begins after so many arms.
     """

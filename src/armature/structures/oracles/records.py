@@ -37,7 +37,7 @@ class Work(NamedTuple):
 
 
 class OracleProblem(NamedTuple):
-    """What every oracle is asked about: minimise sum_i w_i d(mu_i, lam_i) over a part of M."""
+    """The problem of every oracle: minimise sum_i w_i d(mu_i, lam_i) over a part of M."""
 
     family: FamilyRecord
     mu: Floats
@@ -156,7 +156,7 @@ class Ruler:
 
 @functools.cache
 def measure(lay_out: Callable[..., Any], *sizes: int | None) -> tuple[int, int]:
-    """How many floats and integers the record takes that lay_out(work, *sizes) makes.
+    """The number of floats and integers of the record that lay_out(work, *sizes) makes.
 
     None stands for an array that the record only refers to.
     """

@@ -33,7 +33,7 @@ class RowTable(NamedTuple):
 
 
 class RowSums(NamedTuple):
-    """What each row costs, and for which means and weights that was worked out."""
+    """The cost of each row, and the means and weights for which it was computed."""
 
     mu: Floats  # (K,)
     w: Floats  # (K,): 0 where nothing was, and then the arm's node is 0
@@ -106,7 +106,7 @@ def priced(problem: OracleProblem, total: float) -> float:
 
 @inlined
 def is_best(rows: RowTable, r: int, k: int) -> bool:
-    """Whether no arm of a row is better than arm k."""
+    """True if no arm of a row is better than arm k."""
     return bool(rows.entry[k * rows.n + r] >= rows.top[r])
 
 

@@ -67,7 +67,7 @@ def highest_meeting_point(
 
 @kernel
 def meeting_point(family: FamilyRecord, mu: Floats, w: Floats, arms: Ints) -> float:
-    """Where some arms meet.
+    """The mean at which some arms meet.
 
     g is convex and increasing, so that Newton's method from the right comes down to its root; from
     the bound above in a few steps, since there g is at most as many times the weight as there are
@@ -104,7 +104,7 @@ def meeting_point(family: FamilyRecord, mu: Floats, w: Floats, arms: Ints) -> fl
 
 @kernel
 def pooled_cost(family: FamilyRecord, mu: Floats, w: Floats, arms: Ints, y: float) -> float:
-    """What it costs that some arms have the mean y."""
+    """The cost that some arms have the mean y."""
     cost = 0.0
     for i in range(arms.size):  # cost: of the arms before place i
         k = arms[i]
@@ -114,7 +114,7 @@ def pooled_cost(family: FamilyRecord, mu: Floats, w: Floats, arms: Ints, y: floa
 
 @kernel
 def pair_cost(problem: OracleProblem, j: int, k: int) -> float:
-    """What it costs to make k as good as j and change nothing else."""
+    """The cost to make k as good as j and change nothing else."""
     mu = problem.mu
     if mu[k] >= mu[j]:
         return 0.0

@@ -103,7 +103,7 @@ def room_for(table: Table, K: int, work: Work) -> DerivedScratch:
 
 @kernel
 def search_of(problem: OracleProblem) -> Search:
-    """What the kernels below work with; the box is the family's domain."""
+    """The problem that the kernels below work with; the box is the family's domain."""
     K = problem.mu.size
     table = table_of(problem.shape, K)
     room = room_for(table, K, problem.work)

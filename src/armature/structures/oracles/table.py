@@ -76,7 +76,7 @@ def table_of(shape: Shape, K: int) -> Table:
 
 
 def checked_pieces(found: object, n_arms: int, owner: str) -> Iterator[Piece]:
-    """What a class declares, one by one; refused where it is no piece, or for other arms."""
+    """The pieces that a class declares, one by one; refused if one is none, or has other arms."""
     wrong = f"{owner}.pieces() must yield am.Piece(A, b, C, d); got"
     if not isinstance(found, Iterable):
         raise ArmatureError(f"{wrong} {short(found)}.")
@@ -176,7 +176,7 @@ def rows_of(table: Table, p: int) -> Rows:
 
 @inlined
 def is_chain(table: Table, p: int, K: int) -> bool:
-    """Whether a piece is a chain."""
+    """True if a piece is a chain."""
     return bool(table.orders[p * K] >= 0)
 
 
@@ -195,7 +195,7 @@ def chain_at(table: Table, p: int, K: int) -> Chain:
 
 @inlined
 def is_concave(table: Table, p: int, K: int) -> bool:
-    """Whether a piece says that means are concave along a line, and no more."""
+    """True if a piece says that means are concave along a line, and no more."""
     return bool(table.bend_orders.size > 0 and table.bend_orders[p * K] >= 0)
 
 
@@ -208,7 +208,7 @@ def bends_at(table: Table, p: int, K: int) -> Bends:
 
 @inlined
 def is_turning(table: Table) -> bool:
-    """Whether the pieces are chains that turn once each: then they share their messages."""
+    """True if the pieces are chains that turn once each: then they share their messages."""
     return bool(table.turns[0] >= 0)
 
 

@@ -126,7 +126,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
 def lowest_possible(
     tree: Tree, v: int, without: int, low: Floats, high: Floats, least: Floats
 ) -> float:
-    """How high v has to be for the branches around it, but for one; inf if it can't be so high."""
+    """The least height of v for the branches around it, but for one; inf if it can't be so high."""
     bound = low[v]
     for e in range(tree.start[v], tree.start[v + 1]):
         if e != without:
