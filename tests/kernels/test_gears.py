@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -96,6 +97,7 @@ helper.start = start
 ENDED = """
 from hot import added
 import sys
+import threading
 sys.executable = "/bin/false"
 """
 
@@ -182,6 +184,7 @@ def is_running(process: int) -> bool:
 
 SMALL = """
 import sys
+import threading
 import armature as am
 assert not {'numba', 'scipy', 'pandas', 'pyarrow', 'matplotlib'} & set(sys.modules)
 for policy, structure in [
@@ -418,3 +421,27 @@ def test_the_gamma_function_has_the_same_bits_in_both_gears() -> None:
     values = np.random.default_rng(0).gamma(1.0, 10.0, 2000).tolist()
     with using(Gear.compiled):
         assert [through(x) for x in values] == [log_gamma(x) for x in values]
+
+
+def test_who_compiles_and_who_looks_for_machine_code_do_not_wait_for_each_other() -> None:
+    """One thread holds Numba's lock and asks for a kernel, while another asks for a kernel."""
+    from numba.core.compiler_lock import global_compiler_lock
+
+    first, second = (Kernel(lambda x: x) for _ in range(2))
+    compiling = threading.Event()
+
+    def compiles() -> None:
+        with global_compiler_lock:
+            compiling.set()
+            time.sleep(0.3)  # the other waits for the lock by now
+            assert second.callee is not None
+
+    threads = [
+        threading.Thread(target=compiles, daemon=True),
+        threading.Thread(target=lambda: compiling.wait() and first.callee, daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()

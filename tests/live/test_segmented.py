@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import math
 import pickle
@@ -15,6 +16,7 @@ from armature.families.kernels import learning_address, total_learning_cost
 from armature.rounds.play import NO_CHECKPOINTS, make_record
 from armature.rounds.run import _simulated
 from armature.rounds.segmented import seed_of
+from armature.storage.files import checksum
 from armature.structures.oracles.model import make_model
 from armature.structures.segments.row import Row, rows_of
 from armature.structures.segments.whole import learning_of, leave_alone, n_judged
@@ -91,6 +93,27 @@ def test_saved_and_resumed_it_decides_the_same(policy: am.Policy) -> None:
     with pytest.raises(am.ArmatureError, match="checksum"):
         am.SegmentedBandit.from_json(text)
     assert len(json.loads(bandit.to_json())["segments"]) == 3
+
+
+def test_edited_fields_are_refused_or_work() -> None:
+    bandit = am.Bandit(am.Challenger(), table_of(am.Additive()), am.Gaussian(0.5))
+    bandit.tell([0, 1], [0.1, 0.5], segment="mobile")
+    bandit.ask(segment="desktop")
+    content = json.loads(bandit.to_json())
+    refused = 0
+    for c, key in itertools.product((0, 2), content["segments"][0]):
+        for value in (None, -1, 1.5, "x", [], {}, [0], [None], [[1.0]], 1e300):
+            edited = copy.deepcopy(content)
+            edited["segments"][c][key] = value
+            del edited["checksum"]
+            text = json.dumps({**edited, "checksum": checksum(edited)})
+            try:
+                again = am.SegmentedBandit.from_json(text)
+            except am.ArmatureError:
+                refused += 1
+            else:
+                again.tell(again.ask(segment="mobile"), 0.5, segment="mobile")
+    assert refused >= 150
 
 
 def test_it_is_saved_to_files_with_labels_and_prices(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -183,6 +183,13 @@ def test_policies_say_why_they_do_not_go_with_coupled_segments() -> None:
         policy.check(table, am.Gaussian())
 
 
+@pytest.mark.parametrize("coupling", [None, am.Additive()])
+def test_the_best_arms_of_a_table_are_not_identified(coupling: am.Coupling | None) -> None:
+    for policy in (am.TopTwo(), am.Challenger()):
+        with pytest.raises(am.ArmatureError, match=r"one_by_one\[0\].*characteristic_time"):
+            am.identify(instance_of(am.Unimodal(4), coupling), [policy])
+
+
 def test_results_per_segment_add_up() -> None:
     instance = instance_of(am.Unimodal(4), am.Additive())
     results = am.simulate(instance, [am.Challenger()], horizon=100, repetitions=3, workers=1)

@@ -229,6 +229,19 @@ def test_what_can_not_be_served_is_refused() -> None:
         am.Alike(0.0)
 
 
+def test_tables_are_not_composed() -> None:
+    table, other = am.Segments("ab", each=am.Unimodal(3), coupling=am.Additive()), am.Unimodal(6)
+    for make in (
+        lambda: table & other,
+        lambda: other & table,
+        lambda: table | other,
+        lambda: table & table,
+        lambda: am.Intersection([other, table]),
+    ):
+        with pytest.raises(am.ArmatureError, match=r"with `each`.* with `coupling`"):
+            make()
+
+
 def test_a_coupling_of_ones_own() -> None:
     class Twice(am.Coupling):
         """The second segment's means are twice the first's."""

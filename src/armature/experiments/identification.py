@@ -186,13 +186,25 @@ def identify(
     ((4, 1), [1, 1, 1, 1])
     """
     check_kind(instance, Instance, "instance", INSTANCE)
-    if isinstance(instance, Changing):
-        raise ArmatureError("no arm is the best one where means change: identify one of a piece.")
+    _check_has_one_best(instance)
     max_rounds, deltas = checked_count(max_rounds, "max_rounds"), checked_deltas(delta)
     plan = IdentificationPlan.checked(
         instance, policies, max_rounds, repetitions, seed, deltas=deltas, threshold=threshold
     )
     return run_in_memory(plan, workers, progress, engine, address)
+
+
+def _check_has_one_best(instance: Instance) -> None:
+    """Refuse what has not one best arm, before any policy is looked at."""
+    if isinstance(instance, Changing):
+        raise ArmatureError("no arm is the best one where means change: identify one of a piece.")
+    if instance.structure.is_table:
+        raise ArmatureError(
+            "each segment of a table has a best arm of its own, and runs end when one best arm is "
+            "known. Identify a segment by itself (in Python: instance.one_by_one[0]), which makes "
+            "no use of the coupling. How long it takes with the coupling at the least, for all or "
+            "for one, says characteristic_time(instance, segment=...)."
+        )
 
 
 def checked_deltas(delta: float | Sequence[float]) -> tuple[float, ...]:
@@ -221,6 +233,8 @@ def load_identifications(
     from armature.experiments.spec import read_spec
 
     experiments = parse_experiments(read_spec(spec), allow, RULES)
+    for one in experiments:
+        _check_has_one_best(one.instance)
     if policies:
         chosen = tuple(build(POLICIES, "policy", name, allow) for name in policies)
         experiments = [replace(one, policies=chosen) for one in experiments]

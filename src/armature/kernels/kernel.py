@@ -94,29 +94,26 @@ class Kernel(Generic[P, R]):
         names = inspect.signature(self.py_func).parameters.values()
         return [place for place, one in enumerate(names) if one.annotation == "Address"]
 
-    @functools.cached_property
-    def dispatcher(self) -> Any:
-        """The function that Python calls (made now if it is not there yet)."""
-        return self._made("dispatcher")
+    dispatcher: Any  # the function that Python calls
+    callee: Any  # the function that other kernels call
+    addresses: Any  # called by address: `addresses.of(signature)`
 
-    @functools.cached_property
-    def callee(self) -> Any:
-        """The function that other kernels call."""
-        return self._made("callee")
+    def __getattr__(self, face: str) -> Any:
+        """One of these, made when it is asked for first, the same in all threads.
 
-    @functools.cached_property
-    def addresses(self) -> Any:
-        """The function that is called by address: `addresses.of(signature)`."""
-        return self._made("addresses")
+        Numba's lock comes first: who compiles holds it, and asks for the faces of other kernels.
+        """
+        if face not in FACES:
+            raise AttributeError(f"a kernel has no attribute {face!r}")
+        from numba.core.compiler_lock import global_compiler_lock
 
-    def _made(self, face: str) -> Any:
-        """One of these, the same in all threads."""
-        with _making:
+        with global_compiler_lock, _making:
             if face not in self.__dict__:
                 self.__dict__[face] = _make(self, face)
             return self.__dict__[face]
 
 
+FACES = ("dispatcher", "callee", "addresses")
 _making = threading.RLock()
 
 

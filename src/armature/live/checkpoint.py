@@ -111,7 +111,7 @@ def restore_parts(
     decisions, arms, K = setting.decisions, setting.arms, setting.structure.n_arms
     arms.restore(content["labels"], content["arms"])
     outstanding.restore(content["pending"], content["decisions"], content["noticing"])
-    summary = _summary(content, decisions.family)
+    summary = _summary(content, K, decisions.family)
     write_summary(decisions, summary)
     rounds, explored = fields.wholes(content["clock"], "clock", 2)
     counted = summary.counts.sum() + sum(record.pulls for record in arms.retired.values())
@@ -125,9 +125,8 @@ def restore_parts(
     decisions.restore_random(content["random"])
 
 
-def _summary(content: dict[str, Any], family: Family) -> PastSums:
+def _summary(content: dict[str, Any], K: int, family: Family) -> PastSums:
     """The sums of the rewards, as some rewards of the family can have them."""
-    K = len(content["pulls"])
     pulls = fields.counts(content["pulls"], "pulls", K)
     most = LARGEST * MOST_COUNTED
     sums = fields.numbers(content["sums"], "sums", K, most)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from armature.errors import ArmatureError
 from armature.families import Family, FamilyRecord
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.gears import Gear, may_compile, using
@@ -124,11 +123,6 @@ def make_sampling_run(
     policy: Policy, instance: Instance, seed: int, repetition: int, outcome: Outcome
 ) -> Run:
     """A repetition on simulated rewards that ends when the best arm is known."""
-    if instance.structure.is_table:
-        raise ArmatureError(
-            "the best arms of a table are not identified: simulate it, or identify the best arm of "
-            "each segment, instance.one_by_one."
-        )
     stopping = make_stopping_rule(instance.structure, instance.family.as_told, outcome)
     record = make_record(NO_CHECKPOINTS, instance.n_arms)
     return _simulated(policy, instance, seed, repetition, record, stopping)

@@ -19,6 +19,12 @@ def _checked_parts(parts: Sequence[Structure], word: str) -> tuple[Structure, ..
     for part in parts:
         if not isinstance(part, Structure):
             raise ArmatureError(f"{word} is of structures, such as Unimodal(5); got {part!r}.")
+        if part.is_table:
+            raise ArmatureError(
+                f"{word} is not of tables of segments: say what is known of a row with `each`, as "
+                "in each=Unimodal(5) & Lipschitz(5, 0.2), and what rows have in common with "
+                "`coupling`, as in coupling=Additive() & Alike(0.1)."
+            )
     if len(parts) < 2:
         raise ArmatureError(f"{word} is of at least two structures; got {len(parts)}.")
     sizes = {part.n_arms for part in parts}
