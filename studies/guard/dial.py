@@ -1,6 +1,6 @@
 """The guard's premium and cover, with errors, in a few minutes: fewer runs than the study's.
 
-`python -m studies.guard.dial --audits 0.6 1.3` plays the study's known problems (one instance of
+`python -m studies.guard.dial` plays the study's known problems (one instance of
 each true group) and prints, for each setting of `audit`, geometric means of ratios of mean regrets:
 over `KLUCB` where the structure is wrong, over the unguarded policy where it is true.
 """
@@ -22,14 +22,20 @@ Pair = tuple[Floats, Floats]  # final regrets of two policies on the same reward
 
 
 def pairs(
-    cases: Sequence[Case], policy: am.Policy, other: am.Policy, runs: int, workers: int | None
-) -> list[Pair]:
-    """Of each problem, the final regrets of both."""
-    found = []
+    cases: Sequence[Case],
+    policies: Sequence[am.Policy],
+    other: am.Policy,
+    runs: int,
+    workers: int | None,
+) -> list[list[Pair]]:
+    """Of each policy, its final regrets beside those of the other one, problem by problem."""
+    found: list[list[Pair]] = [[] for _ in policies]
     for case in cases:
-        results = am.simulate(case.instance, [policy, other], HORIZON, runs, SEED, workers=workers)
-        first, second = (results.regret(one.name)[:, -1] for one in (policy, other))
-        found.append((first, second))
+        played = [*policies, other]
+        results = am.simulate(case.instance, played, HORIZON, runs, SEED, workers=workers)
+        last = results.regret(other.name)[:, -1]
+        for own, policy in zip(found, policies, strict=True):
+            own.append((results.regret(policy.name)[:, -1], last))
     return found
 
 
@@ -51,9 +57,9 @@ def mean_ratio(found: Sequence[Pair]) -> tuple[float, float, float]:
 
 
 def main() -> int:
-    """Play and print a line for each setting."""
+    """Play all settings on the same rewards, and print a line for each."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--audits", nargs="*", type=float, default=[0.6, 1.3])
+    parser.add_argument("--audits", nargs="*", type=float, default=[0.6, 0.9, 1.1, 1.3])
     parser.add_argument("--wrong", type=int, default=24, help="runs of each wrong problem")
     parser.add_argument("--true", type=int, default=16, help="runs of each true problem")
     parser.add_argument("--workers", type=int, default=None)
@@ -61,17 +67,16 @@ def main() -> int:
     true = [*panel_cases(), *true_cases(1)]
     sys.stdout.write("| audit | wrong: over KLUCB's | largest | true: premium | largest |\n")
     sys.stdout.write("|---|---|---|---|---|\n")
-    for audit in options.audits:
-        guarded = am.Guarded(am.Challenger(), audit=audit)
-        wrong = pairs(wrong_cases(), guarded, am.KLUCB(), options.wrong, options.workers)
-        cover, cover_error, worst = mean_ratio(wrong)
-        premiums = pairs(true, guarded, am.Challenger(), options.true, options.workers)
+    guarded = [am.Guarded(am.Challenger(), audit=audit) for audit in options.audits]
+    wrong = pairs(wrong_cases(), guarded, am.KLUCB(), options.wrong, options.workers)
+    paid = pairs(true, guarded, am.Challenger(), options.true, options.workers)
+    for audit, covers, premiums in zip(options.audits, wrong, paid, strict=True):
+        cover, cover_error, worst = mean_ratio(covers)
         price, price_error, dearest = mean_ratio(premiums)
         sys.stdout.write(
             f"| {audit:g} | {cover:.2f} ± {cover_error:.2f} | {worst:.1f} | "
             f"{price - 1.0:+.1%} ± {price_error:.1%} | {dearest - 1.0:+.0%} |\n"
         )
-        sys.stdout.flush()
     return 0
 
 

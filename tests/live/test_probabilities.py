@@ -86,6 +86,8 @@ DRAWN = {
     "guarded": (am.Guarded(am.Challenger(randomised=True)), am.Unimodal(5)),
     "challenger": (am.Challenger(patience=0.0), am.Linear(CIRCLE)),
     "MINTS": (am.MINTS(), am.Unimodal(5)),
+    "Maillard": (am.MaillardSampling(), am.Unconstrained(5)),
+    "LinMED": (am.LinMED(), am.Linear(CIRCLE)),
     "IDS": (am.IDS(), am.Linear(CIRCLE)),
     "SOLID": (am.SOLID(), am.Linear(CIRCLE)),
 }
@@ -105,7 +107,16 @@ def told(policy: am.Policy, structure: am.Structure, floor: float = 0.0) -> am.B
     raise AssertionError("it never draws")
 
 
-@pytest.mark.checks("Challenger", "Guarded", "MINTS", "IDS", "SOLID", by="a hundred thousand draws")
+@pytest.mark.checks(
+    "Challenger",
+    "Guarded",
+    "MINTS",
+    "MaillardSampling",
+    "LinMED",
+    "IDS",
+    "SOLID",
+    by="a hundred thousand draws",
+)
 @pytest.mark.parametrize("name", DRAWN)
 def test_exact_probabilities_are_those_of_the_draws(name: str) -> None:
     bandit = told(*DRAWN[name])

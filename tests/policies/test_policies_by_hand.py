@@ -15,10 +15,11 @@ BY_SEQUENCE = (
     am.SPk, am.SPLambda, am.OSSB, am.UCB, am.KLUCB, am.StructuredUCB, am.LinUCB, am.CATSE,
     am.CROP, am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.IMEDUB, am.IDS, am.Guarded,
     am.TopTwo, am.GameSampling, am.TrackAndStop, am.UniformSampling, am.Restarting,
+    am.LinIMED, am.UCBC,
 )  # fmt: skip
 BY_FREQUENCY = (
     am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger, am.UnimodalThompson,
-    am.SOLID,
+    am.SOLID, am.MaillardSampling, am.LinMED, am.TSC,
 )  # fmt: skip
 TWO = am.Unconstrained(2)
 ln = math.log

@@ -1,17 +1,21 @@
 """Policies: the paper's algorithms, what they were compared with, and more."""
 
 from armature.policies.baselines.catse import CATSE
+from armature.policies.baselines.competitive import TSC, UCBC
 from armature.policies.baselines.crop import CROP
-from armature.policies.baselines.end_of_optimism import EndOfOptimism
-from armature.policies.baselines.ids import IDS
 from armature.policies.baselines.imed import IMED
 from armature.policies.baselines.imed_ub import IMEDUB
 from armature.policies.baselines.klucb import KLUCB
-from armature.policies.baselines.lin_ucb import LinUCB
+from armature.policies.baselines.linear.end_of_optimism import EndOfOptimism
+from armature.policies.baselines.linear.ids import IDS
+from armature.policies.baselines.linear.lin_imed import LinIMED
+from armature.policies.baselines.linear.lin_med import LinMED
+from armature.policies.baselines.linear.lin_ucb import LinUCB
+from armature.policies.baselines.linear.solid import SOLID
+from armature.policies.baselines.maillard_sampling import MaillardSampling
 from armature.policies.baselines.mints import MINTS
 from armature.policies.baselines.ossb import OSSB
 from armature.policies.baselines.osub import OSUB
-from armature.policies.baselines.solid import SOLID
 from armature.policies.baselines.sparse_ucb import SparseUCB
 from armature.policies.baselines.structured_ucb import StructuredUCB
 from armature.policies.baselines.thompson_sampling import ThompsonSampling
@@ -41,14 +45,19 @@ __all__ = [
     "OSSB",
     "OSUB",
     "SOLID",
+    "TSC",
     "UCB",
+    "UCBC",
     "Challenger",
     "CompiledPolicy",
     "EndOfOptimism",
     "GameSampling",
     "Guarded",
     "History",
+    "LinIMED",
+    "LinMED",
     "LinUCB",
+    "MaillardSampling",
     "Policy",
     "Problem",
     "ProjectedThompson",

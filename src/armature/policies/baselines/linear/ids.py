@@ -14,8 +14,8 @@ from armature.kernels.checks import check_number
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream, next_unit
 from armature.kernels.vectors import fill
-from armature.policies.baselines.lin_ucb import write_weights
-from armature.policies.baselines.solid import cost_of, distance, write_halves
+from armature.policies.baselines.linear.lin_ucb import write_weights
+from armature.policies.baselines.linear.solid import cost_of, distance, write_halves
 from armature.policies.policy import CompiledPolicy, History, Policy
 from armature.policies.records import argmax, mark_exploration
 from armature.solver.least_squares import Ridge, fit_ridge, make_ridge

@@ -14,7 +14,7 @@ from armature.kernels.checks import check_number
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream, next_unit
 from armature.kernels.vectors import copy, fill
-from armature.policies.baselines.lin_ucb import write_weights
+from armature.policies.baselines.linear.lin_ucb import write_weights
 from armature.policies.policy import CompiledPolicy, History, Policy
 from armature.policies.records import argmax, mark_exploration
 from armature.solver.least_squares import Ridge, estimate, fit_ridge, make_ridge, solve_lower

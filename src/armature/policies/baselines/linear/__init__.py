@@ -1,0 +1,1 @@
+"""Policies made for linear structures, to be compared with."""
