@@ -7,6 +7,7 @@ the reference solver.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ KINDS = (
     am.Intersection,
     am.Union,
     am.Relabelled,
+    am.Grid,
 )
 ATOMS = (am.Unimodal, am.Categorised, am.Lipschitz, am.Box, am.Monotone, am.Concave)
 FAMILIES = (am.Gaussian(), am.Bernoulli(), am.Poisson(), am.Exponential())
@@ -93,7 +95,11 @@ def pieces_of(structure: am.Structure) -> list[Piece]:
     eye, none, nothing = np.eye(K), np.empty((0, K)), np.empty(0)
     match structure:
         case am.Segments():
-            return table_pieces(structure)
+            return table_pieces(structure.rows, structure.coupling)
+        case am.Grid():
+            columns = structure.columns
+            rows = [columns[r] if isinstance(columns, dict) else columns for r in structure.rows]
+            return table_pieces(rows, structure.coupling)
         case am.Unconstrained():
             return [Piece("all", none, nothing, none, nothing)]
         case am.Unimodal():
@@ -192,13 +198,13 @@ def pieces_of(structure: am.Structure) -> list[Piece]:
     raise NotImplementedError(structure)
 
 
-def table_pieces(table: am.Segments) -> list[Piece]:
+def table_pieces(structures: Sequence[am.Structure], coupling: am.Coupling | None) -> list[Piece]:
     """Every combination of pieces of the rows with every piece of the coupling, empty ones too."""
-    S, K = len(table.names), table.rows[0].n_arms
+    S, K = len(structures), structures[0].n_arms
     cell = np.arange(S * K).reshape(S, K)
     found = []
-    for coupled in coupling_pieces(table.coupling, cell):
-        for rows in itertools.product(*(pieces_of(row) for row in table.rows)):
+    for coupled in coupling_pieces(coupling, cell):
+        for rows in itertools.product(*map(pieces_of, structures)):
             wide = [
                 Piece(None, _into(row.G, cell[c]), row.h, _into(row.E, cell[c]), row.f)
                 for c, row in enumerate(rows)
@@ -344,6 +350,13 @@ def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> 
                 or _connected([i for i in range(K) if lam[i] > level + tol], structure.edges)
                 for level in lam
             )
+        case am.Grid():
+            table = lam.reshape(len(structure.rows), -1)
+            each = structure.columns
+            rows = [each[r] if isinstance(each, dict) else each for r in structure.rows]
+            return all(map(is_feasible, rows, [am.Gaussian()] * len(rows), table)) and (
+                holds(structure.coupling, table, 4.0 * tol)
+            )
         case am.Intersection():
             return all(is_feasible(part, family, lam) for part in structure.parts)
         case am.Union():
@@ -357,6 +370,22 @@ def is_feasible(structure: am.Structure, family: am.Family, lam: np.ndarray) -> 
             off = np.abs(C @ lam - d) <= tol * (1 + np.abs(C).sum(axis=1))
             return bool((A @ lam <= b + slack).all() and off.all())
     raise NotImplementedError(structure)
+
+
+def holds(coupling: am.Coupling | None, table: np.ndarray, tol: float) -> bool:
+    """Whether rows of means have in common what a coupling says."""
+    match coupling:
+        case None:
+            return True
+        case am.Additive():
+            return bool(np.ptp(table - table[:, :1], axis=0).max() <= tol)
+        case am.Alike():
+            return bool(np.ptp(table, axis=0).max() <= coupling.width + tol)
+        case am.SameBest():
+            return bool((table >= table.max(axis=1, keepdims=True) - tol).all(axis=0).any())
+        case am.Ordered():
+            return bool((np.diff(table, axis=0) >= -tol).all())
+    raise NotImplementedError(coupling)
 
 
 def _connected(arms: list[int], edges: tuple[tuple[int, int], ...]) -> bool:
@@ -378,6 +407,11 @@ def random_structure(
         return am.Demand(np.cumsum(rng.uniform(0.1, 1.0, K))[rng.permutation(K)])
     if kind is am.Finite:
         return am.Finite(rng.uniform(0.05, 0.95, (int(rng.integers(1, 8)), K)))
+    if kind is am.Grid:
+        S = 2 if K < 6 else int(rng.integers(2, 4))
+        columns = [am.Unconstrained, am.Unimodal, am.Monotone][int(rng.integers(3))](max(K // S, 2))
+        couplings = [None, am.Additive(), am.SameBest(), am.Alike(0.2), am.Ordered()]
+        return am.Grid(range(S), columns, couplings[int(rng.integers(len(couplings)))])
     if kind in (am.Intersection, am.Union, am.Relabelled):
         return random_composition(kind, rng, min(K, 4))
     if kind is am.Box:

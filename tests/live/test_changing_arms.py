@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from structures_again import holds
 
 import armature as am
 from armature.testing import discover
@@ -186,7 +187,15 @@ READINGS: dict[type, Callable[[Any, np.ndarray], bool]] = {
     am.Intersection: lambda s, c: all(reads(part, c) for part in s.parts),
     am.Union: lambda s, c: any(reads(part, c) for part in s.parts),
     am.Relabelled: lambda s, c: reads(s.structure, c[np.argsort(s.order)]),
+    am.Grid: lambda s, c: reads_in_rows(s, c.reshape(len(s.rows), -1)),
 }
+
+
+def reads_in_rows(grid: am.Grid, costs: np.ndarray) -> bool:
+    each = grid.columns
+    rows = [each[name] if isinstance(each, dict) else each for name in grid.rows]
+    coupled = -costs if isinstance(grid.coupling, am.SameBest) else costs  # the same is cheapest
+    return all(map(reads, rows, costs)) and holds(grid.coupling, coupled, 1e-9)
 
 
 def reads(structure: am.Structure, costs: np.ndarray) -> bool:

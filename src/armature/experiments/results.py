@@ -177,11 +177,23 @@ class Results(AllRuns[PolicyRuns], Shown):
         return Paired(mean, error, mean - half, mean + half, wins)
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
-        """Mean regret with a band, beside the lower bounds; written to a file if path is given."""
+        """Mean regret with a band, beside the lower bounds; written to a file if path is given.
+
+        Of a table of segments, the regret in all and that in each segment.
+        """
         from armature.views.experiment_charts import plot_regret
+        from armature.views.side_by_side import plot_regret_of_segments
 
         regret = {name: runs.regret for name, runs in self.runs.items()}
-        return plot_regret(self.instance, self.checkpoints, regret, () if path is None else [path])
+        instance, paths = self.instance, () if path is None else [path]
+        whole = all(runs.pulls.shape[1] == self.checkpoints.size for runs in self.runs.values())
+        if not (instance.structure.is_table and whole):
+            return plot_regret(instance, self.checkpoints, regret, paths)
+        parts = {
+            segment: {name: self.regret(name, segment) for name in regret}
+            for segment in instance.structure.segment_names
+        }
+        return plot_regret_of_segments(instance, self.checkpoints, regret, parts, paths)
 
     def about(self) -> dict[str, Any]:
         """The problem and the settings, as plain data."""

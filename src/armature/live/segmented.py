@@ -17,9 +17,10 @@ from armature.families import Family, Gaussian
 from armature.kernels.checks import check_kind
 from armature.kernels.streams import key_of
 from armature.live.bandit import Bandit
-from armature.live.checkpoint import SEGMENTED, STATE, restore_parts, state_of
+from armature.live.checkpoint import SEGMENTED
 from armature.live.explanation import Explanation
 from armature.live.readable import Arm
+from armature.live.segments_file import SEGMENT, VERSION, checked_content, content_of, restore
 from armature.live.verdict import Verdict
 from armature.policies import Policy
 from armature.rounds.segmented import seed_of, write_down
@@ -30,12 +31,6 @@ from armature.storage.tagged_json import decoded, encoded
 from armature.structures import Segments, Structure
 from armature.structures.segments.row import rows_of
 from armature.words import Card, Shown, row_of
-
-VERSION = 1
-OWN = (
-    "policy", "table", "family", "seed", "horizon", "goal", "labels", "otherwise", "segments",
-)  # fmt: skip
-SEGMENT = ("seed", *STATE)
 
 
 class SegmentBandit(Bandit):
@@ -211,7 +206,7 @@ class SegmentedBandit(Shown):
         self._open(table, {**seeds, **more})
         for name in table.names:
             if name in before:
-                _restore(self._of[name], _content(before[name]))
+                restore(self._of[name], content_of(before[name]))
 
     # Asking and telling.
 
@@ -283,9 +278,16 @@ class SegmentedBandit(Shown):
         """Which arm of a segment is best, if that is known: see `Bandit.verdict`."""
         return self.of(segment).verdict(delta, **options)
 
-    def plot(self, path: str | os.PathLike[str] | None = None, *, segment: Hashable) -> Any:
-        """The belief about a segment, as a picture."""
-        return self.of(segment).plot(path)
+    def plot(self, path: str | os.PathLike[str] | None = None, *, segment: Hashable = None) -> Any:
+        """The belief about a segment, as a picture; without one, about all, side by side.
+
+        See `Bandit.plot`. Segments side by side have the same axes, and one legend.
+        """
+        if segment is not None:
+            return self.of(segment).plot(path)
+        from armature.views.side_by_side import plot_segments
+
+        return plot_segments({name: one.picture() for name, one in self._of.items()}, path)
 
     def evidence(self, delta: float = 0.01) -> Evidence:
         """How well rows and coupling fit the rewards of all segments: see `Bandit.evidence`."""
@@ -316,7 +318,7 @@ class SegmentedBandit(Shown):
             "goal": self._options["goal"],
             "labels": None if labels is None else encoded(list(labels)),
             "otherwise": encoded(self.otherwise),
-            "segments": [_content(bandit) for bandit in self._of.values()],
+            "segments": [content_of(bandit) for bandit in self._of.values()],
         }
         return json.dumps({**whole, "checksum": checksum(whole)}, indent=1, allow_nan=False)
 
@@ -334,7 +336,7 @@ class SegmentedBandit(Shown):
 
         As `Bandit.from_json`: give objects here, and what the text says of them is not looked at.
         """
-        content = _checked_content(text)
+        content = checked_content(text)
         bandit = cls(
             build(POLICIES, "policy", content["policy"], allow) if policy is None else policy,
             build(STRUCTURES, "table", content["table"], allow) if structure is None else structure,
@@ -354,7 +356,7 @@ class SegmentedBandit(Shown):
             seeds[name] = fields.whole(part["seed"], "segments.seed", 2**64 - 1)
         bandit._open(bandit.structure, seeds)
         for name, part in zip(names, parts, strict=True):
-            _restore(bandit._of[name], part)
+            restore(bandit._of[name], part)
         return bandit
 
     def __reduce__(self) -> Any:
@@ -370,31 +372,3 @@ class SegmentedBandit(Shown):
     def load(cls, path: str | os.PathLike[str], *, allow: Allowed = ()) -> SegmentedBandit:
         """The bandit in a file."""
         return cls.from_json(read_text(path), allow=allow)
-
-
-def _content(bandit: Bandit) -> dict[str, Any]:
-    """The saved state of a segment: all but the objects, which the table has."""
-    parts = state_of(bandit._setting, bandit._chooser, bandit._outstanding)
-    return {"seed": bandit._seed, **parts}
-
-
-def _restore(bandit: Bandit, content: dict[str, Any]) -> None:
-    restore_parts(content, bandit._setting, bandit._chooser, bandit._outstanding)
-
-
-def _checked_content(text: str) -> dict[str, Any]:
-    try:
-        content: Any = json.loads(text)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ArmatureError(f"this is not a saved bandit, nor JSON at all: {error}.") from None
-    if not isinstance(content, dict) or content.get("format") != SEGMENTED:
-        raise ArmatureError(f'this is not a saved bandit of segments: no "format": "{SEGMENTED}".')
-    if content.get("version") != VERSION:
-        raise ArmatureError(f"this release reads version {VERSION} of bandits of segments.")
-    rest = {key: value for key, value in content.items() if key != "checksum"}
-    if content.get("checksum") != checksum(rest):
-        raise ArmatureError("the saved bandit was changed or cut off: its checksum does not match.")
-    for key in OWN:
-        if key not in content:
-            raise ArmatureError(f"the saved bandit has no entry {key!r}.")
-    return content

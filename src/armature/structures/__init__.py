@@ -21,6 +21,7 @@ from armature.structures.segments.couplings import (
     SameBest,
     Several,
 )
+from armature.structures.segments.grid import Grid
 from armature.structures.segments.segments import Segments
 from armature.structures.simplex import Simplex
 from armature.structures.sparse import Sparse
@@ -39,6 +40,7 @@ __all__ = [
     "Demand",
     "Finite",
     "Fit",
+    "Grid",
     "Intersection",
     "Linear",
     "Lipschitz",

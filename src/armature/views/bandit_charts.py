@@ -52,11 +52,14 @@ def _slots(arms: ShownArms) -> Slots:
 # The arms.
 
 
-def arms_chart(shown: Picture) -> Chart:
-    """Means with their intervals, the structure's fit, and the nearest alternative, dashed."""
+def arms_chart(shown: Picture, span: tuple[float, float] | None = None) -> Chart:
+    """Means with their intervals, the structure's fit, and the nearest alternative, dashed.
+
+    `span` is the range of means, where it is that of several charts.
+    """
     arms = shown.arms
     slots, seen = _slots(arms), arms.pulls > 0.0
-    y = numbered(*_range_of(arms), title="mean reward")
+    y = numbered(*(span or range_of(arms)), title="mean reward")
     places = slots.places
     marks: list[Mark] = []
     known = seen & np.isfinite(arms.low) & np.isfinite(arms.high)
@@ -128,7 +131,7 @@ def _curve(arms: ShownArms, values: Floats, look: str, label: str, bars: Values)
     return Line(look, gapped(x - HALF, x + HALF), gapped(heights, heights), label)
 
 
-def _range_of(arms: ShownArms) -> tuple[float, float]:
+def range_of(arms: ShownArms) -> tuple[float, float]:
     """The means and fits, and intervals as far as they do not make these too small to see."""
     seen = arms.pulls > 0.0
     if not seen.any():
@@ -180,13 +183,14 @@ def values_chart(values: Floats, what: str) -> Chart:
 # Pulls.
 
 
-def pulls_chart(arms: ShownArms, target: Target | None) -> Chart:
+def pulls_chart(arms: ShownArms, target: Target | None, most: float = 0.0) -> Chart:
     """Pulls so far, and what the lower bound asks for: on a logarithmic scale.
 
     A bound that asks for more rounds than there were leaves the chart at its top, where arrows are.
+    The scale goes up to `most` at least, where it is that of several charts.
     """
     asked = np.zeros(len(arms)) if target is None else np.nan_to_num(target.pulls)
-    most = max(10.0, float(arms.pulls.max()), min(float(asked.max()), float(arms.pulls.sum())))
+    most = max(most, most_pulls(arms, target))
     top = 1.04 * math.log10(1.0 + most)
     rows = [0.0, *(10.0**e for e in range(most >= 1000.0, math.floor(math.log10(most)) + 1))]
     y = Axis(0.0, top, labelled(np.log10(1.0 + np.array(rows)), map(short, rows)), "pulls", True)
@@ -219,6 +223,12 @@ def pulls_chart(arms: ShownArms, target: Target | None) -> Chart:
     if target is not None:
         label += f" The lower bound asks for {int((asked > 0).sum())} arms to be explored."
     return Chart(_kind("pulls", arms), label, slots, y, tuple(marks))
+
+
+def most_pulls(arms: ShownArms, target: Target | None) -> float:
+    """How far a scale of pulls has to go."""
+    asked = 0.0 if target is None else float(np.nan_to_num(target.pulls).max())
+    return max(10.0, float(arms.pulls.max()), min(asked, float(arms.pulls.sum())))
 
 
 # The lower bound of a problem.

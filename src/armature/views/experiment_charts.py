@@ -107,21 +107,27 @@ def regret_curves(
     `rounds` (C,) are those at which it was recorded, and `regret` is (R, C) for each policy's name.
     The band is `band` standard errors of the mean to either side; it has no width where R = 1.
     """
-    curves = []
-    for name, values in regret.items():
-        mean = values.mean(axis=0)
-        error = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0 * mean
-        curves.append(Curve(name, mean, mean - band * error, mean + band * error))
+    curves = curves_of(regret, band)
     bounds = _bounds(instance)
     return RegretCurves(
         title=title or f"{type(instance.structure).__name__}, {instance.n_arms} arms",
         n_arms=instance.n_arms,
         repetitions=len(next(iter(regret.values()))),
         rounds=rounds,
-        curves=tuple(curves),
+        curves=curves,
         bounds=bounds,
         top=_top(curves, bounds, float(np.log(rounds[-1]))),
     )
+
+
+def curves_of(regret: Mapping[str, Values], band: float) -> tuple[Curve, ...]:
+    """The mean of each policy, with `band` standard errors to either side."""
+    curves = []
+    for name, values in regret.items():
+        mean = values.mean(axis=0)
+        error = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0 * mean
+        curves.append(Curve(name, mean, mean - band * error, mean + band * error))
+    return tuple(curves)
 
 
 def _bounds(instance: Instance) -> dict[str, float]:
@@ -133,7 +139,7 @@ def _bounds(instance: Instance) -> dict[str, float]:
     return {LOWER: bound.value, WITHOUT: bound.unconstrained}
 
 
-def _top(curves: list[Curve], bounds: dict[str, float], log: float) -> float:
+def _top(curves: Sequence[Curve], bounds: dict[str, float], log: float) -> float:
     """The height of the picture: bounds and UCB are in it, and at least one curve to its end."""
     highest = 1.06 * max(float(curve.mean.max()) for curve in curves)
     least = 1.3 * min(curve.final for curve in curves)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.path import Path as Outline
@@ -165,7 +166,9 @@ def _drawn(axes: Any, mark: Line | Points, look: Mapping[str, Any]) -> Any:
     if isinstance(mark, Points):
         size = PIXEL * 2.0 * mark.size * (0.75 if mark.shape == "diamond" else 1.0)
         options |= {"linestyle": "", "marker": SHAPES[mark.shape], "markersize": size}
-        return axes.plot(mark.x, mark.y, clip_on=False, **options)[0]
+        points = axes.plot(mark.x, mark.y, clip_on=False, **options)[0]
+        points.set_in_layout(bool(np.isfinite(mark.y).any()))  # nothing takes no room
+        return points
     if mark.closed:
         options.pop("linestyle", None)
         return axes.fill(mark.x, mark.y, **{"alpha": 0.18, **options, "linewidth": 0.0})[0]

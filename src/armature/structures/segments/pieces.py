@@ -90,7 +90,7 @@ def _additive(rows: Sequence[Structure], parts: Sequence[Coupling]) -> list[Tabl
     more = [part for part in parts if not isinstance(part, (Additive, SameBest))]
     kinds = list(dict.fromkeys(rows))
     lists = [list(row.pieces()) for row in kinds]
-    _check_count(math.prod(len(found) for found in lists), rows)
+    check_count(math.prod(len(found) for found in lists), rows)
     worth = _intersections(lists)
     found = []
     for piece in worth:
@@ -136,7 +136,7 @@ def _combined(rows: Sequence[Structure], parts: Sequence[Coupling]) -> list[Tabl
         math.prod(map(len, choice)) * math.prod(map(len, other))
         for choice, other in zip(choices, others, strict=True)
     ]
-    _check_count(sum(counts), rows)
+    check_count(sum(counts), rows)
     found = []
     for choice, other in zip(choices, others, strict=True):
         for row_pieces, coupled in itertools.product(
@@ -152,7 +152,8 @@ def _combined(rows: Sequence[Structure], parts: Sequence[Coupling]) -> list[Tabl
     return found
 
 
-def _check_count(count: int, rows: Sequence[Structure]) -> None:
+def check_count(count: int, rows: Sequence[Structure]) -> None:
+    """Refuse a table of more pieces than can be served."""
     if count <= MOST_PIECES:
         return
     raise ArmatureError(

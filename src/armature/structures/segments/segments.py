@@ -83,7 +83,7 @@ class Segments(Structure):
         each: Structure | Mapping[Any, Structure],
         coupling: Coupling | None = None,
     ) -> None:
-        labels = _checked_names(names)
+        labels = checked_names(names, "segment", '["mobile", "desktop"]')
         rows = _checked_rows(labels, each)
         if coupling is not None:
             check_kind(coupling, Coupling, "coupling", "Additive()")
@@ -264,26 +264,27 @@ class Segments(Structure):
         return Fit(np.stack([np.asarray(fit.means) for fit in fits]), float(cost))
 
 
-def _checked_names(names: Iterable[Hashable]) -> tuple[Hashable, ...]:
+def checked_names(names: Iterable[Hashable], what: str, example: str) -> tuple[Hashable, ...]:
+    """Different names of segments, or of whatever the rows of a table are."""
     labels = tuple(map(_plain, names)) if is_several(names) or isinstance(names, str) else ()
     if not labels:
         raise ArmatureError(
-            f'names must be a list of segments, such as ["mobile", "desktop"]; got {short(names)}.'
+            f"names must be a list of {what}s, such as {example}; got {short(names)}."
         )
     for name in labels:
         parts = name if isinstance(name, tuple) else (name,)
         if not all(isinstance(part, (str, int, float)) and part == part for part in parts):
             raise ArmatureError(
-                f"{short(name)} can't be the name of a segment: use strings, numbers or tuples of "
+                f"{short(name)} can't be the name of a {what}: use strings, numbers or tuples of "
                 "them."
             )
     if len(set(labels)) < len(labels):
         twice = next(name for i, name in enumerate(labels) if name in labels[:i])
-        raise ArmatureError(f"the segment {twice!r} is there twice: names must differ.")
+        raise ArmatureError(f"the {what} {twice!r} is there twice: names must differ.")
     printed = {str(name): name for name in labels}
     for name in labels:
         if printed[str(name)] != name:
-            raise ArmatureError(f"two segments are printed as {str(name)!r}: they must differ.")
+            raise ArmatureError(f"two {what}s are printed as {str(name)!r}: they must differ.")
     return labels
 
 
