@@ -6,6 +6,7 @@
 # make docs             the documentation as a site, into site/
 # make study            Challenger against all other policies, into out-study/: an hour on two cores
 # make kills            servers are killed under load, a thousand times in each of four settings
+# make release        the package for an index, into dist/, tried in an empty environment
 # make benchmarks       how fast oracles, bounds, policies and the engine are
 PYTHON ?= python3
 BIN := .venv/bin
@@ -15,7 +16,7 @@ FUZZ ?= 1000000
 # How long the tests take as a rule: measure it anew when much has changed.
 USUAL := about 10 minutes on two cores, with cold caches
 
-.PHONY: expect install reproduce study test test-exhaustive fuzz endurance check docs kills benchmarks clean
+.PHONY: expect install reproduce study test test-exhaustive fuzz endurance check docs kills release benchmarks clean
 
 install: .venv/installed-test
 
@@ -64,6 +65,16 @@ docs: .venv/installed-test
 
 kills: .venv/installed-test
 	$(BIN)/python tests/helpers/kill_service.py --kills 1000
+
+# Built, checked, installed without anything else, and used once.
+release: .venv/installed-release
+	rm -rf dist build
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/empty
+	build/empty/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd build && empty/bin/armature --help >/dev/null && empty/bin/python -c \
+	  "import armature as am; print(am.Bandit(am.Challenger(), am.Unimodal(3)).ask(), am.__version__)"
 
 benchmarks: .venv/installed-bench
 	$(BIN)/python benchmarks/oracles.py

@@ -1,7 +1,10 @@
-"""How fast the engine is beside river, MABWiser, Vowpal Wabbit and NumPy; workers; memory (Linux).
+"""How fast the engine is beside other libraries and plain NumPy; workers; memory (Linux).
 
-    pip install river mabwiser vowpalwabbit
+    pip install river mabwiser vowpalwabbit pymab bayesianbandits pybandits
     python benchmarks/engine.py
+
+Libraries that are not installed are left out. (SMPyBandits 0.9.7 can't be imported with a SciPy of
+today.)
 
 Ten Bernoulli arms, T = 10,000, 20 repetitions (one, or part of one, for what would take minutes:
 times are per round, the least of three). All in one process, one after the other, so that the
@@ -92,6 +95,51 @@ def vowpal_wabbit() -> float:
     return loop(2000, choose, learn)
 
 
+def pymab(name: str, **options: float) -> float:
+    """PyMAB's own loop in Rust: seconds per round of a whole experiment."""
+    from pymab import BanditEnvironment, BernoulliReward, Experiment, ExperimentConfig, policies
+
+    experiment = Experiment(
+        environment=BanditEnvironment(means=MEANS, reward_model=BernoulliReward()),
+        policies={"one": getattr(policies, name)(n_arms=10, **options)},
+        config=ExperimentConfig(
+            horizon=HORIZON, n_replicates=REPETITIONS, seed=1, backend="rust"
+        ),
+    )
+    start = time.perf_counter()
+    experiment.run()
+    return (time.perf_counter() - start) / (HORIZON * REPETITIONS)
+
+
+def bayesianbandits_thompson() -> float:
+    """bayesianbandits' Thompson sampling with a Beta-like posterior for each arm."""
+    from bayesianbandits import Agent, Arm, DirichletClassifier, ThompsonSampling
+
+    def second(values: np.ndarray) -> np.ndarray:
+        return np.asarray(values[..., 1])  # the probability of a reward of 1
+
+    prior = {0.0: 1.0, 1.0: 1.0}
+    arms = [Arm(i, second, learner=DirichletClassifier(prior, random_state=i)) for i in range(10)]
+    agent = Agent(arms, ThompsonSampling(), random_seed=0)
+
+    def learn(arm: int, reward: float) -> None:
+        agent.select_for_update(arm).update(np.array([reward]))
+
+    return loop(500, lambda t: int(agent.pull()[0]), learn)
+
+
+def pybandits_thompson() -> float:
+    """pybandits' Beta-Bernoulli Thompson sampling."""
+    from pybandits.smab import SmabBernoulli
+
+    bandit = SmabBernoulli.cold_start(action_ids={str(i) for i in range(10)})
+
+    def learn(arm: int, reward: float) -> None:
+        bandit.update(actions=[str(arm)], rewards=[int(reward)])
+
+    return loop(500, lambda t: int(bandit.predict(n_samples=1)[0][0]), learn)
+
+
 def numpy_loop(kl: bool) -> float:
     """UCB, or KL-UCB with vectorised bisection, in plain NumPy."""
     N, S = np.ones(10), MEANS.copy()
@@ -148,6 +196,17 @@ def main() -> None:
         others["MABWiser, UCB1"] = ("UCB", mabwiser_ucb)
     if importlib.util.find_spec("vowpalwabbit"):
         others["Vowpal Wabbit, epsilon-greedy"] = ("UCB", vowpal_wabbit)
+    if importlib.util.find_spec("pymab"):
+        others["PyMAB (Rust), UCB"] = ("UCB", lambda: pymab("UCBPolicy"))
+        others["PyMAB (Rust), KL-UCB"] = ("KLUCB", lambda: pymab("KLUCBPolicy"))
+        others["PyMAB (Rust), Thompson sampling"] = (
+            "ThompsonSampling",
+            lambda: pymab("BernoulliThompsonSamplingPolicy"),
+        )
+    if importlib.util.find_spec("bayesianbandits"):
+        others["bayesianbandits, Thompson s."] = ("ThompsonSampling", bayesianbandits_thompson)
+    if importlib.util.find_spec("pybandits"):
+        others["pybandits, Thompson sampling"] = ("ThompsonSampling", pybandits_thompson)
     policies = (am.UCB(), am.KLUCB(), am.ThompsonSampling(), am.IMED())
     for policy in policies:
         ours(policy, repetitions=1)  # compile
