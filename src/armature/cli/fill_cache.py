@@ -17,7 +17,7 @@ from armature.bounds import lower_bound, solve_game
 from armature.errors import ArmatureError
 from armature.experiments import simulate
 from armature.families import Family
-from armature.kernels.addresses import fill, numbers_in
+from armature.kernels.addresses import fill_all, numbers_in
 from armature.kernels.compiling import notice
 from armature.kernels.gears import straight_to_machine_code
 from armature.live.bandit import Bandit
@@ -131,7 +131,7 @@ def _ask_oracles(instance: Instance) -> None:
     best, family = instance.best_arm, instance.family
     structure.alt_min(instance.means, weights, best, 1 if best == 0 else 0, family)
     structure.nearest_alternative(instance.means, weights, best, family)
-    fill(numbers_in((make_model(structure, family),)))
+    fill_all(numbers_in((make_model(structure, family),)))
     lower_bound(instance)
 
 

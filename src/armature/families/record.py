@@ -143,6 +143,15 @@ def signatures() -> dict[str, Any]:
     }
 
 
+def numba_record() -> Any:
+    """A `FamilyRecord` as Numba sees it."""
+    import numba as _numba
+
+    types: Any = _numba.types
+    flags, numbers, addresses = [types.boolean] * 3, [types.float64] * 5, [types.int64] * 8
+    return types.NamedTuple([*flags, *numbers, types.float64[:, ::1], *addresses], FamilyRecord)
+
+
 @before_compiling
 def _teach_formulas() -> None:
     known = signatures()

@@ -10,7 +10,8 @@ records are the same in both gears. The machine code is put there when it is wan
 then the number is *waiting*. Compiled code that comes upon it has it filled, which may take long,
 so that calls from Python look first. A record says which numbers it holds by a method
 `numbers_of_kernels`; where a kernel is given one by itself, the parameter is annotated as
-`Address`.
+`Address`. Large kernels are numbers too (`armature.kernels.apart`): one waits until all that it may
+call is there as well.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ if TYPE_CHECKING:
 Address: TypeAlias = int
 
 MOST = 1 << 16  # kernels that are called by number
+FIXED = 1 << 12  # of these are the same number in every process
 TABLE, FILLER = "armature_machine_code", "armature_fill"  # as compiled code calls them
 _machine_code = (ctypes.c_int64 * MOST)()  # where it is; 0: not there yet
-_kernels: list[tuple[Kernel[..., Any], Callable[[], Any]] | None] = [None]  # 0 is no kernel
+_kernels: list[tuple[Kernel[..., Any], Any] | None] = [None] * FIXED  # 0: no kernel
 _numbering = threading.Lock()
 waiting: set[Address] = set()
 
@@ -59,6 +61,20 @@ def address_of(kernel: Kernel[..., Any], signature: Callable[[], Any]) -> Addres
     return number
 
 
+def fix_address(seed: int, kernel: Kernel[..., Any], signature: Signature) -> Address:
+    """A kernel's number that is the same in every process, as it follows from the seed."""
+    number = 1 + seed % (FIXED - 1)
+    with _numbering:
+        known = _kernels[number]
+        if known is not None:
+            raise ArmatureError(
+                f"{kernel.name} needs another name: {known[0].name} has its number."
+            )
+        waiting.add(number)
+        _kernels[number] = kernel, signature
+    return number
+
+
 def function_at(number: Address) -> Callable[..., Any]:
     """The plain Python function that a number stands for."""
     return kernel_at(number)[0].py_func
@@ -75,9 +91,30 @@ def kernel_at(number: Address) -> tuple[Kernel[..., Any], Callable[[], Any]]:
 def fill(numbers: Iterable[Address]) -> None:
     """Have the machine code of these kernels ready, compiled now if need be and if it may be."""
     for number in sorted(waiting.intersection(numbers)) if may_compile() else ():
+        _put(number)
+        if all(_machine_code[one] for one in reached_from(number)):
+            waiting.discard(number)
+
+
+def fill_all(numbers: Iterable[Address]) -> None:
+    """Of these kernels and of all that they may call."""
+    chosen = waiting.intersection(numbers)
+    fill(chosen.union(*map(reached_from, chosen)))
+    fill(chosen)
+
+
+def _put(number: Address) -> None:
+    if not _machine_code[number]:
         kernel, signature = kernel_at(number)
         _machine_code[number] = kernel.addresses.of(signature())
-        waiting.discard(number)
+
+
+@functools.cache
+def reached_from(number: Address) -> frozenset[Address]:
+    """The kernels that one may call, directly or not, by numbers of their own."""
+    from armature.kernels.compiling.fingerprint import numbers_reached
+
+    return numbers_reached(kernel_at(number)[0])
 
 
 def numbers_in(values: Iterable[Any]) -> set[Address]:

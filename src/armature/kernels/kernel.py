@@ -112,6 +112,11 @@ class Kernel(Generic[P, R]):
                 self.__dict__[face] = _make(self, face)
             return self.__dict__[face]
 
+    @property
+    def called_as(self) -> Kernel[..., R]:
+        """The kernel that others get where they call this one."""
+        return self
+
 
 FACES = ("dispatcher", "callee", "addresses")
 _making = threading.RLock()
@@ -191,7 +196,7 @@ def _teach_numba_about_kernels() -> None:
 
     @typeof_impl.register(Kernel)
     def _typeof_kernel(value: Kernel[..., Any], context: Any) -> Any:
-        return numba.types.Dispatcher(value.callee)
+        return numba.types.Dispatcher(value.called_as.callee)
 
     addresses.name_table()
     for lesson in _lessons:

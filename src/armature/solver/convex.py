@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 
 from armature.families.kernels import total_divergence
+from armature.kernels.apart import apart
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill, largest
@@ -33,6 +34,7 @@ from armature.solver.program import (
 )
 from armature.solver.proof import excess, is_infeasible, is_minimum
 from armature.solver.quadratic import INFEASIBLE, SOLVED, STUCK, State, copy_state, solve
+from armature.solver.signatures import signed
 from armature.solver.start import find_start, leave_ends, snap, start_model
 
 LEAST_WEIGHT = 1e-17  # of an arm, relative to the heaviest, in one quadratic program
@@ -99,7 +101,7 @@ def confirm_quadratic(
     return INFEASIBLE if outcome == INFEASIBLE else STUCK
 
 
-@kernel
+@apart(signed("minimise"))
 def minimise(cost: Cost, region: Region, lam: Floats, state: State, scratch: Floats) -> float:
     """The nearest point of the polyhedron; `scratch` takes `scratch_size` floats."""
     family, mu, w = cost
@@ -148,7 +150,7 @@ def minimise(cost: Cost, region: Region, lam: Floats, state: State, scratch: Flo
     return value
 
 
-@kernel
+@apart(signed("nearest_of"))
 def nearest_of(
     cost: Cost,
     domain: Region,

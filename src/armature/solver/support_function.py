@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 
+from armature.kernels.apart import apart
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, largest
 from armature.solver.program import ConvexScratch, Region, make_scratch, mark_infeasible
 from armature.solver.proof import is_infeasible
 from armature.solver.quadratic import INFEASIBLE, SOLVED, State, solve
+from armature.solver.signatures import signed
 from armature.solver.start import aim_far, repeat_precisely
 
 FAR = 1e3  # how far beyond the box the objective pulls, relative to the box
@@ -80,7 +82,7 @@ def go_far(
     return repeat_precisely(region, state, s, size)
 
 
-@kernel
+@apart(signed("farthest"))
 def farthest(region: Region, arm: int, lam: Floats, state: State, scratch: Floats) -> float:
     """The highest mean of an arm over the polyhedron, and `lam` where it is; -inf if it is empty.
 

@@ -89,19 +89,14 @@ class Fingerprint:
         """Its name, options, byte code, defaults, and what it refers to."""
         options = getattr(function, "options", None) or getattr(function, "targetoptions", {})
         function = getattr(function, "py_func", function)
-        code = function.__code__
-        text, references = _read_code(code)
+        text, _ = _read_code(function.__code__)
         parts = [f"{function.__module__}:{function.__qualname__}", text]
         parts += sorted(f"{name}={value!r}" for name, value in options.items())
         for default in function.__defaults__ or ():
             parts.append(self._describe(default, while_compiling))
         for name, default in sorted((function.__kwdefaults__ or {}).items()):
             parts.append(f"{name}={self._describe(default, while_compiling)}")
-        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        for name, *attributes in references:
-            value = _look_up(name, cells, function.__globals__)
-            while attributes and isinstance(value, types.ModuleType):
-                value = getattr(value, attributes.pop(0), _MISSING)
+        for name, value in _references_of(function):
             parts.append(f"{name}: {self._describe(value, while_compiling)}")
         return "\n".join(parts)
 
@@ -118,6 +113,7 @@ class Fingerprint:
         if isinstance(value, (tuple, list)):
             items = ", ".join(self._describe(item, while_compiling) for item in value)
             return f"{self._describe(type(value), while_compiling)}({items})"
+        value = getattr(value, "called_as", value)
         if hasattr(value, "py_func"):  # a kernel, or a function compiled by Numba itself
             return self._refer_to(value, while_compiling)
         if isinstance(getattr(value, "_defn", None), types.FunctionType):  # a Numba intrinsic
@@ -161,6 +157,30 @@ class Fingerprint:
         if while_compiling:  # it may be anything that Python can use: its kind must do
             return f"a {_name_of(type(value))} {getattr(value, '__name__', '')}"
         raise Indescribable(f"a {_name_of(type(value))} as a constant")
+
+
+def numbers_reached(kernel: Any) -> frozenset[int]:
+    """The numbers of the kernels apart that one may call, directly or not."""
+    seen, left = {id(kernel)}, [kernel]
+    found = set()
+    while left:
+        for _, value in _references_of(left.pop().py_func):
+            if hasattr(value, "py_func") and id(value) not in seen:
+                seen.add(id(value))
+                left.append(value)
+                found.add(getattr(value, "number", None))
+    return frozenset(number for number in found if number is not None)
+
+
+def _references_of(function: Any) -> Iterator[tuple[str, Any]]:
+    """What a function refers to, by name; attributes of modules are looked up."""
+    code = function.__code__
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    for name, *attributes in _read_code(code)[1]:
+        value = _look_up(name, cells, function.__globals__)
+        while attributes and isinstance(value, types.ModuleType):
+            value = getattr(value, attributes.pop(0), _MISSING)
+        yield name, value
 
 
 def _look_up(name: str, cells: dict[str, Any], namespace: dict[str, Any]) -> Any:

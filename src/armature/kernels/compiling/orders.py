@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from armature.kernels import gears
-from armature.kernels.addresses import address_of, fill, kernel_at
+from armature.kernels.addresses import Address, address_of, fill_all, kernel_at, reached_from
+from armature.kernels.compiling.fingerprint import numbers_reached
 from armature.kernels.kernel import Kernel
 
 Called = tuple[Kernel[..., Any], Callable[[], Any]]  # by number: a kernel, and its signature
@@ -40,15 +41,23 @@ class Order(NamedTuple):
         typeof: Any = numba.typeof
         return tuple(typeof(value) for value in self.args)
 
+    @property
+    def numbers(self) -> frozenset[Address]:
+        """Of the kernels that it calls by number."""
+        given = {address_of(kernel, signature) for kernel, signature in self.called}
+        return numbers_reached(self.kernel) | given
+
     def is_kept(self) -> bool:
         """True if all of it is in the cache."""
-        return all(
-            kernel.addresses.is_kept(signature()) for kernel, signature in self.called
-        ) and bool(self.kernel.dispatcher.is_kept(self.signature))
+        numbers = self.numbers
+        called = map(kernel_at, numbers.union(*map(reached_from, numbers)))
+        return all(kernel.addresses.is_kept(signature()) for kernel, signature in called) and bool(
+            self.kernel.dispatcher.is_kept(self.signature)
+        )
 
     def carry_out(self) -> None:
         """Load all of it from the cache, or compile it."""
-        fill([address_of(kernel, signature) for kernel, signature in self.called])
+        fill_all(self.numbers)
         code = self.kernel.dispatcher
         code.compile(self.signature)
         if self.kernel.machine_code is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from armature.families.kernels import of_arm, total_divergence, weighted_divergence
+from armature.kernels.apart import apart
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill, largest
@@ -23,16 +24,21 @@ from armature.solver.program import Cost, Limits, Region, mark_infeasible
 from armature.solver.support_function import farthest
 from armature.structures.oracles.records import Oracle, OracleProblem, Shape, Work, note_ties
 from armature.structures.oracles.search import (
-    Search,
+    Vectors,
+    begin,
+    bend_room_of,
+    chain_room_of,
     keep_better,
-    limits_of,
+    lines_of,
     other_side,
     region_of,
-    room_for,
-    search_of,
-    solve_in,
+    signed,
+    solve_piece,
+    state_of,
+    vectors_of,
 )
 from armature.structures.oracles.table import (
+    Table,
     bends_at,
     chain_at,
     is_chain,
@@ -50,38 +56,50 @@ ROUNDING = 1e-12  # of means: a difference that is none
 @kernel
 def project(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """The nearest of the pieces."""
-    search = search_of(problem)
-    limits = limits_of(search, NONE, NONE, NONE, NONE)
+    table = begin(problem)
+    if is_turning(table):
+        return project_turning(problem, lam)
     best = mark_infeasible(lam)
-    bounds = search.room.bounds
-    likeliest = bound_turns(search) if is_turning(search.table) else NONE
-    enough = math.inf
-    if likeliest >= 0:
-        enough = solve_in(search, likeliest, limits, search.room.trial)
-    for p in range(search.table.equalities.size):  # lam is the best of the pieces before p
-        if likeliest < 0 or p == likeliest or bounds[p] <= enough:  # bounds are up to rounding
-            best = keep_better(search, p, limits, best, lam)
+    for p in range(table.equalities.size):  # lam is the best of the pieces before p
+        best = keep_better(problem, p, NONE, NONE, NONE, NONE, best, lam)
     return best
 
 
-@kernel
-def bound_turns(search: Search) -> int:
+@apart(signed("project"))
+def project_turning(problem: OracleProblem, lam: Floats) -> float:
+    """The same where pieces turn: of most, what they cost at least tells enough."""
+    table = table_of(problem.shape, lam.size)
+    room = vectors_of(problem.work, lam.size, table.most_rows)
+    likeliest = bound_turns(problem)
+    enough = solve_piece(problem, likeliest, NONE, NONE, NONE, NONE, room.trial)
+    best = mark_infeasible(lam)
+    for p in range(table.equalities.size):  # lam is the best of the pieces before p
+        if p == likeliest or room.bounds[p] <= enough:  # bounds are up to rounding
+            best = keep_better(problem, p, NONE, NONE, NONE, NONE, best, lam)
+    return best
+
+
+@apart(signed("turn"))
+def bound_turns(problem: OracleProblem) -> int:
     """bounds = what pieces that turn cost at least, base = means there; the least bound's piece."""
-    problem, table, room = search
+    K = problem.mu.size
+    table = table_of(problem.shape, K)
+    room = vectors_of(problem.work, K, table.most_rows)
+    lines = lines_of(problem.work, K, table.most_rows)
     cost = Cost(problem.family, problem.mu, problem.w)
-    turning = turning_in(table, problem.mu.size)
-    same = room.owner[0] == 1
-    for i in range(problem.mu.size):  # whether they are there from the last call
+    turning = turning_in(table, K)
+    same = lines.owner[0] == 1
+    for i in range(K):  # whether they are there from the last call
         weight = problem.w[i] / of_arm(problem.family, i).parameter
-        same = same and room.asked[0, i] == problem.mu[i] and room.asked[1, i] == weight
-        room.asked[0, i] = problem.mu[i]
-        room.asked[1, i] = weight
+        same = same and lines.asked[0, i] == problem.mu[i] and lines.asked[1, i] == weight
+        lines.asked[0, i] = problem.mu[i]
+        lines.asked[1, i] = weight
     if not same:
         bounds_on_turns(
             cost, turning, room.low, room.high, room.bounds, room.base,
-            room.sides, other_side(room), room.chain.messages,
+            lines.sides, other_side(lines), lines.chain.messages,
         )  # fmt: skip
-        room.owner[0] = 1
+        lines.owner[0] = 1
     likeliest = 0
     for p in range(turning.turns.size):
         if room.bounds[p] < room.bounds[likeliest]:
@@ -99,8 +117,7 @@ def alt_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> flo
     K = lam.size
     j = first
     k = second
-    search = search_of(problem)
-    table = search.table
+    table = begin(problem)
     best = mark_infeasible(lam)
     anywhere = False
     for p in range(table.equalities.size):
@@ -110,11 +127,11 @@ def alt_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> flo
     for p in range(table.equalities.size):  # lam is the best of the pieces before p
         beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
         if beats[k] == 1:
-            best = keep_better(search, p, limits_of(search, j, k, NONE, NONE), best, lam)
+            best = keep_better(problem, p, j, k, NONE, NONE, best, lam)
         else:
             for i in range(K):
                 if beats[i] == 1:
-                    best = keep_better(search, p, limits_of(search, j, k, i, NONE), best, lam)
+                    best = keep_better(problem, p, j, k, i, NONE, best, lam)
     return best
 
 
@@ -123,25 +140,22 @@ def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> flo
     """The projection onto each piece, then one more inequality for each promising challenger."""
     K = lam.size
     j = first
-    search = search_of(problem)
-    cost = Cost(problem.family, problem.mu, problem.w)
-    family, mu, w = cost
-    table = search.table
-    room = search.room
-    plain = limits_of(search, NONE, NONE, NONE, NONE)
+    family = problem.family
+    mu = problem.mu
+    w = problem.w
+    table = begin(problem)
     along_line = is_chain(table, 0, K) or is_concave(table, 0, K)
     if table.equalities.size == 1 and not table.orders_only and not along_line:
-        beats = table.beats[j * K : (j + 1) * K]
-        piece = region_of(search, 0, plain)
-        return nearest_of(cost, piece, j, beats, lam, room.state, room.spare, room.solver)
+        return nearest_dense(problem, j, lam)
+    room = vectors_of(problem.work, K, table.most_rows)
     best = mark_infeasible(lam)
     for p in range(table.equalities.size):  # lam is the best of the pieces before p
         beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
         if largest_of(beats) == 0:
             continue
-        room.owner[0] = 0
-        base = solve_in(search, p, plain, room.base)
-        likeliest = bound_challengers(search, p, j, beats)
+        disown(problem, table)
+        base = solve_piece(problem, p, NONE, NONE, NONE, NONE, room.base)
+        likeliest = bound_challengers(problem, table, room, p, j)
         for visit in range(-1, K):
             k = likeliest if visit < 0 else visit
             if k < 0 or beats[k] == 0 or visit == likeliest or base + room.bounds[k] >= best:
@@ -150,41 +164,86 @@ def nearest(problem: OracleProblem, first: int, second: int, lam: Floats) -> flo
                 best = base
                 copy(room.base, lam)
             elif not family.alike or pair_cost(family, w[j], mu[j], w[k], mu[k]) < best:
-                best = keep_better(search, p, limits_of(search, j, k, NONE, NONE), best, lam)
+                best = keep_better(problem, p, j, k, NONE, NONE, best, lam)
     return best
 
 
+@apart(signed("nearest_dense"))
+def nearest_dense(problem: OracleProblem, j: int, lam: Floats) -> float:
+    """The same in the only piece, which is any polyhedron."""
+    K = lam.size
+    table = table_of(problem.shape, K)
+    m = table.most_rows
+    room = vectors_of(problem.work, K, m)
+    limits = Limits(room.low, room.high, NONE, NONE, NONE, NONE)
+    cost = Cost(problem.family, problem.mu, problem.w)
+    piece = region_of(table, 0, limits, room)
+    beats = table.beats[j * K : (j + 1) * K]
+    one = state_of(problem.work, K, m, 0)
+    other = state_of(problem.work, K, m, 1)
+    return nearest_of(cost, piece, j, beats, lam, one, other, room.solver)
+
+
 @kernel
-def bound_challengers(search: Search, p: int, j: int, beats: Ints) -> int:
+def disown(problem: OracleProblem, table: Table) -> None:
+    """What `bound_turns` has left is overwritten."""
+    lines_of(problem.work, problem.mu.size, table.most_rows).owner[0] = 0
+
+
+@kernel
+def bound_challengers(problem: OracleProblem, table: Table, room: Vectors, p: int, j: int) -> int:
     """bounds = how much more than the projection onto piece p, in `base`, each arm costs at least.
 
     The arm with the least bound, to begin with; NONE where there are no bounds but 0.
     """
-    problem, table, room = search
-    K = beats.size
-    room.owner[0] = 0
-    cost = Cost(problem.family, problem.mu, problem.w)
+    K = problem.mu.size
+    beats = table.beats[(p * K + j) * K : (p * K + j + 1) * K]
     if is_concave(table, p, K):
-        limits = limits_of(search, NONE, NONE, NONE, NONE)
-        bounds_of_concave(
-            cost, bends_at(table, p, K), p, limits, room.base, j, math.inf, room.bounds,
-            room.trial, room.chain, room.bends,
-        )  # fmt: skip
+        copy(room.base, room.bounds)
+        bound_bent(problem, p, j, math.inf, room.bounds)
     elif table.orders_only or not is_chain(table, p, K):
         fill(room.bounds, 0.0)
         return NONE
     else:
         for k in range(K):
             room.trial[k] = math.inf if beats[k] == 1 else 0.0
-        bounds_on_chain(
-            cost, chain_at(table, p, K), room.low, room.high, j, room.trial, room.bounds,
-            room.sides, room.inner, room.chain,
-        )  # fmt: skip
+        bound_chain(problem, p, j, room.trial, room.bounds)
     likeliest = NONE
     for k in range(K):
         if beats[k] == 1 and (likeliest < 0 or room.bounds[k] < room.bounds[likeliest]):
             likeliest = k
     return likeliest
+
+
+@apart(signed("bound"))
+def bound_chain(problem: OracleProblem, p: int, j: int, matters: Floats, out: Floats) -> int:
+    """Of a piece that is a chain, from which cost on that does not matter."""
+    K = out.size
+    table = table_of(problem.shape, K)
+    room = vectors_of(problem.work, K, table.most_rows)
+    lines = lines_of(problem.work, K, table.most_rows)
+    bounds_on_chain(
+        Cost(problem.family, problem.mu, problem.w), chain_at(table, p, K), room.low, room.high,
+        j, matters, out, lines.sides, lines.inner, lines.chain,
+    )  # fmt: skip
+    return 0
+
+
+@apart(signed("bound_bent"))
+def bound_bent(problem: OracleProblem, p: int, j: int, enough: float, out: Floats) -> int:
+    """Of concave means, whose projection comes in `out`, until they are enough."""
+    K = out.size
+    table = table_of(problem.shape, K)
+    m = table.most_rows
+    room = vectors_of(problem.work, K, m)
+    limits = Limits(room.low, room.high, NONE, NONE, NONE, NONE)
+    copy(out, room.base)
+    bounds_of_concave(
+        Cost(problem.family, problem.mu, problem.w), bends_at(table, p, K), p, limits, room.base,
+        j, enough, out, room.trial, chain_room_of(problem.work, K, m),
+        bend_room_of(problem.work, K, m),
+    )  # fmt: skip
+    return 0
 
 
 @kernel
@@ -214,36 +273,32 @@ def cells(problem: OracleProblem, first: int, out: Ints) -> int:
 def cell_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """One challenger in one piece."""
     K = lam.size
-    search = search_of(problem)
-    limits = limits_of(search, first, second % K, NONE, NONE)
-    return keep_better(search, second // K, limits, mark_infeasible(lam), lam)
+    begin(problem)
+    best = mark_infeasible(lam)
+    return keep_better(problem, second // K, first, second % K, NONE, NONE, best, lam)
 
 
 @kernel
 def challenger_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """lam_k >= lam_j; if read by the top, in the pieces in which k can be the best arm."""
-    search = search_of(problem)
-    if not search.table.by_top:
+    table = begin(problem)
+    if not table.by_top:
         return alt_min(problem, first, second, lam)
-    limits = limits_of(search, first, second, NONE, NONE)
-    return best_where_leading(search, second, limits, lam)
+    best = mark_infeasible(lam)
+    for p in range(table.equalities.size):  # lam is the best of the pieces before p
+        if table.leads[p * lam.size + second] == 1:
+            best = keep_better(problem, p, first, second, NONE, NONE, best, lam)
+    return best
 
 
 @kernel
 def best_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> float:
     """Arm j is at least as good as all others, in the pieces in which it can be better."""
-    search = search_of(problem)
-    limits = limits_of(search, NONE, NONE, NONE, first)
-    return best_where_leading(search, first, limits, lam)
-
-
-@kernel
-def best_where_leading(search: Search, arm: int, limits: Limits, lam: Floats) -> float:
-    """The nearest of the pieces in which an arm can be the best."""
+    table = begin(problem)
     best = mark_infeasible(lam)
-    for p in range(search.table.equalities.size):  # lam is the best of the pieces before p
-        if search.table.leads[p * lam.size + arm] == 1:
-            best = keep_better(search, p, limits, best, lam)
+    for p in range(table.equalities.size):  # lam is the best of the pieces before p
+        if table.leads[p * lam.size + first] == 1:
+            best = keep_better(problem, p, NONE, NONE, NONE, first, best, lam)
     return best
 
 
@@ -264,24 +319,26 @@ def bounds_of_pairs(problem: OracleProblem, first: int, second: int, out: Floats
     return 0.0
 
 
-@kernel
-def bounds_of_turns(search: Search, out: Floats) -> None:
+@apart(signed("bound_turning"))
+def bounds_of_turns(problem: OracleProblem, out: Floats) -> int:
     """An arm beats the best one where it leads: in a piece that turns at it, as a rule.
 
     What is noted of it is by the best point of that piece, arm by arm from where it turns.
     """
-    problem, table, room = search
     family = problem.family
     mu = problem.mu
     w = problem.w
     K = mu.size
+    table = table_of(problem.shape, K)
+    room = vectors_of(problem.work, K, table.most_rows)
+    lines = lines_of(problem.work, K, table.most_rows)
     cost = Cost(family, mu, w)
     turning = turning_in(table, K)
-    right = other_side(room)
+    right = other_side(lines)
     projected = room.trial
     levels = room.solver[:K]
     copy(out[:K], projected)
-    bound_turns(search)
+    bound_turns(problem)
     base = total_divergence(family, w, mu, projected)
     near = ROUNDING * largest(projected)
     for i in range(K):
@@ -293,7 +350,7 @@ def bounds_of_turns(search: Search, out: Floats) -> None:
         y = room.base[p]
         apart = abs(y - projected[a])
         levels[k] = y if apart > near and w[a] > 0.0 else math.nan
-        kept = move_side(cost, turning.before, room.sides, k, y, 0, projected, near, levels)
+        kept = move_side(cost, turning.before, lines.sides, k, y, 0, projected, near, levels)
         kept += move_side(cost, turning.after, right, k, y, 1, projected, near, levels)
         if apart <= UNCERTAIN * near:
             kept += weighted_divergence(of_arm(family, a), w[a], mu[a], projected[a])
@@ -302,35 +359,25 @@ def bounds_of_turns(search: Search, out: Floats) -> None:
             if table.leads[p * K + i] == 1:
                 out[i] = min(out[i], max(room.bounds[p] - base, 0.0))
                 problem.marks[i] = noted if problem.marks[i] == 0 else K - 1
+    return 0
 
 
 @kernel
 def challenger_bounds(problem: OracleProblem, first: int, second: int, out: Floats) -> float:
     """In a chain, those that the two draw along count, too."""
     K = problem.mu.size
-    table = table_of(problem.shape, K)
+    table = begin(problem)
     if is_turning(table) and table.by_top:
-        bounds_of_turns(search_of(problem), out)
+        bounds_of_turns(problem, out)
         return 0.0
     if table.equalities.size > 1 or not (is_chain(table, 0, K) or is_concave(table, 0, K)):
         return bounds_of_pairs(problem, first, second, out)
     if largest_of(table.beats[first * K : (first + 1) * K]) == 0:
         fill(out[:K], math.inf)
-        return 0.0
-    room = search_of(problem).room
-    cost = Cost(problem.family, problem.mu, problem.w)
-    if is_concave(table, 0, K):
-        limits = Limits(room.low, room.high, NONE, NONE, NONE, NONE)
-        copy(out[:K], room.base)
-        bounds_of_concave(
-            cost, bends_at(table, 0, K), 0, limits, room.base, first, largest(out[K:]), out[:K],
-            room.trial, room.chain, room.bends,
-        )  # fmt: skip
-        return 0.0
-    bounds_on_chain(
-        cost, chain_at(table, 0, K), room.low, room.high, first, out[K:], out[:K],
-        room.sides, room.inner, room.chain,
-    )  # fmt: skip
+    elif is_concave(table, 0, K):
+        bound_bent(problem, 0, first, largest(out[K:]), out[:K])
+    else:
+        bound_chain(problem, 0, first, out[K:], out[:K])
     return 0.0
 
 
@@ -339,21 +386,23 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     """A linear program for each piece and arm; for all arms of a chain at once."""
     K = low.size
     table = table_of(shape, K)
-    room = room_for(table, K, work)
+    room = vectors_of(work, K, table.most_rows)
     limits = Limits(low, high, NONE, NONE, NONE, NONE)
     fill(out, -math.inf)
     possible = 0.0
     # out has the highest means over the pieces before p.
     for p in range(table.equalities.size):
         if is_chain(table, p, K):
-            if highest_on_chain(chain_at(table, p, K), low, high, room.trial, room.chain):
+            chain_room = chain_room_of(work, K, table.most_rows)
+            if highest_on_chain(chain_at(table, p, K), low, high, room.trial, chain_room):
                 possible = 1.0
                 for k in range(K):
                     out[k] = max(out[k], room.trial[k])
             continue
         piece = Region(rows_of(table, p), limits, room.solver[:0].reshape(0, 0))
         for k in range(K):
-            value = farthest(piece, k, room.trial, room.state, room.solver)
+            state = state_of(work, K, table.most_rows, 0)
+            value = farthest(piece, k, room.trial, state, room.solver)
             if value == -math.inf:
                 break
             out[k] = max(out[k], value)

@@ -37,6 +37,7 @@ from armature.structures.oracles.records import (
     OracleProblem,
     Shape,
     Work,
+    numba_problem,
 )
 from armature.structures.oracles.table import COMPARING
 from armature.structures.structure import Structure
@@ -96,11 +97,8 @@ def signatures() -> dict[str, Any]:
 
     types: Any = _numba.types
     reals, integers = types.float64[::1], types.int64[::1]
-    arms = types.float64[:, ::1]
-    numbers = [types.boolean] * 3 + [types.float64] * 5 + [arms] + [types.int64] * 8
     shape, work = (types.NamedTuple([reals, integers], record) for record in (Shape, Work))
-    family = types.NamedTuple(numbers, FamilyRecord)
-    problem = types.NamedTuple([family, reals, reals, shape, work, integers], OracleProblem)
+    problem = numba_problem()
     return {
         "": types.float64(problem, types.int64, types.int64, reals),
         "cells": types.int64(problem, types.int64, integers),

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from armature.families import FamilyRecord
+from armature.families.record import numba_record
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.gears import interpreted
 from armature.kernels.kernel import Kernel, inlined, kernel
@@ -45,6 +46,17 @@ class OracleProblem(NamedTuple):
     shape: Shape
     work: Work
     marks: Ints  # one number for each arm: see `Oracle.cells` and `Oracle.challenger_costs`
+
+
+def numba_problem() -> Any:
+    """An `OracleProblem` as Numba sees it."""
+    import numba as _numba
+
+    types: Any = _numba.types
+    reals, integers = types.float64[::1], types.int64[::1]
+    shape, work = (types.NamedTuple([reals, integers], record) for record in (Shape, Work))
+    parts = [numba_record(), reals, reals, shape, work, integers]
+    return types.NamedTuple(parts, OracleProblem)
 
 
 TIES = 1 << 20  # in a note: more than there are arms

@@ -7,11 +7,14 @@ family's.
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from armature.families import FamilyRecord
 from armature.families.kernels import divergence, total_divergence, unit_gaussian, write_ends
+from armature.kernels.addresses import Signature
+from armature.kernels.apart import apart
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy
@@ -24,7 +27,7 @@ from armature.solver.convex import minimise
 from armature.solver.pooling import GUESSES, settle
 from armature.solver.program import Cost, Limits, Region, nearest_scratch_size
 from armature.solver.quadratic import State, make_state, state_size
-from armature.structures.oracles.records import OracleProblem, Work
+from armature.structures.oracles.records import OracleProblem, Work, numba_problem
 from armature.structures.oracles.table import (
     Table,
     bends_at,
@@ -38,18 +41,43 @@ from armature.structures.oracles.table import (
 ROUNDING = 1e-12  # of a cost
 
 
-class DerivedScratch(NamedTuple):
-    """Room for two states of the solver and the vectors around it."""
+def signed(name: str) -> Signature:
+    """The signature of what is asked about a piece, and compiled apart."""
+    return Signature(_signatures, name)
 
-    state: State
-    spare: State
-    low: Floats  # (K,): the domain, or a box
+
+@functools.cache
+def _signatures() -> dict[str, Any]:
+    import numba as _numba
+
+    types: Any = _numba.types
+    real, number, reals, problem = types.float64, types.int64, types.float64[::1], numba_problem()
+    return {
+        "solve": real(problem, *[number] * 5, reals),
+        "keep_better": real(problem, *[number] * 5, real, reals),
+        "project": real(problem, reals),
+        "nearest_dense": real(problem, number, reals),
+        "bound": number(problem, number, number, reals, reals),
+        "bound_bent": number(problem, number, number, real, reals),
+        "turn": number(problem),
+        "bound_turning": number(problem, reals),
+    }
+
+
+class Vectors(NamedTuple):
+    """Room for vectors, each of K numbers, and for the solver of dense programs."""
+
+    low: Floats  # the domain, or a box
     high: Floats
     trial: Floats
     base: Floats
     bounds: Floats
-    solver: Floats  # what `minimise` and `nearest_of` take
-    bends: BendScratch
+    solver: Floats  # what `minimise` and `nearest_of` take besides their states
+
+
+class Lines(NamedTuple):
+    """Room for chains, and for what is asked about several at once."""
+
     chain: ChainScratch
     sides: Sides
     inner: Sides
@@ -58,25 +86,61 @@ class DerivedScratch(NamedTuple):
 
 
 @kernel
-def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
-    """The scratch space for K arms and at most m rows in a piece."""
-    n_real, n_integer = state_size(K, K, m)
-    a = 2 * n_real
-    b = a + 5 * K + nearest_scratch_size(K, K)
-    at = b + 10 * K + 4
-    c = at + 29 * K + 22
-    q = 2 * n_integer
-    return DerivedScratch(
-        make_state(work.real[:n_real], work.integer[:n_integer], K, K, m),
-        make_state(work.real[n_real:a], work.integer[n_integer : 2 * n_integer], K, K, m),
+def vectors_of(work: Work, K: int, m: int) -> Vectors:
+    """The vectors for K arms and at most m rows in a piece."""
+    a = 2 * state_size(K, K, m)[0]
+    return Vectors(
         work.real[a : a + K],
         work.real[a + K : a + 2 * K],
         work.real[a + 2 * K : a + 3 * K],
         work.real[a + 3 * K : a + 4 * K],
         work.real[a + 4 * K : a + 5 * K],
-        work.real[a + 5 * K : b],
-        make_bend_scratch(work.real[b:at], work.integer[q : q + 5 * K], K),
-        make_chain_scratch(work.real[at:c], work.integer[q + 5 * K :], K),
+        work.real[a + 5 * K : a + 5 * K + nearest_scratch_size(K, K)],
+    )
+
+
+@kernel
+def state_of(work: Work, K: int, m: int, which: int) -> State:
+    """One of two states of the solver."""
+    real, integer = state_size(K, K, m)
+    return make_state(
+        work.real[which * real : (which + 1) * real],
+        work.integer[which * integer : (which + 1) * integer],
+        K,
+        K,
+        m,
+    )
+
+
+@kernel
+def after_vectors(K: int, m: int) -> tuple[int, int]:
+    """Where the rest of the scratch space begins."""
+    real, integer = state_size(K, K, m)
+    return 2 * real + 5 * K + nearest_scratch_size(K, K), 2 * integer
+
+
+@kernel
+def bend_room_of(work: Work, K: int, m: int) -> BendScratch:
+    """Room for concave means."""
+    b, q = after_vectors(K, m)
+    return make_bend_scratch(work.real[b : b + 10 * K + 4], work.integer[q : q + 5 * K], K)
+
+
+@kernel
+def chain_room_of(work: Work, K: int, m: int) -> ChainScratch:
+    """Room for one chain."""
+    b, q = after_vectors(K, m)
+    at = b + 10 * K + 4
+    return make_chain_scratch(work.real[at : at + 29 * K + 22], work.integer[q + 5 * K :], K)
+
+
+@kernel
+def lines_of(work: Work, K: int, m: int) -> Lines:
+    """Room for chains."""
+    b, q = after_vectors(K, m)
+    c = b + 39 * K + 26
+    return Lines(
+        chain_room_of(work, K, m),
         make_sides(work.real[c:], K, 0),
         make_sides(work.real[c:], K, 1),
         work.real[c + 18 * K + 1 : c + 20 * K + 1].reshape(2, K),
@@ -84,52 +148,33 @@ def scratch_of(work: Work, K: int, m: int) -> DerivedScratch:
     )
 
 
-class Search(NamedTuple):
-    """A problem, the pieces to solve it in, and room to do so."""
-
-    problem: OracleProblem
-    table: Table
-    room: DerivedScratch
+def scratch_of(work: Work, K: int, m: int) -> tuple[Any, ...]:
+    """All of it: kernels lay out what they need."""
+    return state_of(work, K, m, 1), vectors_of(work, K, m), lines_of(work, K, m)
 
 
 @kernel
-def room_for(table: Table, K: int, work: Work) -> DerivedScratch:
-    """The scratch space for a table."""
-    m = 0  # the most rows of the pieces before p
-    for p in range(table.equalities.size):
-        m = max(m, table.first_row[p + 1] - table.first_row[p])
-    return scratch_of(work, K, m)
-
-
-@kernel
-def search_of(problem: OracleProblem) -> Search:
-    """The problem that the kernels below work with; the box is the family's domain."""
+def begin(problem: OracleProblem) -> Table:
+    """The table; the box is the family's domain."""
     K = problem.mu.size
     table = table_of(problem.shape, K)
-    room = room_for(table, K, problem.work)
+    room = vectors_of(problem.work, K, table.most_rows)
     write_ends(problem.family, room.low, room.high)
-    return Search(problem, table, room)
+    return table
 
 
 @inlined
-def other_side(room: DerivedScratch) -> Sides:
-    """Sides with bounds of their own, beside those in `room.sides`."""
-    s = room.inner
-    return Sides(
-        s.x, s.h, room.chain.least, room.chain.most, s.first, s.last, s.least, s.p, s.until
-    )
-
-
-@inlined
-def limits_of(search: Search, j: int, k: int, i: int, top: int) -> Limits:
-    """The domain, with lam_k >= lam_j, lam_i >= lam_j, and an arm on top."""
-    return Limits(search.room.low, search.room.high, j, k, i, top)
+def other_side(lines: Lines) -> Sides:
+    """Sides with bounds of their own, beside those in `lines.sides`."""
+    s = lines.inner
+    chain = lines.chain
+    return Sides(s.x, s.h, chain.least, chain.most, s.first, s.last, s.least, s.p, s.until)
 
 
 @kernel
-def region_of(search: Search, p: int, limits: Limits) -> Region:
+def region_of(table: Table, p: int, limits: Limits, room: Vectors) -> Region:
     """A piece within limits; no basis but the identity."""
-    return Region(rows_of(search.table, p), limits, search.room.solver[:0].reshape(0, 0))
+    return Region(rows_of(table, p), limits, room.solver[:0].reshape(0, 0))
 
 
 @kernel
@@ -140,30 +185,63 @@ def simplest(table: Table, family: FamilyRecord) -> FamilyRecord:
     return family
 
 
-@kernel
-def solve_in(search: Search, p: int, limits: Limits, lam: Floats) -> float:
-    """The nearest point of a piece within limits."""
-    problem, table, room = search
-    cost = Cost(simplest(table, problem.family), problem.mu, problem.w)
-    region = region_of(search, p, limits)
+@apart(signed("solve"))
+def solve_piece(
+    problem: OracleProblem, p: int, j: int, k: int, i: int, top: int, lam: Floats
+) -> float:
+    """The nearest point of a piece with lam_k >= lam_j, lam_i >= lam_j, and an arm on top."""
+    K = lam.size
+    table = table_of(problem.shape, K)
+    room = vectors_of(problem.work, K, table.most_rows)
+    limits = Limits(room.low, room.high, j, k, i, top)
     least = UNPROVED
-    if is_chain(table, p, lam.size):
-        least = minimise_on_chain(cost, chain_at(table, p, lam.size), limits, lam, room.chain)
-    elif is_concave(table, p, lam.size):
-        bends = bends_at(table, p, lam.size)
-        least = minimise_concave(cost, bends, p, limits, lam, room.chain, room.bends)
+    if is_chain(table, p, K):
+        cost = Cost(simplest(table, problem.family), problem.mu, problem.w)
+        chain_room = chain_room_of(problem.work, K, table.most_rows)
+        least = minimise_on_chain(cost, chain_at(table, p, K), limits, lam, chain_room)
+    elif is_concave(table, p, K):
+        least = solve_bent(problem, p, j, k, i, top, lam)
     if least == UNPROVED:
-        least = minimise(cost, region, lam, room.state, room.solver)
+        least = solve_dense(problem, p, j, k, i, top, lam)
     if not (table.orders_only and problem.family.alike) or least == math.inf:
         return least
-    for i in range(lam.size):
-        lam[i] = min(max(lam[i], limits.low[i]), limits.high[i])  # rounding
+    for a in range(K):
+        lam[a] = min(max(lam[a], limits.low[a]), limits.high[a])  # rounding
     leave_open_end(problem, lam)
-    return last_digits(problem, region, lam, room)
+    return last_digits(problem, region_of(table, p, limits, room), lam, room)
+
+
+@apart(signed("solve"))
+def solve_bent(
+    problem: OracleProblem, p: int, j: int, k: int, i: int, top: int, lam: Floats
+) -> float:
+    """The nearest concave means; UNPROVED where there is no proof of it."""
+    K = lam.size
+    table = table_of(problem.shape, K)
+    room = vectors_of(problem.work, K, table.most_rows)
+    cost = Cost(simplest(table, problem.family), problem.mu, problem.w)
+    limits = Limits(room.low, room.high, j, k, i, top)
+    chain = chain_room_of(problem.work, K, table.most_rows)
+    bends = bend_room_of(problem.work, K, table.most_rows)
+    return minimise_concave(cost, bends_at(table, p, K), p, limits, lam, chain, bends)
+
+
+@apart(signed("solve"))
+def solve_dense(
+    problem: OracleProblem, p: int, j: int, k: int, i: int, top: int, lam: Floats
+) -> float:
+    """The nearest point of any polyhedron."""
+    K = lam.size
+    table = table_of(problem.shape, K)
+    room = vectors_of(problem.work, K, table.most_rows)
+    cost = Cost(simplest(table, problem.family), problem.mu, problem.w)
+    region = region_of(table, p, Limits(room.low, room.high, j, k, i, top), room)
+    state = state_of(problem.work, K, table.most_rows, 0)
+    return minimise(cost, region, lam, state, room.solver)
 
 
 @kernel
-def last_digits(problem: OracleProblem, region: Region, lam: Floats, room: DerivedScratch) -> float:
+def last_digits(problem: OracleProblem, region: Region, lam: Floats, room: Vectors) -> float:
     """Give tied arms their exact means, where that costs no more; the cost."""
     K = lam.size
     found = room.solver[:K]  # with whatever ties
@@ -207,11 +285,15 @@ def leave_open_end(problem: OracleProblem, lam: Floats) -> None:
             lam[i] = least
 
 
-@kernel
-def keep_better(search: Search, p: int, limits: Limits, best: float, lam: Floats) -> float:
+@apart(signed("keep_better"))
+def keep_better(
+    problem: OracleProblem, p: int, j: int, k: int, i: int, top: int, best: float, lam: Floats
+) -> float:
     """Solve in a piece; if that costs less than `best`, keep it in lam. The lesser cost."""
-    cost = solve_in(search, p, limits, search.room.trial)
+    table = table_of(problem.shape, lam.size)
+    trial = vectors_of(problem.work, lam.size, table.most_rows).trial
+    cost = solve_piece(problem, p, j, k, i, top, trial)
     if cost < best:
-        copy(search.room.trial, lam)
+        copy(trial, lam)
         return cost
     return best

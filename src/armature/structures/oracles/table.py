@@ -27,6 +27,7 @@ class Table(NamedTuple):
 
     orders_only: bool
     by_top: bool  # how "k beats j" is read: see `Structure.challenge`
+    most_rows: int  # of a piece
     first_row: Ints  # (P + 1,): where each piece's rows start in `right`
     equalities: Ints  # (P,): how many of them hold with equality; these come first
     beats: Ints  # (P K K,): [p, j, k] is 1 where k is better than j somewhere in piece p
@@ -44,12 +45,12 @@ class Table(NamedTuple):
 
 @kernel
 def table_of(shape: Shape, K: int) -> Table:
-    """The table in a structure's arrays: six numbers (see `make_table`), then the rest."""
+    """The table in a structure's arrays: seven numbers (see `make_table`), then the rest."""
     head = shape.integer
     P = head[2]
     m = head[3]
     Q = head[5]
-    a = 6 + P + 1
+    a = 7 + P + 1
     b = a + P
     c = b + P * K * K
     d = c + P * K
@@ -59,7 +60,8 @@ def table_of(shape: Shape, K: int) -> Table:
     return Table(
         head[0] == 1,
         head[1] == 1,
-        head[6:a],
+        head[6],
+        head[7:a],
         head[a:b],
         head[b:c],
         head[c:d],
@@ -125,7 +127,8 @@ def make_table(
         entries += row.size
     orders_only = all(piece.orders_only for piece in found)
     bent = found if any(piece.bends is not None for piece in found) else []
-    head = [orders_only, by_top, len(found), first_row[-1], entries, len(bent)]
+    most = np.diff(first_row).max()
+    head = [orders_only, by_top, len(found), first_row[-1], entries, len(bent), most]
     integer = [
         np.array(head),
         first_row,
