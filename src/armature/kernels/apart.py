@@ -30,7 +30,7 @@ class Apart(Kernel[P, R]):
 
     @functools.cached_property
     def called_as(self) -> Kernel[..., R]:
-        """What other kernels call: by the number, whoever they are."""
+        """The kernel that others call in its place: by the number."""
         by_number, number = make_caller(self.signature()), self.number
 
         def call(*arguments: Any) -> Any:

@@ -173,7 +173,7 @@ def numbers_reached(kernel: Any) -> frozenset[int]:
 
 
 def _references_of(function: Any) -> Iterator[tuple[str, Any]]:
-    """What a function refers to, by name; attributes of modules are looked up."""
+    """The values that a function refers to, with names; attributes of modules are looked up."""
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     for name, *attributes in _read_code(code)[1]:

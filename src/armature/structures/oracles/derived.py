@@ -186,7 +186,7 @@ def nearest_dense(problem: OracleProblem, j: int, lam: Floats) -> float:
 
 @kernel
 def disown(problem: OracleProblem, table: Table) -> None:
-    """What `bound_turns` has left is overwritten."""
+    """Note that the answer of `bound_turns` is overwritten."""
     lines_of(problem.work, problem.mu.size, table.most_rows).owner[0] = 0
 
 
