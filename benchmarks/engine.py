@@ -102,9 +102,7 @@ def pymab(name: str, **options: float) -> float:
     experiment = Experiment(
         environment=BanditEnvironment(means=MEANS, reward_model=BernoulliReward()),
         policies={"one": getattr(policies, name)(n_arms=10, **options)},
-        config=ExperimentConfig(
-            horizon=HORIZON, n_replicates=REPETITIONS, seed=1, backend="rust"
-        ),
+        config=ExperimentConfig(horizon=HORIZON, n_replicates=REPETITIONS, seed=1, backend="rust"),
     )
     start = time.perf_counter()
     experiment.run()

@@ -24,7 +24,7 @@ from armature.solver.program import Cost, Limits, Region, mark_infeasible
 from armature.solver.support_function import farthest
 from armature.structures.oracles.records import Oracle, OracleProblem, Shape, Work, note_ties
 from armature.structures.oracles.search import (
-    Vectors,
+    PieceRoom,
     begin,
     bend_room_of,
     chain_room_of,
@@ -191,7 +191,7 @@ def disown(problem: OracleProblem, table: Table) -> None:
 
 
 @kernel
-def bound_challengers(problem: OracleProblem, table: Table, room: Vectors, p: int, j: int) -> int:
+def bound_challengers(problem: OracleProblem, table: Table, room: PieceRoom, p: int, j: int) -> int:
     """bounds = how much more than the projection onto piece p, in `base`, each arm costs at least.
 
     The arm with the least bound, to begin with; NONE where there are no bounds but 0.

@@ -64,7 +64,7 @@ def _signatures() -> dict[str, Any]:
     }
 
 
-class Vectors(NamedTuple):
+class PieceRoom(NamedTuple):
     """Room for vectors, each of K numbers, and for the solver of dense programs."""
 
     low: Floats  # the domain, or a box
@@ -75,7 +75,7 @@ class Vectors(NamedTuple):
     solver: Floats  # what `minimise` and `nearest_of` take besides their states
 
 
-class Lines(NamedTuple):
+class ChainRoom(NamedTuple):
     """Room for chains, and for what is asked about several at once."""
 
     chain: ChainScratch
@@ -86,10 +86,10 @@ class Lines(NamedTuple):
 
 
 @kernel
-def vectors_of(work: Work, K: int, m: int) -> Vectors:
+def vectors_of(work: Work, K: int, m: int) -> PieceRoom:
     """The vectors for K arms and at most m rows in a piece."""
     a = 2 * state_size(K, K, m)[0]
-    return Vectors(
+    return PieceRoom(
         work.real[a : a + K],
         work.real[a + K : a + 2 * K],
         work.real[a + 2 * K : a + 3 * K],
@@ -135,11 +135,11 @@ def chain_room_of(work: Work, K: int, m: int) -> ChainScratch:
 
 
 @kernel
-def lines_of(work: Work, K: int, m: int) -> Lines:
+def lines_of(work: Work, K: int, m: int) -> ChainRoom:
     """Room for chains."""
     b, q = after_vectors(K, m)
     c = b + 39 * K + 26
-    return Lines(
+    return ChainRoom(
         chain_room_of(work, K, m),
         make_sides(work.real[c:], K, 0),
         make_sides(work.real[c:], K, 1),
@@ -164,7 +164,7 @@ def begin(problem: OracleProblem) -> Table:
 
 
 @inlined
-def other_side(lines: Lines) -> Sides:
+def other_side(lines: ChainRoom) -> Sides:
     """Sides with bounds of their own, beside those in `lines.sides`."""
     s = lines.inner
     chain = lines.chain
@@ -172,7 +172,7 @@ def other_side(lines: Lines) -> Sides:
 
 
 @kernel
-def region_of(table: Table, p: int, limits: Limits, room: Vectors) -> Region:
+def region_of(table: Table, p: int, limits: Limits, room: PieceRoom) -> Region:
     """A piece within limits; no basis but the identity."""
     return Region(rows_of(table, p), limits, room.solver[:0].reshape(0, 0))
 
@@ -241,7 +241,7 @@ def solve_dense(
 
 
 @kernel
-def last_digits(problem: OracleProblem, region: Region, lam: Floats, room: Vectors) -> float:
+def last_digits(problem: OracleProblem, region: Region, lam: Floats, room: PieceRoom) -> float:
     """Give tied arms their exact means, where that costs no more; the cost."""
     K = lam.size
     found = room.solver[:K]  # with whatever ties
