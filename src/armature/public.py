@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from armature import families, policies, structures
-from armature.assess import Assessment, Columns, Evaluation, Replay, assess, evaluate, replay
+from armature.assess import (
+    Assessment,
+    Columns,
+    Evaluation,
+    Replay,
+    SegmentedAssessment,
+    assess,
+    evaluate,
+    replay,
+)
 from armature.bounds import (
     Alternative,
     CharacteristicTime,
@@ -51,6 +60,7 @@ __all__ = [
     "Probabilities",
     "Replay",
     "Results",
+    "SegmentedAssessment",
     "SegmentedBandit",
     "Verdict",
     "assess",

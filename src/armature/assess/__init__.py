@@ -6,6 +6,16 @@ from armature.assess.evaluate import evaluate
 from armature.assess.evaluated import Evaluation
 from armature.assess.replay import replay
 from armature.assess.replayed import Replay
+from armature.assess.segments.assessment import SegmentedAssessment
 from armature.assess.table import Columns
 
-__all__ = ["Assessment", "Columns", "Evaluation", "Replay", "assess", "evaluate", "replay"]
+__all__ = [
+    "Assessment",
+    "Columns",
+    "Evaluation",
+    "Replay",
+    "SegmentedAssessment",
+    "assess",
+    "evaluate",
+    "replay",
+]

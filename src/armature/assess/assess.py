@@ -15,6 +15,7 @@ from armature.assess.compare import Progress, Trial, sensible_policies, try_poli
 from armature.assess.drift import find_drift
 from armature.assess.fit import Candidate, judge, ranked
 from armature.assess.log import Log, read_log
+from armature.assess.segments.assessment import SegmentedAssessment, assess_segments
 from armature.assess.table import Columns
 from armature.assess.worth import Certainty, how_sure
 from armature.bounds.evidence import DELTA as DELTA_OF_EVIDENCE
@@ -26,7 +27,7 @@ from armature.kernels.streams import key_of
 from armature.policies import Policy
 from armature.policies.policy import checked_policy
 from armature.rounds.stopping import checked_delta
-from armature.structures import Concave, Monotone, Structure, Unconstrained, Unimodal
+from armature.structures import Concave, Monotone, Segments, Structure, Unconstrained, Unimodal
 from armature.structures.declared import check_is_structure
 
 HORIZON = 10_000
@@ -54,7 +55,7 @@ def assess(
     workers: int | None = None,
     title: str = "Assessment",
     progress: Progress | None = None,
-) -> Assessment:
+) -> Assessment | SegmentedAssessment:
     """Assess a structure and policies on a log, before you deploy.
 
     The result has: the mean of each arm, with an interval; the evidence against the structure, and
@@ -77,7 +78,9 @@ def assess(
         `{"counts": ..., "sums": ..., "squares": ...}`, a number for each arm. It does not matter
         how the arms were chosen.
     structure
-        What you assume about the means.
+        What you assume about the means. With a table of `Segments`, the log has a column of
+        segments, and the answer is a `SegmentedAssessment`: `candidates` and `policies` are not
+        asked for then, but with `policies=[]` nothing is simulated.
     family
         The distribution of rewards; by default Gaussian, with sigma estimated from the log.
     arms
@@ -137,6 +140,11 @@ def assess(
             check_kind(one, Structure, "structure", "Unimodal(5)")
     if policies is not None:
         policies = checked_list(policies, "policies", "a list such as [UCB(), SPk()]")
+    if isinstance(structure, Segments):
+        return assess_segments(
+            log, structure, family, arms, checked_columns(columns), title, horizon, traffic, unit,
+            delta, 0 if policies == [] else draws, int(seed),
+        )  # fmt: skip
     found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
     known = informed(found, family, spread)
     simulated = functools.partial(

@@ -19,9 +19,11 @@
     [[candidates]]                 # others to be compared; the usual ones unless given
     kind = "concave"
 
-`arms = [...]` names the arms in the structure's order, where they are not numbers. `policies`,
-`draws`, `seed`, `delta` and `spread` are the arguments of `am.assess`. The number of arms follows
-from the log; the other keys of a structure are the arguments of its class.
+With a structure of kind "segments" (`each`, `coupling`), [log] may say what the column of segments
+is called, and `names` are those of the log, unless given. `arms = [...]` names the arms in the
+structure's order, where they are not numbers. `policies`, `draws`, `seed`, `delta` and `spread` are
+the arguments of `am.assess`. The number of arms follows from the log; the other keys of a structure
+are the arguments of its class.
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ from armature.assess.assess import assess
 from armature.assess.assessment import Assessment
 from armature.assess.compare import Progress
 from armature.assess.log import read_table
-from armature.assess.table import Columns
+from armature.assess.segments.assessment import SegmentedAssessment
+from armature.assess.table import Columns, LogRows, Totals
 from armature.errors import ArmatureError, unknown
 from armature.storage.files import read_text
 from armature.storage.registry import (
@@ -62,7 +65,7 @@ def assess_file(
     allow: Allowed = (),
     workers: int | None = None,
     progress: Progress | None = None,
-) -> Assessment:
+) -> Assessment | SegmentedAssessment:
     """Assess a log as a TOML file says.
 
     `columns` and `settings` that are not None take the place of the file's. `allow` names the
@@ -79,9 +82,12 @@ def assess_file(
     given = {key: table[key] for key in SETTINGS if key in table}
     given |= {key: value for key, value in (settings or {}).items() if value is not None}
     policies = table.get("policies")
+    structure = as_table(STRUCTURES, "structure", table["structure"])
+    if str(structure["kind"]).lower() == "segments" and "names" not in structure:
+        structure["names"] = _segments(rows)
     return assess(
         rows,
-        _structure(table["structure"], "structure", n_arms, allow),
+        _structure(structure, "structure", n_arms, allow),
         build(FAMILIES, "family", table.get("family", {"kind": "gaussian", "sigma": None}), allow),
         arms=arms,
         candidates=_candidates(table, n_arms, allow),
@@ -125,6 +131,14 @@ def _columns(table: dict[str, Any], options: Mapping[str, str | None]) -> Column
         names[keys[key]] = value
     names |= {key: value for key, value in options.items() if value is not None}
     return Columns(**names)
+
+
+def _segments(rows: LogRows | Totals) -> list[Any]:
+    """The segments of a log, in the order in which they come."""
+    found = getattr(rows, "segments", None)
+    if found is None:
+        raise ArmatureError(f"{rows.name} has no column of segments: say [log], segment = ...")
+    return list(found()[0])
 
 
 def _arms(table: dict[str, Any]) -> list[Any] | None:

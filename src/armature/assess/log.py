@@ -101,6 +101,11 @@ def read_log(
         they come from the least to the greatest, or are the structure's own numbers, from 0), and
         where their order does not matter.
     """
+    if structure is not None and structure.is_table:
+        raise ArmatureError(
+            "only `assess` reads segments from a log: for one of them, give its rows alone, and "
+            "what is known of its arms."
+        )
     if isinstance(log, Log):
         if structure is not None and structure.n_arms != len(log.arms):
             raise ArmatureError(
@@ -208,13 +213,13 @@ def arrange(
             raise ArmatureError(
                 f"arms has {len(names)} names, where the structure has {n_arms} arms."
             )
-        return _matched(labels, names, name)
+        return matched(labels, names, name)
     values = [_as_number(label) for label in labels]
     _check_written_alike(labels, values, name)
     known = [value for value in values if value is not None]
     if len(known) == len(labels):
         if structure is not None and all(v % 1.0 == 0.0 and 0.0 <= v < n_arms for v in known):
-            return _matched(labels, list(range(n_arms)), name)
+            return matched(labels, list(range(n_arms)), name)
         order = sorted(range(len(labels)), key=lambda i: known[i])
     elif structure is None or structure.exchangeable:
         order = sorted(range(len(labels)), key=lambda i: str(labels[i]))
@@ -248,8 +253,8 @@ def _check_written_alike(
             )
 
 
-def _matched(
-    labels: Sequence[Hashable], names: list[Hashable], log: str
+def matched(
+    labels: Sequence[Hashable], names: list[Hashable], log: str, what: str = "an arm"
 ) -> tuple[tuple[Hashable, ...], Codes]:
     """Labels among names: the same, or the same number."""
     exact = {one: k for k, one in enumerate(names)}
@@ -263,7 +268,7 @@ def _matched(
         place = exact.get(label, numbers.get(value) if value is not None else None)
         if place is None:
             shown = ", ".join(repr(one) for one in names[:6]) + (", ..." if len(names) > 6 else "")
-            raise ArmatureError(f"{log} has an arm {label!r}, which is not one of {shown}.")
+            raise ArmatureError(f"{log} has {what} {label!r}, which is not one of {shown}.")
         places[i] = place
     return tuple(names), places
 

@@ -9,6 +9,7 @@ whichever the header has most of.
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -57,7 +58,19 @@ def read_columns(reader: Any, header: Sequence[str], columns: Columns) -> LogRow
     probabilities = numbers.get(columns.probability)
     if probabilities is not None and np.isnan(probabilities).all():
         probabilities = None
-    return LogRows(labels, codes, numbers[columns.reward], probabilities, reader.where, name)
+    segments = None
+    if columns.segment in header:
+        segments = functools.partial(_segments, reader, columns.segment)
+    return LogRows(
+        labels, codes, numbers[columns.reward], probabilities, reader.where, name, segments
+    )
+
+
+def _segments(reader: Any, column: str) -> tuple[list[Hashable], Any]:
+    """The different segments, and which of them is in each row."""
+    labels, codes, _ = reader.read(column, [])
+    check_labels(labels, reader.name, column, "segments")
+    return labels, codes
 
 
 def _totals(reader: Any, labels: Any, codes: Any, numbers: Any, columns: Columns) -> Totals:
@@ -179,7 +192,7 @@ class _Reader:
             return f"{len(fields)} fields, where the header has {len(self.header)}."
         values = dict(zip(self.header, fields, strict=True))
         if not values[arm].strip():
-            return f"{arm!r} is empty, where an arm is needed."
+            return f"{arm!r} is empty, where a name is needed."
         for key in wanted:
             text = values[key].strip()
             if not NUMBER.fullmatch(text) and not (key == may_lack and not text):

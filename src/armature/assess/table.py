@@ -26,7 +26,8 @@ Where = Callable[[int], str]  # how a row is named: "line 7", "row 6"
 class Columns:
     """The names of a log's columns.
 
-    `probability` may be missing in the log, and is then not known. `count` and `total` are those
+    `probability` may be missing in the log, and is then not known. `segment` is read where a table
+    of segments is asked about. `count` and `total` are those
     of a log that has a line for each arm: the number of its rewards and their sum, and `squares`
     the sum of their squares, which may be missing.
     """
@@ -37,6 +38,7 @@ class Columns:
     count: str = "count"
     total: str = "sum"
     squares: str = "squares"
+    segment: str = "segment"
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,8 @@ class LogRows:
             none is.
         where: how a row is named.
         name: what the log is called, for errors.
+        segments: reads the different segments, and which of them is in each row; None where the log
+            has no such column.
     """
 
     labels: list[Hashable]
@@ -59,6 +63,7 @@ class LogRows:
     probabilities: Floats | None
     where: Where
     name: str
+    segments: Callable[[], tuple[list[Hashable], Codes]] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +133,10 @@ def check_totals(totals: Totals) -> None:
         )
 
 
-def check_labels(labels: list[Hashable], name: str, column: str) -> None:
-    """Refuse a column of arms that seems to be another column."""
+def check_labels(labels: list[Hashable], name: str, column: str, what: str = "arms") -> None:
+    """Refuse a column of arms, or of segments, that seems to be another column."""
     if len(labels) > MOST_ARMS:
         raise ArmatureError(
-            f"{name} has {len(labels):,} different arms, the first of which is {labels[0]!r}: is "
-            f"{column!r} the column of arms?"
+            f"{name} has {len(labels):,} different {what}, the first of which is {labels[0]!r}: is "
+            f"{column!r} the column of {what}?"
         )

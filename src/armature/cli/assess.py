@@ -26,6 +26,9 @@ def assess(
     probability: Annotated[
         str | None, typer.Option(help="The column of probabilities, if there is one.")
     ] = None,
+    segment: Annotated[
+        str | None, typer.Option(help="The column of segments, if the structure has some.")
+    ] = None,
     horizon: Annotated[int | None, typer.Option(help="Planned rounds.", min=1)] = None,
     draws: Annotated[
         int | None, typer.Option(help="Problems drawn around the log; default: 40.", min=1)
@@ -50,7 +53,12 @@ def assess(
             found = assess_file(
                 log,
                 spec,
-                columns={"arm": arm, "reward": reward, "probability": probability},
+                columns={
+                    "arm": arm,
+                    "reward": reward,
+                    "probability": probability,
+                    "segment": segment,
+                },
                 settings={"horizon": horizon, "draws": draws},
                 allow=options.allowed(allow),
                 workers=workers,

@@ -1,0 +1,1 @@
+"""Logs with segments: what these have in common, and what that is worth."""
