@@ -149,8 +149,8 @@ def test_late_rewards_count_where_they_were_decided(ids):
     assert (one.splits.at == two.splits.at).all()
     assert (one.splits.before == two.splits.before).all()
     assert (one.splits.now == two.splits.now).all()
-    assert not two.waiting
-    assert not two.open
+    assert not two.awaited.waiting
+    assert not two.awaited.open
 
 
 def test_cancelled_rewards_are_not_waited_for():
@@ -160,8 +160,8 @@ def test_cancelled_rewards_are_not_waited_for():
     decision = bandit.ask(ids=True)
     bandit.cancel_by_id(decision.id)
     noticing = bandit._outstanding.noticing
-    assert not noticing.waiting
-    assert not noticing.open
+    assert not noticing.awaited.waiting
+    assert not noticing.awaited.open
     assert noticing.splits.clock[0] == 2
     bandit.tell("low", 1.0)  # which nobody asked for
     assert noticing.splits.clock[0] == 3

@@ -16,6 +16,7 @@ BY_SEQUENCE = (
     am.CROP, am.EndOfOptimism, am.OSUB, am.SparseUCB, am.IMED, am.IMEDUB, am.IDS, am.Guarded,
     am.TopTwo, am.GameSampling, am.TrackAndStop, am.UniformSampling, am.Restarting,
     am.LinIMED, am.UCBC,
+    am.Forgetting, am.SlidingWindow, am.SWOSUB, am.GLRKLUCB, am.MonitoredUCB,
 )  # fmt: skip
 BY_FREQUENCY = (
     am.ThompsonSampling, am.ProjectedThompson, am.MINTS, am.Challenger, am.UnimodalThompson,
@@ -482,6 +483,74 @@ def test_restarting() -> None:
     assert evidence(1) < ln(100) - 6 - 1  # -7.6 < -1.4 - 1
     assert arms(1, True) == plain
     assert pulled(am.Restarting(am.UCB()), TWO, [[1], [0]], 8) == [0, 1, 0, 0, 0, 0, 1, 0]
+
+
+@pytest.mark.checks("Forgetting", by="a case by hand")
+def test_forgetting() -> None:
+    """Half-life 1: all weights are halved, and the new reward has 1. UCB, with means 1 and 0.
+
+    After arms 0 and 1: weights 1/2 and 1, and ln(1 + 1) as the level, of which the whole part
+    counts: 1 + sqrt(2 ln 2 / .5) > sqrt(2 ln 2). Arm 0 has 5/4 then, arm 1 1/2; arm 0 13/8 and 1/4,
+    where sqrt(2 ln 2 / .25) = 2.35 > 1 + sqrt(2 ln 2 / 1.625) = 1.92. Then 13/16 and 9/8.
+    """
+
+    def bound(mean: float, weight: float) -> float:
+        return mean + math.sqrt(2 * ln(2) / weight)
+
+    assert bound(1, 1 / 2) > bound(0, 1)
+    assert bound(1, 5 / 4) > bound(0, 1 / 2)
+    assert bound(1, 13 / 8) < bound(0, 1 / 4)
+    assert bound(1, 13 / 16) > bound(0, 9 / 8)
+    policy = am.Forgetting(am.UCB(), half_life=1.0)
+    assert pulled(policy, TWO, [[1], [0]], 6) == [0, 1, 0, 0, 1, 0]
+
+
+@pytest.mark.checks("SlidingWindow", by="a case by hand")
+def test_sliding_window() -> None:
+    """UCB by two rewards: after two of arm 0 nothing is known of arm 1."""
+    policy = am.SlidingWindow(am.UCB(), window=2)
+    assert pulled(policy, TWO, [[1], [0]], 8) == [0, 1, 0, 0, 1, 0, 0, 1]
+
+
+@pytest.mark.checks("SWOSUB", by="a case by hand")
+def test_sw_osub() -> None:
+    """By three rewards; arm 1 leads, and has every third round. A neighbour without rewards is due.
+
+    At t = 4 the window has arms 1, 2, 1, at t = 7 arms 0, 1, 1; at t = 5 each once, and all bounds
+    are as wide.
+    """
+    found = pulled(am.SWOSUB(window=3), am.Unimodal(3), [[0], [1], [0]], 8)
+    assert found == [0, 1, 2, 1, 0, 1, 1, 2]
+
+
+@pytest.mark.checks("GLRKLUCB", by="a case by hand")
+def test_glr_klucb() -> None:
+    """Tests at t = 11 and 21: arm 0 has 10 rewards of 0, and then 10 of 9 more.
+
+    With a split after 11, one of these is on the wrong side.
+    """
+    assert -9 + math.sqrt(2 * ln(22)) < 0
+    mean, before = 4.5, 9 / 11
+    ratio = 11 * (before - mean) ** 2 / 2 + 9 * (9 - mean) ** 2 / 2
+    assert ratio > ln(20**1.5 / 0.5)  # 166 > 5.2
+    rewards = [[0] * 10 + [9], [-9]]
+    policy = am.GLRKLUCB(share=0.0, delta=0.5)
+    start = [0, 1, *[0] * 19]
+    assert pulled(policy, TWO, rewards, 25, horizon=100) == [*start, 0, 1, 0, 0]
+    policy = am.GLRKLUCB(local=True, share=0.0, delta=0.5)
+    assert pulled(policy, TWO, rewards, 25, horizon=100) == [*start, 0, 0, 0, 0]
+    policy = am.GLRKLUCB(share=0.5, delta=0.5)  # turns of 4: free, arm 0, arm 1, free
+    assert pulled(policy, TWO, [[0], [-9]], 8, horizon=100) == [0, 1, 1, 0, 0, 0, 1, 0]
+
+
+@pytest.mark.checks("MonitoredUCB", by="a case by hand")
+def test_monitored_ucb() -> None:
+    """Halves of 0, 0 and 5, 5 differ by 10, those of 0, 0 and 3, 3 by 6."""
+    assert 6 < math.sqrt(2 * 4 * ln(2 * 2 * 10**2)) < 10  # 6.9
+    policy = am.MonitoredUCB(window=4, share=0.0)
+    anew = pulled(policy, TWO, [[0, 0, 5], [-9]], 8, horizon=10)
+    assert anew == [0, 1, 0, 0, 0, 0, 1, 0]
+    assert pulled(policy, TWO, [[0, 0, 3], [-9]], 8, horizon=10) == [0, 1, *[0] * 6]
 
 
 def test_top_two() -> None:

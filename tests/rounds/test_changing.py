@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -125,3 +127,41 @@ def test_what_asks_for_one_truth_refuses_means_that_change():
             ask(problem)
     with pytest.raises(am.ArmatureError, match="where means change"):
         am.identify(problem, [am.UCB()], repetitions=1)
+
+
+def test_a_peak_wanders_and_turns_back():
+    problem = am.Changing.wandering(am.Unimodal(9), 3000, step=0.4, seed=5)
+    path = np.array([problem.at(t) for t in range(3000)])
+    rng = np.random.default_rng((5, 0))
+    place = 4.0
+    for t in range(3000):
+        assert path[t] == pytest.approx([1.0 - 0.25 * abs(k - place) for k in range(9)], abs=1e-9)
+        place += 0.4 * rng.normal()
+        while not 0.0 <= place <= 8.0:
+            place = -place if place < 0.0 else 16.0 - place
+            # after a turn the walk goes on in the other direction
+            rng = Mirrored(rng)
+    with pytest.raises(am.ArmatureError, match="step must be a finite number"):
+        am.Changing.wandering(am.Unimodal(9), 10, step=math.inf)
+
+
+class Mirrored:
+    """The same numbers with the other sign."""
+
+    def __init__(self, rng) -> None:
+        self.rng = rng
+
+    def normal(self) -> float:
+        return -self.rng.normal()
+
+
+def test_seasons_come_and_go():
+    problem = am.Changing.seasonal([0.5, 0.4], [0.2, -0.1], 240, 1000, am.Unconstrained(2))
+    for t in range(0, 1000, 7):
+        phase = 2.0 * math.pi * (t // 10) / 24.0
+        assert problem.at(t) == pytest.approx(
+            [0.5 + 0.2 * math.sin(phase), 0.4 - 0.1 * math.sin(phase)], abs=1e-12
+        )
+    assert (problem.at(240) == problem.at(0)).all() or np.allclose(problem.at(240), problem.at(0))
+    with pytest.raises(am.ArmatureError, match="period must be"):
+        am.Changing.seasonal([0.5, 0.4], [0.2, -0.1], 0, 10, am.Unconstrained(2))

@@ -80,13 +80,18 @@ def test_what_the_groups_are_called_is_what_they_are() -> None:
     assert np.linalg.cond(features) > 30
 
 
+CHANGING = (
+    "Restarting", "Forgetting", "SlidingWindow", "SWOSUB", "GLRKLUCB", "MonitoredUCB",
+)  # fmt: skip
+
+
 def test_every_policy_takes_part_in_the_panels() -> None:
     names = {policy.name for case in panel_cases() for policy in case.policies}
     every = {cls.__name__ for cls in POLICIES.values() if not cls.identifies}
-    # (MINTS, the guard, restarts and what `studies.field` plays have studies of their own; CROP is
-    # for lists of mean vectors, and no panel is one)
+    # (MINTS, the guard, what `studies.field` plays and what is for changes have their own studies;
+    # CROP is for lists of mean vectors, and no panel is one)
     field = {"CROP", "UCBC", "TSC", "LinMED", "LinIMED", "MaillardSampling"}
-    elsewhere = {"MINTS", "Guarded", "Restarting", *field}
+    elsewhere = {"MINTS", "Guarded", *field, *CHANGING}
     assert names == every - elsewhere | {"IDS(width=0.5)", "SOLID(width=0.3)"}
     assert all(case.policies[1].name == "MINTS" for case in mints_cases())
 

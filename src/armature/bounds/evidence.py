@@ -215,7 +215,7 @@ def evidence(
     """
     threshold, address = threshold_at(delta), learning_address(family)
     seen, K = pulls > 0.0, structure.n_arms
-    means = np.where(seen, sums / np.maximum(pulls, 1.0), family.some_mean)
+    means = np.where(seen, sums / np.where(seen, pulls, 1.0), family.some_mean)
     means = family.clipped(means)  # rounding
     if not family.domain.closed:  # sums that are differences can be rounded down to the end
         means = np.maximum(means, family.domain_ends[0] + SMALLEST)

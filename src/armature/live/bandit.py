@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Hashable, Sequence
 from typing import Any, Literal, overload
@@ -16,8 +15,9 @@ from armature.kernels.checks import check_flag, check_kind, checked_count, is_wh
 from armature.kernels.gears import straight_to_machine_code
 from armature.live.arms import RETIRED, Arms, Retired
 from armature.live.changing import Setting, place_of_new, setting_of, with_arm, without_arm
-from armature.live.checkpoint import content_of, restore_parts, start_of
+from armature.live.checkpoint import content_of, restore_parts, start_of, text_in
 from armature.live.choosing import Chooser, checked_floor, play_once
+from armature.live.fading import Clock, HalfLife, fading_of, forgetting
 from armature.live.outstanding import Decision, Outstanding
 from armature.live.readable import Arm, ReadableBandit
 from armature.live.rewards import Goal, Rewards, checked_number, pairs_of
@@ -25,7 +25,6 @@ from armature.live.warm_start import take_in_past
 from armature.policies import CompiledPolicy, Policy
 from armature.policies.policy import checked_policy
 from armature.rounds.runner import make_runner
-from armature.storage.files import read_text, write_text
 from armature.storage.registry import Allowed
 from armature.structures import Structure
 from armature.structures.declared import check_is_structure
@@ -83,6 +82,10 @@ class Bandit(ReadableBandit):
         spread is unknown). They count as if they had been told, one by one. What a policy keeps
         besides rewards, such as SPk's learners, begins with the first ask; one that takes in every
         reward by itself needs the rewards one by one.
+    forget, clock : optional
+        A half-life: rewards count half as much after so many others (a number), or by the clock
+        after so long, "12h", "7d" or a `timedelta`: the policy becomes `Forgetting`. `clock` is a
+        function that gives the time in seconds, `time.time` unless given.
     """
 
     def __init__(
@@ -97,10 +100,12 @@ class Bandit(ReadableBandit):
         goal: Literal["max", "min"] = "max",
         floor: float = 0.0,
         history: Any = None,
+        forget: HalfLife | None = None,
+        clock: Clock | None = None,
     ) -> None:
         family = Gaussian() if family is None else family
         self._horizon = None if horizon is None else checked_count(horizon, "horizon")
-        policy = checked_policy(policy, self._horizon)
+        policy, seconds = forgetting(checked_policy(policy, self._horizon), forget)
         check_is_structure(structure)
         check_kind(family, Family, "family", "Gaussian()")
         self._goal = Goal.of(goal, family)
@@ -109,7 +114,7 @@ class Bandit(ReadableBandit):
         self._seed = int(seed)
         floor = checked_floor(floor, structure.n_arms)
         self._chooser = Chooser(self._setting.decisions, floor, self._seed)
-        self._outstanding = Outstanding(arms, family)
+        self._outstanding = Outstanding(arms, family, fading_of(policy, seconds, clock))
         self._rewards = Rewards(family)
         if history is not None:
             take_in_past(self._decisions, self._outstanding, self._goal, family, history)
@@ -163,6 +168,7 @@ class Bandit(ReadableBandit):
         allowed = None if exclude is NONE else self._setting.arms.allowed(exclude)
         chooser, outstanding = self._chooser, self._outstanding
         _, family, arms, decisions = self._setting
+        self._outstanding.pass_time(decisions.state)
         before = None if n is None else (chooser.moment(), outstanding.moment())
         asked: list[Any] = []
         try:
@@ -192,6 +198,7 @@ class Bandit(ReadableBandit):
         """
         check_flag(ids, "ids")
         allowed, place = self._setting.arms.allowed(exclude), self._setting.arms.live_place(arm)
+        self._outstanding.pass_time(self._setting.decisions.state)
         chosen = self._chooser.choose(self._seen(), allowed)
         names = self._setting.arms.names
         if ids:
@@ -206,6 +213,7 @@ class Bandit(ReadableBandit):
         more than two arms: `probabilities` estimates them.
         """
         _, family, arms, decisions = self._setting
+        self._outstanding.pass_time(decisions.state)
         seen = self._outstanding.with_pending(decisions.history, family)
         allowed = None if exclude is NONE else arms.allowed(exclude)
         arm, probability = self._chooser.choose_with_probability(seen, allowed)
@@ -214,6 +222,7 @@ class Bandit(ReadableBandit):
 
     def expect(self, arm: Arm) -> None:
         """Count a pull as pending that was decided elsewhere; the policy is not asked."""
+        self._outstanding.pass_time(self._setting.decisions.state)
         self._outstanding.expect(self._setting.arms.live_place(arm))
 
     # Telling.
@@ -278,6 +287,7 @@ class Bandit(ReadableBandit):
 
     def _count(self, place: int, value: float, when: int) -> None:
         if place != RETIRED:
+            self._outstanding.weigh(self._setting.decisions.state)
             self._setting.decisions.take_in(place, value)
             self._outstanding.noticing.take_in(place, value, when)
 
@@ -292,9 +302,9 @@ class Bandit(ReadableBandit):
     ) -> Arm:
         """One more arm, where the structure says what that means; returns what it is called.
 
-        The others keep their rewards, and what is outstanding. What the policy keeps besides (such
-        as SPk's learners) begins anew, as with a bandit that starts from this history. An arm that
-        was retired comes back with its rewards, but not with another `scale`: that is another arm.
+        The others keep their rewards, and what is outstanding. What the policy keeps besides begins
+        anew, as with a bandit that starts from this history. An arm that was retired comes back
+        with its rewards, but not with another `scale`: that is another arm.
 
         >>> from armature.policies import UCB
         >>> from armature.structures import Unimodal
@@ -356,6 +366,7 @@ class Bandit(ReadableBandit):
         structure: Structure | None = None,
         family: Family | None = None,
         allow: Allowed = (),
+        clock: Clock | None = None,
     ) -> Bandit:
         """The bandit that `to_json` wrote down; it goes on with the same decisions.
 
@@ -365,22 +376,11 @@ class Bandit(ReadableBandit):
         """
         try:
             content = content_of(text)
-            bandit = cls(**start_of(content, policy, structure, family, allow))
+            bandit = cls(**start_of(content, policy, structure, family, allow), clock=clock)
             restore_parts(content, bandit._setting, bandit._chooser, bandit._outstanding)
         except RecursionError:
             raise ArmatureError("the saved bandit has lists in lists, too deep to read.") from None
         return bandit
-
-    def __reduce__(self) -> Any:
-        """For pickle and copy: what `to_json` says, with the objects in it as they are."""
-        again = functools.partial(
-            type(self).from_json, policy=self.policy, structure=self.structure, family=self.family
-        )
-        return again, (self.to_json(),)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_json` to a file, which at any moment is the old one or the new one."""
-        write_text(path, self.to_json())
 
     @classmethod
     def load(
@@ -391,10 +391,10 @@ class Bandit(ReadableBandit):
         structure: Structure | None = None,
         family: Family | None = None,
         allow: Allowed = (),
+        clock: Clock | None = None,
     ) -> Bandit:
         """The bandit in a file; the other arguments as for `from_json`."""
-        try:
-            text = read_text(path)
-        except FileNotFoundError:
-            raise ArmatureError(f"there is no file {str(path)!r}.") from None
-        return cls.from_json(text, policy=policy, structure=structure, family=family, allow=allow)
+        return cls.from_json(
+            text_in(path),
+            policy=policy, structure=structure, family=family, allow=allow, clock=clock,
+        )  # fmt: skip

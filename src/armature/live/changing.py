@@ -98,6 +98,7 @@ def _go_on(
         columns.append(np.array([missing if k is None else before[k] for k in stay]))
     write_summary(new, PastSums(*columns))
     new.history.clock[:] = old.history.clock
+    new.policy.go_on(old.state, new.state, stay)
     new.restore_random(old.random_state())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from armature.live.rewards import Goal
 from armature.live.warm_start import SLACK, PastSums, write_summary
 from armature.policies import Policy
 from armature.storage import fields
-from armature.storage.files import checksum
+from armature.storage.files import checksum, read_text
 from armature.storage.registry import (
     FAMILIES,
     POLICIES,
@@ -35,8 +36,9 @@ FORMAT = "armature bandit"
 VERSION = 2  # since 2, what JSON does not have is written as `armature.storage.tagged_json` says
 STATE = (
     "labels", "arms", "pulls", "sums", "squares", "clock", "pending", "decisions", "floor",
-    "random", "state", "noticing",
+    "random", "state", "noticing", "forgetting",
 )  # fmt: skip
+NEW = ("noticing", "forgetting")  # what releases before did not write
 KEYS = ("policy", "structure", "family", "seed", "horizon", "goal", *STATE)
 SEGMENTED = "armature bandit of segments"
 
@@ -71,6 +73,7 @@ def state_of(setting: Setting, chooser: Chooser, outstanding: Outstanding) -> di
         "random": decisions.random_state(),
         "state": decisions.saved_state(),
         "noticing": outstanding.noticing.saved(),
+        "forgetting": None if outstanding.fading is None else outstanding.fading.saved(),
     }
 
 
@@ -110,7 +113,9 @@ def restore_parts(
     """Go back to what was saved."""
     decisions, arms, K = setting.decisions, setting.arms, setting.structure.n_arms
     arms.restore(content["labels"], content["arms"])
-    outstanding.restore(content["pending"], content["decisions"], content["noticing"])
+    outstanding.restore(
+        content["pending"], content["decisions"], content["noticing"], content["forgetting"]
+    )
     summary = _summary(content, K, decisions.family)
     write_summary(decisions, summary)
     rounds, explored = fields.wholes(content["clock"], "clock", 2)
@@ -145,6 +150,14 @@ def as_text(content: dict[str, Any]) -> str:
     return json.dumps(whole, indent=1, allow_nan=False)
 
 
+def text_in(path: str | os.PathLike[str]) -> str:
+    """The text in a file."""
+    try:
+        return read_text(path)
+    except FileNotFoundError:
+        raise ArmatureError(f"there is no file {str(path)!r}.") from None
+
+
 def content_of(text: str) -> dict[str, Any]:
     """The content of a text that this release or an earlier one wrote."""
     try:
@@ -166,7 +179,11 @@ def content_of(text: str) -> dict[str, Any]:
         raise ArmatureError("the saved bandit has no list of pulls.")
     if content["version"] == 1:
         content = _migrated(content)
-    content = {"noticing": None, **content}  # which releases before did not write
+    content = {
+        "noticing": None,
+        "forgetting": None,
+        **content,
+    }  # which releases before did not write
     for key in KEYS:
         if key not in content:
             raise ArmatureError(f"the saved bandit has no entry {key!r}.")

@@ -259,7 +259,7 @@ def _belief(decisions: PolicyRunner, seen: Seen) -> Belief:
     """The estimates from the data, and the history that the policy decides on."""
     family, history = seen.family, decisions.basis
     rounds = int(history.clock[0])
-    least = math.log(1.0 + rounds) / np.maximum(seen.pulls, 1.0)
+    least = math.log(1.0 + rounds) / np.where(seen.pulls > 0.0, seen.pulls, 1.0)
     level = np.where(seen.pulls > 0.0, least, math.inf)
     misfit = float(seen.fit.cost)
     return Belief(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import deque
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from armature.families import Family
 from armature.families.kernels import learning_address
 from armature.kernels.arrays import Floats
 from armature.kernels.checks import LARGEST, MOST_COUNTED
+from armature.live.awaited import Awaited
 from armature.live.change import Change
 from armature.live.rewards import Goal
 from armature.storage import fields
@@ -58,8 +58,7 @@ class Noticing:
     def __init__(self, family: Family, n_arms: int) -> None:
         self.splits: Splits | None = None
         self.found: Found | None = None
-        self.waiting: dict[Hashable, deque[int]] = {}  # decisions without an id, by arm
-        self.open: dict[int, int] = {}  # decisions by id
+        self.awaited: Awaited[int] = Awaited()  # the numbers of decisions
         self._use(family, n_arms)
         if family.has_evidence:
             self.splits = make_splits(n_arms)
@@ -86,28 +85,16 @@ class Noticing:
     def expect(self, name: Hashable, id: int | None) -> None:
         """A decision is made of which a reward will come."""
         number = self.decided()
-        if number == LONG_AGO:
-            return
-        if id is not None:
-            self.open[id] = number
-        elif name in self.waiting:
-            self.waiting[name].append(number)
-        else:
-            self.waiting[name] = deque([number])
+        if number != LONG_AGO:
+            self.awaited.expect(name, id, number)
 
     def came(self, name: Hashable) -> int:
         """The reward of an arm is there, or will never come: when that was decided."""
-        line = self.waiting.get(name)
-        if line is None:
-            return LONG_AGO
-        number = line.popleft()
-        if not line:
-            del self.waiting[name]
-        return number
+        return self.awaited.came(name, LONG_AGO)
 
     def came_by_id(self, id: int) -> int:
         """The same of a decision with an id."""
-        return self.open.pop(id, LONG_AGO)
+        return self.awaited.came_by_id(id, LONG_AGO)
 
     def take_in(self, place: int, value: float, when: int) -> None:
         """Count a reward; at the end of each block of them, look whether there was a change."""
@@ -197,11 +184,12 @@ class Noticing:
     def moment(self) -> Any:
         """All that decisions change, to come back to before another reward is there."""
         copied = None if self.splits is None else copied_splits(self.splits)
-        return copied, {name: deque(line) for name, line in self.waiting.items()}, dict(self.open)
+        return copied, self.awaited.moment()
 
     def return_to(self, moment: Any) -> None:
         """Go back to such a moment."""
-        self.splits, self.waiting, self.open = moment
+        self.splits, awaited = moment
+        self.awaited.return_to(awaited)
 
     def saved(self) -> dict[str, Any] | None:
         """As plain data."""
@@ -219,8 +207,7 @@ class Noticing:
             "references": [
                 [*splits.reference[i].tolist(), splits.shares[i].tolist()] for i in range(m)
             ],
-            "waiting": [[encoded(name), list(line)] for name, line in self.waiting.items()],
-            "open": [[id, number] for id, number in self.open.items()],
+            **self.awaited.saved(),
             "found": None if self.found is None else self.found_data(self.found),
         }
 
@@ -251,17 +238,9 @@ class Noticing:
             splits.reference[m] = _pair(reference, "noticing.references", K)
             splits.shares[m] = fields.numbers(shares, "noticing.references", K, 0.99, 0.0)
         last = int(splits.clock[0]) - 1
-        self.waiting = {
-            fields.label(name, "noticing.waiting"): deque(
-                fields.whole(one, "noticing.waiting", last) for one in line
-            )
-            for name, line in fields.rows(waiting, "noticing.waiting", 2)
-            if isinstance(line, list)
-        }
-        self.open = {
-            fields.whole(id, "noticing.open"): fields.whole(number, "noticing.open", last)
-            for id, number in fields.rows(open_, "noticing.open", 2)
-        }
+        self.awaited.restore(
+            waiting, open_, "noticing", lambda number, name: fields.whole(number, name, last)
+        )
         self.found = None if found is None else _found(found, K, last + 1)
 
 

@@ -13,6 +13,7 @@ from armature.families import Family
 from armature.kernels.arrays import Floats
 from armature.kernels.checks import LARGEST, is_whole
 from armature.live.arms import RETIRED, Arms
+from armature.live.fading import Fading
 from armature.live.noticing import Noticing
 from armature.policies import History
 from armature.storage import fields
@@ -22,9 +23,10 @@ from armature.storage.tagged_json import encoded
 class Outstanding:
     """The number of pending rewards of each arm, with an id or without."""
 
-    def __init__(self, arms: Arms, family: Family) -> None:
+    def __init__(self, arms: Arms, family: Family, fading: Fading | None = None) -> None:
         self.arms = arms
         self.noticing = Noticing(family, len(arms.names))
+        self.fading = fading
         self.pending: Floats = np.zeros(len(arms.names))
         self.total = 0
         self.tickets = Tickets()
@@ -54,7 +56,10 @@ class Outstanding:
 
     def expect(self, place: int, issued: bool = False) -> None:
         """One reward more; whether its decision was just issued an id."""
-        self.noticing.expect(self.arms.names[place], self.tickets.next - 1 if issued else None)
+        name, id = self.arms.names[place], self.tickets.next - 1 if issued else None
+        self.noticing.expect(name, id)
+        if self.fading is not None:
+            self.fading.expect(name, id)
         self.pending[place] += 1.0
         self.total += 1
         if self._kept is not None:
@@ -63,14 +68,27 @@ class Outstanding:
             seen.sums[place] = seen.means[place] * seen.pulls[place]
             seen.clock[0] += 1
 
+    def pass_time(self, state: Any) -> None:
+        """By the clock: let rewards fade until now."""
+        if self.fading is not None:
+            self.fading.pass_time(state)
+
+    def weigh(self, state: Any) -> None:
+        """Say how rewards fade at the one that just came, and what it weighs."""
+        if self.fading is not None:
+            self.fading.weigh(state)
+
     def moment(self) -> Any:
         """The outstanding pulls, to come back to before another reward is there."""
-        return self.pending.copy(), self.tickets.next, self.noticing.moment()
+        faded = None if self.fading is None else self.fading.awaited.moment()
+        return self.pending.copy(), self.tickets.next, self.noticing.moment(), faded
 
     def return_to(self, moment: Any) -> None:
         """Go back to such a moment: what was asked for since is not to come."""
-        self.pending, next_id, noticed = moment
+        self.pending, next_id, noticed, faded = moment
         self.noticing.return_to(noticed)
+        if self.fading is not None:
+            self.fading.awaited.return_to(faded)
         self.total, self._kept = int(self.pending.sum()), None
         self.tickets.withdraw(next_id)
 
@@ -94,7 +112,7 @@ class Outstanding:
         if self.unnamed(arm, place) < 1.0:
             return self.noticing.decided()
         self.expect_no_more(arm, place)
-        return self.noticing.came(arm)
+        return self._decided(arm)
 
     def cancel(self, arm: Any) -> None:
         """A reward without an id will never come."""
@@ -103,13 +121,21 @@ class Outstanding:
             rest = " without an id: use cancel_by_id" if self.tickets.named[arm] else ""
             raise ArmatureError(f"no reward of arm {arm!r} is outstanding{rest}.")
         self.expect_no_more(arm, place)
-        self.noticing.came(arm)
+        self._decided(arm)
+
+    def _decided(self, arm: Hashable) -> int:
+        """When the decision was made of which a reward came, or will never come."""
+        if self.fading is not None:
+            self.fading.came(arm)
+        return self.noticing.came(arm)
 
     def close(self, number: int, reward: float | None) -> int:
         """The reward of a decision came, or will never come, None: when that was decided."""
         arm = self.tickets.open[number]
         self.tickets.settle(number, reward)
         self.expect_no_more(arm, self.arms.place(arm))
+        if self.fading is not None:
+            self.fading.came_by_id(number)
         return self.noticing.came_by_id(number)
 
     def repeated(self, number: int, reward: float | None) -> Literal["duplicate", "settled"]:
@@ -135,9 +161,11 @@ class Outstanding:
         self.arms, self.pending, self.total = arms, pending, int(pending.sum())
         self._kept = None
 
-    def restore(self, pending: Any, decisions: Any, noticing: Any) -> None:
+    def restore(self, pending: Any, decisions: Any, noticing: Any, fading: Any) -> None:
         """Go back to what was saved."""
         self.noticing.restore(noticing)
+        if self.fading is not None and fading is not None:
+            self.fading.restore(fading)
         self.pending[:] = fields.counts(pending, "pending", self.pending.size)
         self.total, self._kept = int(self.pending.sum()), None
         self.tickets = Tickets.restored(decisions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ from armature.live.verdict import Verdict
 from armature.policies import History, Policy
 from armature.rounds.runner import PolicyRunner
 from armature.rounds.stopping import Threshold
+from armature.storage.files import write_text
 from armature.structures import Segments, Structure
 from armature.structures.instance import Instance
 from armature.views import Picture, picture_of
@@ -46,6 +48,10 @@ class ReadableBandit(Shown):
         if not isinstance(structure, Segments):
             return super().__new__(cls)
         from armature.live.segmented import SegmentedBandit
+
+        if options.get("forget") is not None:
+            raise ArmatureError("forget does not go with segments: rewards of all of them count.")
+        options = {key: value for key, value in options.items() if key not in ("forget", "clock")}
 
         return SegmentedBandit(*args, **options)
 
@@ -242,3 +248,19 @@ class ReadableBandit(Shown):
         """Everything that the next decisions depend on, for `from_json`."""
         parts = saved_parts(self._setting, self._goal, self._chooser, self._outstanding)
         return as_text({"seed": self._seed, "horizon": self._horizon, **parts})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_json` to a file, which at any moment is the old one or the new one."""
+        write_text(path, self.to_json())
+
+    def __reduce__(self) -> Any:
+        """For pickle and copy: what `to_json` says, with the objects in it as they are."""
+        kind: Any = type(self)
+        objects: dict[str, Any] = {
+            "policy": self.policy,
+            "structure": self.structure,
+            "family": self.family,
+        }
+        if self._outstanding.fading is not None:
+            objects["clock"] = self._outstanding.fading.clock
+        return functools.partial(kind.from_json, **objects), (self.to_json(),)

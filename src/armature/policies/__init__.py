@@ -1,6 +1,10 @@
 """Policies: the paper's algorithms, what they were compared with, and more."""
 
 from armature.policies.baselines.catse import CATSE
+from armature.policies.baselines.changing.glr_klucb import GLRKLUCB
+from armature.policies.baselines.changing.monitored_ucb import MonitoredUCB
+from armature.policies.baselines.changing.sliding_window import SlidingWindow
+from armature.policies.baselines.changing.sw_osub import SWOSUB
 from armature.policies.baselines.competitive import TSC, UCBC
 from armature.policies.baselines.crop import CROP
 from armature.policies.baselines.imed import IMED
@@ -23,6 +27,7 @@ from armature.policies.baselines.ucb import UCB
 from armature.policies.baselines.uniform_sampling import UniformSampling
 from armature.policies.baselines.unimodal_thompson import UnimodalThompson
 from armature.policies.challenger import Challenger
+from armature.policies.forgetting import Forgetting
 from armature.policies.game_sampling import GameSampling
 from armature.policies.guarded import Guarded
 from armature.policies.policy import Belief as Belief
@@ -37,6 +42,7 @@ from armature.policies.track_and_stop import TrackAndStop
 __all__ = [
     "CATSE",
     "CROP",
+    "GLRKLUCB",
     "IDS",
     "IMED",
     "IMEDUB",
@@ -45,12 +51,14 @@ __all__ = [
     "OSSB",
     "OSUB",
     "SOLID",
+    "SWOSUB",
     "TSC",
     "UCB",
     "UCBC",
     "Challenger",
     "CompiledPolicy",
     "EndOfOptimism",
+    "Forgetting",
     "GameSampling",
     "Guarded",
     "History",
@@ -58,6 +66,7 @@ __all__ = [
     "LinMED",
     "LinUCB",
     "MaillardSampling",
+    "MonitoredUCB",
     "Policy",
     "Problem",
     "ProjectedThompson",
@@ -65,6 +74,7 @@ __all__ = [
     "Restarting",
     "SPLambda",
     "SPk",
+    "SlidingWindow",
     "SparseUCB",
     "StructuredUCB",
     "ThompsonSampling",

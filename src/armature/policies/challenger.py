@@ -294,6 +294,7 @@ class Challenger(CompiledPolicy):
     tells_exploration_apart: ClassVar[bool] = True
     oracles: ClassVar = ("project", "challenger_min", "challenger_costs", "challenger_bounds")
     saved: ClassVar = ("looked", "begun")
+    fades: ClassVar = ("looked",)
     choose: ClassVar = choose
     probabilities: ClassVar = probabilities
 

@@ -15,7 +15,7 @@ from armature.families.kernels import learning_address
 from armature.kernels.checks import MOST_COUNTED, check_kind, check_number
 from armature.kernels.kernel import Kernel, kernel, maker
 from armature.kernels.vectors import fill
-from armature.policies.around import AroundPolicy
+from armature.policies.around import AroundPolicy, OwnHistoryPolicy
 from armature.policies.challenger import Challenger
 from armature.policies.guard import (
     AUDIT,
@@ -272,6 +272,8 @@ def _check_generic(policy: Policy) -> None:
             f"{name} is written in plain Python, and a guard is for policies made of kernels "
             "(`CompiledPolicy`), such as Challenger."
         )
+    if isinstance(policy, OwnHistoryPolicy) and not policy.needs_evidence:
+        raise ArmatureError(f"{policy.name} forgets rewards, and a guard goes by all of them.")
     if policy.structures is not None:
         only = " or ".join(cls.__name__ for cls in policy.structures)
         raise ArmatureError(

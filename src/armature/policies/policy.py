@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -223,6 +223,13 @@ class Policy(abc.ABC):
         """The rewards that it goes by: most policies forget none."""
         return history
 
+    def go_on(self, old: Any, new: Any, places: Sequence[int | None]) -> None:
+        """Take over what `basis` is about, for other arms: the place that each had, or None.
+
+        Most policies go by all rewards, and are told those.
+        """
+        return
+
     def restarted(self, state: Any) -> int | None:
         """The number of rewards before the last change that it has noticed; None: none was."""
         return None
@@ -263,7 +270,8 @@ class CompiledPolicy(Policy):
     * `update(state, model, history, arm, reward)`: a kernel called after the reward is counted in
       `history`, or None where there is nothing to do.
 
-    `saved` names the fields of the state that the next decisions depend on. `oracles` names those
+    `saved` names the fields of the state that the next decisions depend on; those in `fades` count
+    pulls, and fade where rewards do (`Forgetting`). `oracles` names those
     that it calls through the model: the entries of `armature.structures.oracles.records.Oracle`.
     `stream` is a source of random numbers (`armature.kernels.streams`). `reads_history` says of an
     `update` that the history tells it all: it may be given the rewards of the past as sums, and
@@ -272,6 +280,7 @@ class CompiledPolicy(Policy):
 
     oracles: ClassVar[tuple[str, ...]] = ()
     saved: ClassVar[tuple[str, ...]] = ()
+    fades: ClassVar[tuple[str, ...]] = ()
     reads_history: ClassVar[bool] = False
     choose: ClassVar[Kernel[..., int]]
     probabilities: ClassVar[Kernel[..., bool] | None] = None

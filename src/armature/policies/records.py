@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from armature.families import FamilyRecord
+from armature.families.kernels import inside
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.streams import Stream, next_unit
@@ -80,3 +81,19 @@ def count_reward(history: History, family: FamilyRecord, arm: int, reward: float
     history.means[arm] = mean
     history.squares[arm] += (reward - before) * (reward - mean)
     history.clock[0] += 1
+
+
+@kernel
+def copy_but_last(
+    own: History, family: FamilyRecord, history: History, arm: int, reward: float
+) -> None:
+    """own = the history without its last reward, as far as sums say it."""
+    for k in range(own.pulls.size):
+        own.pulls[k] = history.pulls[k]
+        own.sums[k] = history.sums[k]
+        if k == arm:
+            own.pulls[k] -= 1.0
+            own.sums[k] -= reward
+        if own.pulls[k] > 0.0:
+            own.means[k] = inside(family, k, own.sums[k] / own.pulls[k])
+    own.clock[0] = history.clock[0] - 1

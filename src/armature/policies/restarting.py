@@ -18,16 +18,9 @@ from armature.kernels.arrays import Floats
 from armature.kernels.checks import LARGEST, MOST_COUNTED, check_flag, check_kind, check_number
 from armature.kernels.kernel import Kernel, kernel
 from armature.kernels.vectors import fill
-from armature.policies.around import AroundPolicy
+from armature.policies.around import OwnHistoryPolicy, check_told_by_history, told_by
 from armature.policies.challenger import Challenger
-from armature.policies.policy import (
-    Belief,
-    CompiledPolicy,
-    Dropped,
-    History,
-    Policy,
-    make_history,
-)
+from armature.policies.policy import Belief, History, Policy, make_history
 from armature.policies.restarts import (
     LOG_E,
     OWN,
@@ -114,7 +107,7 @@ def _could_be_told(own: History) -> bool:
 
 
 @dataclass(frozen=True)
-class Restarting(AroundPolicy):
+class Restarting(OwnHistoryPolicy):
     """The same policy where rewards may change: it notices, and begins anew from there.
 
     A policy that has learned which arm is best hardly looks at the others any more. When rewards
@@ -184,12 +177,6 @@ class Restarting(AroundPolicy):
     def examples(cls) -> tuple[Policy, ...]:
         return cls(), cls(false_alarms=0.1, wary=False)
 
-    # What the policy inside promises, this one does.
-
-    @property
-    def oracles(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.inner.oracles
-
     @property
     def saved(self) -> tuple[str, ...]:  # type: ignore[override]
         of_test = tuple(SPLIT + name for name in Splits._fields)
@@ -208,26 +195,6 @@ class Restarting(AroundPolicy):
     @property
     def update(self) -> Kernel[..., None]:  # type: ignore[override]
         return restarting_update(self.inner.update)
-
-    @property
-    def reads_history(self) -> bool:  # type: ignore[override]
-        return True
-
-    @property
-    def needs_sub_gaussian(self) -> bool:  # type: ignore[override]
-        return self.inner.needs_sub_gaussian
-
-    @property
-    def starts_with_each_arm(self) -> bool:  # type: ignore[override]
-        return self.inner.starts_with_each_arm
-
-    @property
-    def keeps_pairs(self) -> bool:  # type: ignore[override]
-        return self.inner.keeps_pairs
-
-    @property
-    def drops_at(self) -> float | None:  # type: ignore[override]
-        return self.inner.drops_at
 
     def init(self, structure: Structure, family: Family) -> RestartingState:
         K, names = structure.n_arms, self.inner.saved
@@ -275,9 +242,6 @@ class Restarting(AroundPolicy):
         inside = self.inner.could_be(state.inner) and self.inner.could_be(state.trial)
         return bool(sound) and inside
 
-    def dropped(self, state: Any) -> Dropped | None:
-        return self.policy.dropped(state.inner)
-
     def basis(self, state: Any, history: History) -> History:
         own: History = state.own
         return own if own.clock[0] > 0 else history
@@ -287,10 +251,7 @@ class Restarting(AroundPolicy):
 
     def explain(self, belief: Belief) -> Sentence | str:
         """The explanation of the policy inside, and of a new beginning or a suspected change."""
-        state = belief.state
-        inside = belief._replace(state=state.inner)
-        said: Sentence | str = self.policy.explain(inside)
-        said = said if isinstance(said, Sentence) else Sentence("{text}", text=str(said))
+        state, said = belief.state, told_by(self.policy, belief)
         since = self.restarted(state)
         if state.marks[SUSPECT] > 0.0:
             said = Sentence("A change of the rewards is suspected: it decides as if it were so.")
@@ -302,16 +263,6 @@ class Restarting(AroundPolicy):
 
 def _check_inside(policy: Policy) -> None:
     """Refuse what can't begin anew."""
-    name = type(policy).__name__
     if isinstance(policy, Restarting):
         raise ArmatureError(f"{policy.name} begins anew already: once is enough.")
-    if not isinstance(policy, CompiledPolicy):
-        raise ArmatureError(
-            f"{name} is written in plain Python, and restarting is for policies made of kernels "
-            "(`CompiledPolicy`), such as Challenger."
-        )
-    if policy.update is not None and not policy.reads_history:
-        raise ArmatureError(
-            f"{name} takes in every reward by itself (it has an `update`) and can't be told again "
-            "what came since a change: use a policy that reads its history, such as Challenger."
-        )
+    check_told_by_history(policy, "restarting")

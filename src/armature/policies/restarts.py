@@ -12,7 +12,7 @@ from armature.families.kernels import inside
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import kernel
 from armature.policies.policy import History
-from armature.policies.records import argmax, count_reward
+from armature.policies.records import argmax, copy_but_last, count_reward
 from armature.structures.oracles.model import Model
 
 RETURN = 32  # decisions between two looks at the arm that led before a suspected change
@@ -119,17 +119,10 @@ def take_in(
     """Count a reward; at the end of each block, look for a change."""
     own, splits, marks = state.own, state.splits, state.marks
     if state.own.clock[0] == 0 and history.clock[0] > 1:  # rewards of the past, in sums
+        copy_but_last(own, model.family, history, arm, reward)
         for k in range(own.pulls.size):
-            own.pulls[k] = history.pulls[k]
-            own.sums[k] = history.sums[k]
-            if k == arm:
-                own.pulls[k] -= 1.0
-                own.sums[k] -= reward
-            if own.pulls[k] > 0.0:
-                own.means[k] = inside(model.family, k, own.sums[k] / own.pulls[k])
             splits.now[COUNTS, k] = own.pulls[k]
             splits.now[SUMS, k] = own.sums[k]
-        own.clock[0] = history.clock[0] - 1
         begin(splits)
     count_reward(own, model.family, arm, reward)
     count(splits, arm, reward, splits.clock[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy.typing as npt
 
 from armature.errors import ArmatureError
 from armature.families import Family
-from armature.kernels.checks import MOST_COUNTED, is_whole
+from armature.kernels.checks import MOST_COUNTED, as_real, checked_count, is_whole
+from armature.kernels.streams import key_of
 from armature.structures import Structure
 from armature.structures.instance import Floats, Instance
 from armature.words import Card, best_first, row_of
@@ -59,6 +61,67 @@ class Changing(Instance):
         array.setflags(write=False)
         object.__setattr__(self, "starts", np.array(starts, dtype=np.int64))
         object.__setattr__(self, "path", array)
+
+    @classmethod
+    def wandering(
+        cls,
+        structure: Structure,
+        rounds: int,
+        family: Family | None = None,
+        *,
+        step: float = 0.05,
+        slope: float = 0.25,
+        top: float = 1.0,
+        seed: int = 0,
+    ) -> Changing:
+        """One peak that wanders: a random walk along the arms, which turns back at both ends.
+
+        In each round its place moves by `step` times a normal number. The mean at the place is
+        `top`, and `slope` less for each arm of distance. The walk depends on the seed alone.
+
+        >>> from armature.structures import Unimodal
+        >>> Changing.wandering(Unimodal(5), 1000).at(0).tolist()
+        [0.5, 0.75, 1.0, 0.75, 0.5]
+        """
+        K, T = structure.n_arms, checked_count(rounds, "rounds")
+        for name, value in (("step", step), ("slope", slope), ("top", top)):
+            if not math.isfinite(as_real(value)):
+                raise ArmatureError(f"{name} must be a finite number; got {value!r}.")
+        moves = step * np.random.default_rng(key_of(seed)).normal(size=T - 1)
+        line = 0.5 * (K - 1) + np.concatenate([[0.0], np.cumsum(moves)])
+        place = (K - 1) - np.abs(line % (2.0 * (K - 1)) - (K - 1))  # folded onto the arms
+        return cls(top - slope * np.abs(np.arange(K) - place[:, None]), structure, family)
+
+    @classmethod
+    def seasonal(
+        cls,
+        means: Any,
+        swing: Any,
+        period: float,
+        rounds: int,
+        structure: Structure,
+        family: Family | None = None,
+        *,
+        steps: int = 24,
+        strict: bool = True,
+    ) -> Changing:
+        """Means that come and go: mean + swing sin(2 pi t / period), in some steps a period.
+
+        `swing` is a number for each arm: of opposite signs, their seasons are at opposite times.
+
+        >>> from armature.structures import Unconstrained
+        >>> shop = Changing.seasonal([0.5, 0.4], [0.2, -0.2], 8, 8, Unconstrained(2), steps=4)
+        >>> shop.changes, shop.at(2).round(3).tolist()
+        ((2, 4, 6), [0.7, 0.2])
+        """
+        T, n = checked_count(rounds, "rounds"), checked_count(steps, "steps")
+        base = structure.checked_vector(means, "means")
+        swings = structure.checked_vector(swing, "swing")
+        if not as_real(period) > 0.0 or math.isinf(period):
+            raise ArmatureError(f"period must be a positive number of rounds; got {period!r}.")
+        phase = np.floor(np.arange(T) / period * n) / n
+        path = base + swings * np.sin(2.0 * math.pi * phase)[:, None]
+        return cls(path, structure, family, strict)
 
     @property
     def changes(self) -> tuple[int, ...]:

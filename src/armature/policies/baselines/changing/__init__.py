@@ -1,0 +1,1 @@
+"""Algorithms for rewards that change, to compare with."""
