@@ -53,11 +53,15 @@ class UnreachableError(ArmatureError):
 
 @dataclass(frozen=True)
 class Decision:
-    """The label of the chosen arm, and the id to send with its reward."""
+    """The label of the chosen arm, and the id to send with its reward.
+
+    `segment` is the one that was decided for, where there are segments.
+    """
 
     id: str
     arm: Any
     probability: float | None
+    segment: Any = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class _Call(Generic[T]):
     path: str
     meaning: Callable[[Any], T]
     body: Any = None
-    parameters: Mapping[str, int] | None = None
+    parameters: Mapping[str, Any] | None = None
 
     def answer(self, response: httpx.Response) -> T:
         if response.is_success:
@@ -105,12 +109,14 @@ def _create(name: str, spec: Mapping[str, Any]) -> _Call[Table]:
 _EXPERIMENTS = _Call("GET", "/v1/experiments", lambda answer: list(answer["experiments"]))
 
 
-def _get(name: str, rest: str = "", **parameters: int) -> _Call[Table]:
+def _get(name: str, rest: str = "", **parameters: Any) -> _Call[Table]:
     return _Call("GET", _path("experiments", name, rest), dict, parameters=parameters)
 
 
-def _decide(name: str, n: int, unit: str | None, request_id: str | None) -> _Call[list[Decision]]:
-    body = {"n": n, "unit": unit, "request_id": request_id or uuid.uuid4().hex}
+def _decide(
+    name: str, n: int, unit: str | None, request_id: str | None, segment: Any
+) -> _Call[list[Decision]]:
+    body = {"n": n, "unit": unit, "request_id": request_id or uuid.uuid4().hex, "segment": segment}
     return _Call(
         "POST",
         _path("experiments", name, "/decisions"),
@@ -142,10 +148,13 @@ def _cancel(decision: str) -> _Call[None]:
     return _Call("DELETE", _path("decisions", decision), lambda answer: None)
 
 
-def _change(name: str, status: str | None, floor: float | None) -> _Call[Table]:
-    changes = {"status": status, "floor": floor}
+def _change(name: str, **changes: Any) -> _Call[Table]:
     changes = {key: value for key, value in changes.items() if value is not None}
     return _Call("PATCH", _path("experiments", name), dict, changes)
+
+
+def _explain(name: str, segment: Any) -> _Call[Table]:
+    return _get(name, "/explain", **({} if segment is None else {"segment": segment}))
 
 
 def _add_arm(name: str, label: Any, options: Mapping[str, Any]) -> _Call[Table]:
@@ -230,16 +239,27 @@ class Client:
         return self._do(_get(name))
 
     def decide(
-        self, name: str, *, unit: str | None = None, request_id: str | None = None
+        self,
+        name: str,
+        *,
+        unit: str | None = None,
+        request_id: str | None = None,
+        segment: Any = None,
     ) -> Decision:
-        """One decision. The same request_id again gets the same one."""
-        return self._do(_decide(name, 1, unit, request_id))[0]
+        """One decision (for a segment). The same request_id again gets the same one."""
+        return self._do(_decide(name, 1, unit, request_id, segment))[0]
 
     def decide_many(
-        self, name: str, n: int, *, unit: str | None = None, request_id: str | None = None
+        self,
+        name: str,
+        n: int,
+        *,
+        unit: str | None = None,
+        request_id: str | None = None,
+        segment: Any = None,
     ) -> list[Decision]:
         """Several decisions at once."""
-        return self._do(_decide(name, n, unit, request_id))
+        return self._do(_decide(name, n, unit, request_id, segment))
 
     def reward(self, decision: str, value: float) -> RewardResult:
         """Send the reward of a decision."""
@@ -253,9 +273,16 @@ class Client:
         """Undo a decision whose reward will never come."""
         self._do(_cancel(decision))
 
-    def change(self, name: str, *, status: str | None = None, floor: float | None = None) -> Table:
-        """Set the status ("running", "paused", "stopped") or the floor of an experiment."""
-        return self._do(_change(name, status, floor))
+    def change(
+        self,
+        name: str,
+        *,
+        status: str | None = None,
+        floor: float | None = None,
+        add_segment: Any = None,
+    ) -> Table:
+        """Set the status ("running", "paused", "stopped") or the floor, or add a segment."""
+        return self._do(_change(name, status=status, floor=floor, add_segment=add_segment))
 
     def add_arm(self, name: str, label: Any, **options: Any) -> Table:
         """Add an arm; the options say what the structure and the family need to know of it."""
@@ -265,9 +292,9 @@ class Client:
         """Never choose an arm again."""
         return self._do(_retire_arm(name, label))
 
-    def explain(self, name: str) -> Table:
-        """The beliefs of an experiment's bandit, what it does next, and why."""
-        return self._do(_get(name, "/explain"))
+    def explain(self, name: str, segment: Any = None) -> Table:
+        """The beliefs of an experiment's bandit (on a segment), what it does next, and why."""
+        return self._do(_explain(name, segment))
 
     def bound(self, name: str) -> Table:
         """The lower bound of regret at the means that fit best so far."""
@@ -329,16 +356,27 @@ class AsyncClient:
         return await self._do(_get(name))
 
     async def decide(
-        self, name: str, *, unit: str | None = None, request_id: str | None = None
+        self,
+        name: str,
+        *,
+        unit: str | None = None,
+        request_id: str | None = None,
+        segment: Any = None,
     ) -> Decision:
-        """One decision. The same request_id again gets the same one."""
-        return (await self._do(_decide(name, 1, unit, request_id)))[0]
+        """One decision (for a segment). The same request_id again gets the same one."""
+        return (await self._do(_decide(name, 1, unit, request_id, segment)))[0]
 
     async def decide_many(
-        self, name: str, n: int, *, unit: str | None = None, request_id: str | None = None
+        self,
+        name: str,
+        n: int,
+        *,
+        unit: str | None = None,
+        request_id: str | None = None,
+        segment: Any = None,
     ) -> list[Decision]:
         """Several decisions at once."""
-        return await self._do(_decide(name, n, unit, request_id))
+        return await self._do(_decide(name, n, unit, request_id, segment))
 
     async def reward(self, decision: str, value: float) -> RewardResult:
         """Send the reward of a decision."""
@@ -353,10 +391,15 @@ class AsyncClient:
         await self._do(_cancel(decision))
 
     async def change(
-        self, name: str, *, status: str | None = None, floor: float | None = None
+        self,
+        name: str,
+        *,
+        status: str | None = None,
+        floor: float | None = None,
+        add_segment: Any = None,
     ) -> Table:
-        """Set the status ("running", "paused", "stopped") or the floor of an experiment."""
-        return await self._do(_change(name, status, floor))
+        """Set the status ("running", "paused", "stopped") or the floor, or add a segment."""
+        return await self._do(_change(name, status=status, floor=floor, add_segment=add_segment))
 
     async def add_arm(self, name: str, label: Any, **options: Any) -> Table:
         """Add an arm; the options say what the structure and the family need to know of it."""
@@ -366,9 +409,9 @@ class AsyncClient:
         """Never choose an arm again."""
         return await self._do(_retire_arm(name, label))
 
-    async def explain(self, name: str) -> Table:
-        """The beliefs of an experiment's bandit, what it does next, and why."""
-        return await self._do(_get(name, "/explain"))
+    async def explain(self, name: str, segment: Any = None) -> Table:
+        """The beliefs of an experiment's bandit (on a segment), what it does next, and why."""
+        return await self._do(_explain(name, segment))
 
     async def bound(self, name: str) -> Table:
         """The lower bound of regret at the means that fit best so far."""

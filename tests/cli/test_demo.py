@@ -10,11 +10,12 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from processes import PATIENCE, obeying
-from serving import free_port, serving, sqlite_in
+from serving import free_port, in_plain_python, serving, sqlite_in
 
 import armature as am
 from armature.cli import demo
@@ -54,18 +55,23 @@ def test_all_experiments_have_visitors(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("story", demo.STORIES, ids=lambda story: story.__name__)
-def test_the_stories_are_true(story: object) -> None:
-    """What is simulated fits the structure that the spec claims."""
+def test_the_stories_are_true(story: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is simulated fits the structure that the spec claims, in segments and together."""
     from armature.service.domain.spec import parse_spec
     from armature.service.limits import ServiceLimits
 
     told = story()  # type: ignore[operator]
     spec = parse_spec(told.spec, (), ServiceLimits())
     rng = np.random.default_rng(5)
-    draws = {label: [told.reward(label, rng) for _ in range(4000)] for label in spec.labels}
-    bandit = am.Bandit(am.UCB(), spec.structure, spec.family, labels=spec.labels)
-    for label, rewards in draws.items():
-        bandit.tell([label] * 4000, rewards)
+    known = spec.table or spec.structure
+    if spec.table:
+        in_plain_python(monkeypatch)
+    bandit: Any = am.Bandit(am.UCB(), known, spec.family, labels=spec.labels)
+    assert list(told.segments) == (bandit.segments if spec.table else [])
+    for segment in told.segments or [None]:
+        one = bandit if segment is None else bandit.of(segment)
+        for label in spec.labels:
+            one.tell([label] * 4000, [told.reward(label, segment, rng) for _ in range(4000)])
     assert not bandit.evidence().refuted
     assert bandit.evidence().doubt < 5.0
 

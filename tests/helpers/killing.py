@@ -71,7 +71,8 @@ class Server:
 class Notes:
     """What one client asked for, and what it was answered."""
 
-    requests: dict[str, tuple[str, int]] = field(default_factory=dict)  # experiment and n, by id
+    # By id: the experiment, n, and the segment.
+    requests: dict[str, tuple[str, int, Any]] = field(default_factory=dict)
     decisions: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)  # ids and arms
     rewards: dict[str, tuple[float, str]] = field(default_factory=dict)  # value and status
     cancelled: list[str] = field(default_factory=list)
@@ -122,10 +123,11 @@ class Customer(threading.Thread):
         unit = f"unit {rng.randrange(200)}" if rng.random() < 0.3 else None
         self._count += 1
         key = f"{self._name} request {self._count}"
-        notes.requests[key] = (name, n)
+        segment = rng.choice(KILLED[name].get("segments", {"names": [None]})["names"])
+        notes.requests[key] = (name, n, segment)
 
         def ask(client: Client) -> list[tuple[str, Any]]:
-            made = client.decide_many(name, n, unit=unit, request_id=key)
+            made = client.decide_many(name, n, unit=unit, request_id=key, segment=segment)
             return [(decision.id, decision.arm) for decision in made]
 
         made = notes.decisions[key] = self._do(ask)
@@ -236,23 +238,23 @@ def _verify_log(connection: Any, key: int, name: str) -> Counter[str]:
     """The log has no gaps, and the tables say what it says: worked out by a model of its own."""
     rows = connection.execute(
         sa.text(
-            "SELECT seq, kind, decision_id, arm, value FROM event "
+            "SELECT seq, kind, decision_id, arm, value, segment FROM event "
             "WHERE experiment_id = :key ORDER BY seq"
         ),
         {"key": key},
     ).all()
     assert [row.seq for row in rows] == list(range(1, len(rows) + 1)), "the log has gaps"
     state: dict[str, str] = {}
-    arms: dict[str, int] = {}
+    arms: dict[str, tuple[int, int | None]] = {}
     rewards: dict[str, tuple[float, str]] = {}
     for row in rows:
         decision = row.decision_id
         if row.kind in ("asked", "kept"):
             assert decision not in state, f"{decision} was made twice"
-            state[decision], arms[decision] = "open", row.arm
+            state[decision], arms[decision] = "open", (row.arm, row.segment)
         elif row.kind in ("told", "cancelled", "expired"):
             assert state[decision] == "open", f"{decision} ended twice"
-            assert arms[decision] == row.arm
+            assert arms[decision] == (row.arm, row.segment)
             state[decision] = row.kind
             if row.kind == "told":
                 rewards[decision] = (row.value, "applied")
@@ -262,10 +264,10 @@ def _verify_log(connection: Any, key: int, name: str) -> Counter[str]:
             rewards[decision] = (row.value, "late")
     of_this = {"key": key}
     stored = connection.execute(
-        sa.text("SELECT id, status, arm FROM decision WHERE experiment_id = :key"), of_this
+        sa.text("SELECT id, status, arm, segment FROM decision WHERE experiment_id = :key"), of_this
     ).all()
     assert {row.id: row.status for row in stored} == state
-    assert {row.id: row.arm for row in stored} == arms
+    assert {row.id: (row.arm, row.segment) for row in stored} == arms
     stored = connection.execute(
         sa.text(
             "SELECT r.decision_id, r.value, r.status FROM reward r JOIN decision d "
@@ -295,7 +297,8 @@ def _verify_notes(connection: Any, notes: list[Notes]) -> None:
     """What was acknowledged is there, once, and as it was acknowledged."""
     rows = connection.execute(
         sa.text(
-            "SELECT d.id, d.request_id, d.place, d.arm, d.status, r.value, e.name FROM decision d "
+            "SELECT d.id, d.request_id, d.place, d.arm, d.status, r.value, e.name, d.segment "
+            "FROM decision d "
             "JOIN experiment e ON e.id = d.experiment_id "
             "LEFT JOIN reward r ON r.decision_id = d.id ORDER BY d.request_id, d.place"
         )
@@ -306,7 +309,7 @@ def _verify_notes(connection: Any, notes: list[Notes]) -> None:
     by_id = {row.id: row for row in rows}
     for note in notes:
         assert len(note.decisions) == len(note.requests), "a request was never answered"
-        for request, (name, n) in note.requests.items():
+        for request, (name, n, segment) in note.requests.items():
             stored = by_request.pop(request)
             assert [row.place for row in stored] == list(range(n)), f"{request} was done twice"
             assert [row.id for row in stored] == [made for made, _ in note.decisions[request]]
@@ -314,6 +317,9 @@ def _verify_notes(connection: Any, notes: list[Notes]) -> None:
             arms = [arm for _, arm in note.decisions[request]]
             assert [labels[row.arm] for row in stored] == arms
             assert {row.name for row in stored} == {name}
+            known = KILLED[name].get("segments", {"names": []})["names"]
+            asked = None if segment is None else known.index(segment)
+            assert {row.segment for row in stored} == {asked}
         for decision, (value, status) in note.rewards.items():
             row = by_id[decision]
             assert row.value == value

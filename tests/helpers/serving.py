@@ -15,6 +15,7 @@ import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ import httpx
 import sqlalchemy as sa
 import uvicorn
 
+from armature.kernels import gears, kernel, plain
+from armature.kernels.compiling import dispatchers
 from armature.service.api.app import make_app
 from armature.service.api.server import Connection
 from armature.service.db.database import open_database
@@ -99,6 +102,13 @@ class Postgres:
         server._stop = lambda: None  # it is stopped already
         server.cleanup()
         shutil.rmtree(self._folder)
+
+
+def in_plain_python(monkeypatch: Any) -> None:
+    """From now on kernels run as plain Python, in all threads: nothing is compiled."""
+    gear = ContextVar("gear", default=gears.Gear.python)
+    for module in (gears, kernel, plain, dispatchers):
+        monkeypatch.setattr(module, "current", gear)
 
 
 def free_port() -> int:

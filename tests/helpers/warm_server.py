@@ -9,7 +9,8 @@ import armature as am
 from armature.service.api.server import serve
 from armature.service.domain import replay
 
-# Deterministic and random, with labels, a floor, a default reward, units that keep their arms.
+# Deterministic and random, with labels, a floor, a default reward, units that keep their arms, and
+# segments.
 KILLED = {
     "prices": {
         "structure": {"kind": "unimodal", "n_arms": 5},
@@ -25,6 +26,13 @@ KILLED = {
         "policy": "thompsonsampling",
         "rewards": {"window": 1.5, "default": None},
         "sticky": 0.5,
+    },
+    "segments": {
+        "structure": {"kind": "unconstrained", "n_arms": 4},
+        "family": "gaussian",
+        "policy": "thompsonsampling",
+        "rewards": {"window": 1.0, "default": 0},
+        "segments": {"names": ["a", "b", "c"]},
     },
 }
 

@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 from serving import serving, sqlite_in
 
+from armature.service.domain.spec import parse_spec
+from armature.service.limits import ServiceLimits
+
 PAGE = (Path(__file__).parents[2] / "docs" / "service.md").read_text(encoding="utf-8")
+
+
+def test_the_specs() -> None:
+    """What stands there as a spec is one."""
+    texts = re.findall(r"^```text\n(\{.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert texts
+    for text in texts:
+        parse_spec(json.loads(text), (), ServiceLimits())
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")

@@ -53,19 +53,19 @@ def test_an_arm_that_comes_meanwhile(
 ) -> None:
     """Labels and rewards are those of one moment."""
     spec = {**PRICES, "labels": ["a", "b", "c", "d"]}
-    labels_of = log._labels
+    names_of = log._names
     with serving(storage) as url, Client(url) as client:
         client.create("prices", spec)
         for decision in client.decide_many("prices", 4):
             client.reward(decision.id, 1.0)
 
-        def read_and_let_write(*arguments: Any) -> list[Any]:
-            found = labels_of(*arguments)
+        def read_and_let_write(*arguments: Any) -> Any:
+            found = names_of(*arguments)
             client.add_arm("prices", "e", after="d")
             client.rewards([(made.id, 1.0) for made in client.decide_many("prices", 8)])
             return found
 
-        monkeypatch.setattr(log, "_labels", read_and_let_write)
+        monkeypatch.setattr(log, "_names", read_and_let_write)
         _export(storage, tmp_path / "log.csv")
         monkeypatch.undo()
         _export(storage, tmp_path / "later.csv")

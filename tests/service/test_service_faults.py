@@ -48,8 +48,8 @@ PLANTED: dict[str, tuple[str, str | None]] = {
     "an event is lost": ("DELETE FROM event WHERE seq = 3", "gaps"),
     "a reward is doubled": (
         "INSERT INTO event SELECT experiment_id, (SELECT max(seq) + 1 FROM event WHERE "
-        "experiment_id = 1), kind, decision_id, arm, value, at, detail FROM event "
-        "WHERE experiment_id = 1 AND kind = 'told' LIMIT 1",
+        "experiment_id = 1), kind, decision_id, arm, value, at, detail, segment FROM "
+        "event WHERE experiment_id = 1 AND kind = 'told' LIMIT 1",
         "ended twice",
     ),
     "a reward is changed": ("UPDATE reward SET value = value + 1", None),

@@ -237,8 +237,16 @@ SPECS: list[tuple[Any, str]] = [
             },
             "labels": ["x", "y", "z"],
         },
-        "the service has no segments",
+        "name these beside it",
     ),
+    ({**PRICES, "segments": ["a", "b"]}, "segments must be a table"),
+    ({**PRICES, "segments": {"names": []}}, "names must be a list"),
+    ({**PRICES, "segments": {"names": ["a", "a"]}}, "there twice"),
+    ({**PRICES, "segments": {"names": ["a", None]}}, "a label is"),
+    ({**PRICES, "segments": {"names": ["a", "b"], "otherwise": "c"}}, "no segment 'c'"),
+    ({**PRICES, "segments": {"names": ["a", "b"], "coupling": "likes"}}, "likes"),
+    ({**PRICES, "segments": {"names": ["a", "b"], "coupling": {"kind": "os:system"}}}, "os:system"),
+    ({**PRICES, "segments": {"names": [*map(str, range(251))]}}, "at most 1000 arms"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""A server with three simulated experiments, to be watched: `armature demo`."""
+"""A server with four simulated experiments, to be watched: `armature demo`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 import webbrowser
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,18 +32,19 @@ log = logging.getLogger("armature.service")
 
 @dataclass(frozen=True)
 class Story:
-    """A simulated experiment: its spec, and the reward of an arm."""
+    """A simulated experiment: its spec, and the reward of an arm (in a segment)."""
 
     name: str
     spec: dict[str, Any]
-    reward: Callable[[Any, np.random.Generator], float]
+    reward: Callable[[Any, Any, np.random.Generator], float]
+    segments: dict[str, float] = field(default_factory=dict)  # how often each comes
 
 
 def prices() -> Story:
     """Nine prices. A buyer pays the price, and fewer visitors buy at higher prices."""
     labels = [4.99, 5.99, 6.99, 7.99, 8.99, 9.99, 11.99, 13.99, 15.99]
 
-    def pay(price: float, rng: np.random.Generator) -> float:
+    def pay(price: float, _: Any, rng: np.random.Generator) -> float:
         bought = rng.random() < 0.55 / (1.0 + math.exp((price - 9.4) / 1.7))
         return price if bought else 0.0
 
@@ -74,7 +75,7 @@ def creatives() -> Story:
         "labels": list(chance),
         "rewards": {"window": 15.0, "default": 0.0},
     }
-    return Story("Creatives", spec, lambda arm, rng: float(rng.random() < chance[arm]))
+    return Story("Creatives", spec, lambda arm, _, rng: float(rng.random() < chance[arm]))
 
 
 def doses() -> Story:
@@ -88,10 +89,28 @@ def doses() -> Story:
         "floor": 0.01,
         "rewards": {"window": 30.0, "default": None},
     }
-    return Story("Doses", spec, lambda arm, rng: float(rng.normal(effect[arm], 1.0)))
+    return Story("Doses", spec, lambda arm, _, rng: float(rng.normal(effect[arm], 1.0)))
 
 
-STORIES = (prices, creatives, doses)
+def headlines() -> Story:
+    """Six headlines and how long three kinds of readers stay; few readers are subscribers."""
+    worth = {"short": 0.0, "plain": 0.4, "question": 1.1, "number": 0.7, "quote": 0.2, "long": -0.5}
+    adds = {"phone": 0.0, "desktop": 1.5, "subscriber": 3.0}
+    spec = {
+        "structure": {"kind": "unconstrained"},
+        "family": {"kind": "gaussian", "sigma": 2.0},
+        "labels": list(worth),
+        "segments": {"names": list(adds), "coupling": {"kind": "additive"}, "otherwise": "phone"},
+        "rewards": {"window": 20.0, "default": None},
+    }
+
+    def stay(arm: str, segment: str, rng: np.random.Generator) -> float:
+        return float(rng.normal(3.0 + worth[arm] + adds[segment], 2.0))
+
+    return Story("Headlines", spec, stay, {"phone": 0.7, "desktop": 0.27, "subscriber": 0.03})
+
+
+STORIES = (prices, creatives, doses, headlines)
 
 
 class Crowd:
@@ -104,23 +123,32 @@ class Crowd:
 
     def step(self, visitors: int) -> None:
         """Some visitors come, and rewards of earlier ones arrive."""
-        for decision in self._decisions(visitors):
-            self._expect(decision)
+        for segment, n in self._arriving(visitors):
+            for decision in self._decisions(n, segment):
+                self._expect(decision)
         due = self._coming.popleft()
         self._coming.append([])
         if due:
             self._client.rewards(due)
 
-    def _decisions(self, n: int) -> list[Decision]:
+    def _arriving(self, visitors: int) -> list[tuple[str | None, int]]:
+        """How many come of each segment."""
+        segments = self._story.segments
+        if not segments:
+            return [(None, visitors)]
+        counts = self._rng.multinomial(visitors, list(segments.values())).tolist()
+        return [(name, n) for name, n in zip(segments, counts, strict=True) if n]
+
+    def _decisions(self, n: int, segment: str | None) -> list[Decision]:
         try:
-            return self._client.decide_many(self._story.name, n)
+            return self._client.decide_many(self._story.name, n, segment=segment)
         except ServiceError as error:
             if error.code == 409:  # it was paused or stopped on the page
                 return []
             raise
 
     def _expect(self, decision: Decision) -> None:
-        value = self._story.reward(decision.arm, self._rng)
+        value = self._story.reward(decision.arm, decision.segment, self._rng)
         chance, delay = self._rng.random(), int(self._rng.integers(DELAY))
         if chance < LOST:
             return

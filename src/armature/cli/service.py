@@ -116,8 +116,11 @@ def show_experiment(
                 raise ArmatureError(f"there is no experiment {name!r}.")
             loaded = replay.load(connection, row.id, tuple(allow or ()))
         assert loaded is not None
-        belief = loaded.replica.bandit.explain()
-    output().print(f"{visible(name)} is {row.status}.\n\n{visible(str(belief), keep=chr(10))}")
+        replica = loaded.replica
+        beliefs = [str(replica.of(place).explain()) for place in range(len(replica.segments) or 1)]
+    titles = [f"{segment}: " for segment in replica.segments] or [""]
+    text = "\n\n".join(title + belief for title, belief in zip(titles, beliefs, strict=True))
+    output().print(f"{visible(name)} is {row.status}.\n\n{visible(text, keep=chr(10))}")
 
 
 @experiments.command("export")

@@ -238,15 +238,18 @@ def number(value: float, digits: int = 4) -> str:
     return text.replace("-", MINUS)
 
 
-def aligned(*columns: Sequence[float] | None) -> list[Sequence[str]]:
+def aligned(
+    *columns: Sequence[float] | None, digits: int = 4, decimals: int | None = None
+) -> list[Sequence[str]]:
     """Columns of numbers with the same number of decimals, so that they line up; None: dashes.
 
     >>> aligned([0.1, 0.1234, float("nan")], [12.0, -3.5, 7.0])
     [['0.10', '0.12', '–'], ['12.00', '−3.50', '7.00']]
     """
     known = [abs(v) for column in columns if column is not None for v in column if math.isfinite(v)]
-    size = max(known, default=1.0) or 1.0
-    decimals = min(max(3 - math.floor(math.log10(size)), 0), 12)
+    if decimals is None:
+        size = max(known, default=1.0) or 1.0
+        decimals = min(max(digits - 1 - math.floor(math.log10(size)), 0), 12)
     return [_Dashes() if c is None else [_fixed(v, decimals) for v in c] for c in columns]
 
 

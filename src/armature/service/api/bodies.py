@@ -28,7 +28,10 @@ class NewExperiment(Body):
 
     name: str = Field(min_length=1, max_length=NAME)
     spec: dict[str, Any] = Field(
-        description="structure, family, policy, labels, seed, horizon, floor, rewards, sticky",
+        description=(
+            "structure, segments, family, policy, labels, seed, horizon, goal, floor, rewards, "
+            "sticky"
+        ),
         examples=[
             {
                 "structure": {"kind": "unimodal", "n_arms": 5},
@@ -46,6 +49,7 @@ class NewDecisions(Body):
     n: int = Field(default=1, ge=1, le=LIMITS.batch)
     unit: Identifier | None = None
     request_id: Identifier | None = None
+    segment: Label | None = None
 
 
 class NewReward(Body):
@@ -72,6 +76,7 @@ class Changes(Body):
 
     status: Literal["running", "paused", "stopped"] | None = None
     floor: float | None = Field(default=None, ge=0.0, le=1.0)
+    add_segment: Label | None = None
 
 
 class NewArm(Body):
@@ -92,6 +97,12 @@ class PartOfLog(BaseModel):
 
     after: int = Field(default=0, ge=0, le=2**62)
     limit: int = Field(default=1_000, ge=1, le=LIMITS.events)
+
+
+class OfSegment(BaseModel):
+    """Which segment is asked about; numbers as they are printed."""
+
+    segment: str | None = None
 
 
 class ErrorAnswer(BaseModel):
@@ -140,12 +151,25 @@ class ArmAnswer(BaseModel):
     high: float | None
 
 
+class SegmentAnswer(BaseModel):
+    """A segment: its arms, and how many rewards of its own what is known of it is worth.
+
+    `effective` is null where its own rewards say nothing yet, or there is nothing to borrow.
+    """
+
+    segment: Label
+    rounds: int
+    effective: float | None
+    arms: list[ArmAnswer]
+
+
 class ExperimentAnswer(Specified):
-    """An experiment with its arms."""
+    """An experiment with its arms; where there are segments, these have the means."""
 
     floor: float
     divergences: int
     arms: list[ArmAnswer]
+    segments: list[SegmentAnswer] | None = None
 
 
 class MadeDecision(BaseModel):
@@ -154,6 +178,7 @@ class MadeDecision(BaseModel):
     id: str
     arm: Label
     probability: float | None
+    segment: Label | None = None
 
 
 class Decisions(BaseModel):
@@ -199,6 +224,7 @@ class EventAnswer(BaseModel):
     value: float | None
     at: float
     detail: dict[str, Any] | None
+    segment: Label | None
 
 
 class Events(BaseModel):
@@ -241,13 +267,17 @@ class BeliefAnswer(BaseModel):
 
 
 class BoundAnswer(BaseModel):
-    """The regret that can't be avoided, per ln T, if the means are those that fit best."""
+    """The regret that can't be avoided, per ln T, if the means are those that fit best.
+
+    Where there are segments, means and pulls have a list for each.
+    """
 
     arms: list[Label]
-    means: list[float | None]
+    segments: list[Label] | None = None
+    means: list[float | None] | list[list[float | None]]
     value: float | None
     unconstrained: float | None
-    pulls: list[float | None]
+    pulls: list[float | None] | list[list[float | None]]
     rounds: int
 
 

@@ -13,14 +13,8 @@ from armature.service.api.router import Answer, Endpoint, Routes
 from armature.service.db.schema import Status
 from armature.service.domain import reading
 from armature.service.domain.backend import Backend
-from armature.service.domain.commands import (
-    AddArm,
-    Cancel,
-    ChangeExperiment,
-    Decide,
-    Labels,
-    RetireArm,
-)
+from armature.service.domain.changing import AddArm, ChangeExperiment, RetireArm
+from armature.service.domain.commands import Cancel, Decide, Labels
 from armature.service.domain.log import events_after
 from armature.service.domain.spec import checked_label
 from armature.service.limits import Refused
@@ -74,7 +68,9 @@ def _backend(request: Request) -> Backend:
 @endpoint("POST", "/experiments/{name}/decisions", "decide", bodies.Decisions, 404, 409)
 async def decide(request: Request, name: Name, body: bodies.NewDecisions) -> Answer:
     """Make decisions. The same request_id again gets the same decisions."""
-    made = await _backend(request).run(name, Decide(body.n, body.unit, body.request_id))
+    made = await _backend(request).run(
+        name, Decide(body.n, body.unit, body.request_id, body.segment)
+    )
     return Answer({"decisions": made})
 
 
@@ -126,9 +122,12 @@ async def show_experiment(request: Request, name: Name) -> Answer:
 
 @endpoint("PATCH", "/experiments/{name}", "admin", bodies.ExperimentAnswer, 404, 409)
 async def change_experiment(request: Request, name: Name, body: bodies.Changes) -> Answer:
-    """Pause, resume or stop an experiment; set its floor."""
+    """Pause, resume or stop an experiment; set its floor; add a segment."""
+    backend = _backend(request)
     status = None if body.status is None else Status(body.status)
-    await _backend(request).run(name, ChangeExperiment(status, body.floor))
+    segment = None if body.add_segment is None else checked_label(body.add_segment)
+    change = ChangeExperiment(status, body.floor, segment, backend.limits, backend.allow)
+    await backend.run(name, change)
     return await show_experiment(request, name)
 
 
@@ -154,12 +153,14 @@ async def cancel(request: Request, id: Key) -> Answer:
     return Answer(await _backend(request).run_for_decision(id, Cancel(id)))
 
 
-@endpoint("GET", "/experiments/{name}/explain", "read", bodies.BeliefAnswer, 404)
-async def explain(request: Request, name: Name) -> Answer:
-    """The bandit's estimates, its next decision, and the reason for it."""
+@endpoint("GET", "/experiments/{name}/explain", "read", bodies.BeliefAnswer, 404, 409)
+async def explain(
+    request: Request, name: Name, query: Annotated[bodies.OfSegment, Query()]
+) -> Answer:
+    """The bandit's estimates (of a segment), its next decision, and the reason for it."""
     backend = _backend(request)
     copy = await backend.look(name)
-    return Answer(await backend.explain(copy.key, reading.explanation_of, copy))
+    return Answer(await backend.explain(copy.key, reading.explanation_of, copy, query.segment))
 
 
 @endpoint("GET", "/experiments/{name}/bound", "read", bodies.BoundAnswer, 404, 409)
@@ -180,14 +181,16 @@ async def events(
     backend = _backend(request)
     key = await backend.id_of(name)
     found = await backend.read(events_after, key, query.after, query.limit)
-    labels = await backend.run(name, Labels())  # later than the events: it has all their arms
+    names = await backend.run(name, Labels())  # later than the events: it has all their arms
     if await backend.id_of(name) != key:
         raise Refused(503, "the database was restored: try again.")
-    return await asyncio.to_thread(_events, found, labels, query.after)
+    return await asyncio.to_thread(_events, found, names, query.after)
 
 
-def _events(found: list[dict[str, Any]], labels: list[Any], after: int) -> Answer:
-    """The answer, which may be long, with labels for the numbers of arms."""
+def _events(found: list[dict[str, Any]], names: tuple[list[Any], list[Any]], after: int) -> Answer:
+    """The answer, which may be long, with names for the numbers of arms and segments."""
+    labels, segments = names
     for entry in found:
         entry["arm"] = None if entry["arm"] is None else labels[entry["arm"]]
+        entry["segment"] = None if entry["segment"] is None else segments[entry["segment"]]
     return Answer({"events": found, "next": found[-1]["seq"] if found else after})

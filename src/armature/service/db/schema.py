@@ -16,7 +16,7 @@ from enum import StrEnum
 
 import sqlalchemy as sa
 
-REVISION = "0001"  # the newest of `migrations/versions`
+REVISION = "0002"  # the newest of `migrations/versions`
 
 
 class Kind(StrEnum):
@@ -35,6 +35,7 @@ class Kind(StrEnum):
     floor = "floor"  # value: the new floor
     arm_added = "arm added"  # detail: {"label": ..., and what the structure needs to know}
     arm_retired = "arm retired"
+    segment_added = "new segment"  # detail: {"label": ...}
 
 
 class Status(StrEnum):
@@ -81,6 +82,7 @@ event = sa.Table(
     sa.Column("value", sa.Double),
     sa.Column("at", sa.Double, nullable=False),
     sa.Column("detail", sa.Text),
+    sa.Column("segment", sa.Integer),  # its number, in the order in which segments came
     sqlite_with_rowid=False,
 )
 
@@ -97,6 +99,7 @@ decision = sa.Table(
     sa.Column("asked_seq", sa.BigInteger, nullable=False),
     sa.Column("expires_at", sa.Double),
     sa.Column("status", sa.String(10), nullable=False),
+    sa.Column("segment", sa.Integer),
     sa.UniqueConstraint("experiment_id", "request_id", "place"),
     sqlite_with_rowid=False,
 )
@@ -119,6 +122,8 @@ assignment = sa.Table(
     metadata,
     sa.Column("experiment_id", sa.Integer, sa.ForeignKey("experiment.id"), primary_key=True),
     sa.Column("unit", sa.String(200), primary_key=True),
+    # 0 also where there are no segments
+    sa.Column("segment", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("arm", sa.Integer, nullable=False),
     sa.Column("until", sa.Double),
     sqlite_with_rowid=False,

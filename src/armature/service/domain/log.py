@@ -76,6 +76,7 @@ def events_after(
             "value": row.value,
             "at": row.at,
             "detail": None if row.detail is None else json.loads(row.detail),
+            "segment": row.segment,
         }
         for row in connection.execute(query)
     ]
@@ -91,8 +92,11 @@ def export_log(engine: Engine, name: str, path: Path) -> int:
         row = reading.find(connection, name)
         if row is None:
             raise ArmatureError(f"there is no experiment {name!r}.")
-        labels = _labels(connection, row.id, row.spec)
-        table = pd.DataFrame(_rows(connection, row.id, labels), columns=list(COLUMNS))
+        labels, segments = _names(connection, row.id, row.spec)
+        rows = _rows(connection, row.id, labels, segments)
+        table = pd.DataFrame(rows, columns=[*COLUMNS, "segment"])
+    if not segments:
+        table = table.drop(columns="segment")
     with replacing(path) as beside:
         if path.suffix == ".csv":
             table.map(harmless).to_csv(beside, index=False)
@@ -107,17 +111,26 @@ def harmless(cell: Any) -> Any:
     return f"'{cell}" if runs else cell
 
 
-def _labels(connection: Connection, experiment_id: int, spec: str) -> list[Any]:
-    """The labels of an experiment's arms, by their numbers."""
-    query = sa.select(event.c.arm, event.c.detail).where(
-        event.c.experiment_id == experiment_id, event.c.kind == Kind.arm_added.value
+def _names(connection: Connection, experiment_id: int, spec: str) -> tuple[list[Any], list[Any]]:
+    """The labels of an experiment's arms and the names of its segments, by their numbers."""
+    query = sa.select(event.c.kind, event.c.arm, event.c.detail).where(
+        event.c.experiment_id == experiment_id,
+        event.c.kind.in_([Kind.arm_added.value, Kind.segment_added.value]),
     )
-    labels = dict(enumerate(json.loads(spec)["labels"]))
-    labels |= {arm: json.loads(detail)["label"] for arm, detail in connection.execute(query)}
-    return [labels[number] for number in range(len(labels))]
+    said = json.loads(spec)
+    labels = dict(enumerate(said["labels"]))
+    segments = list(said["segments"]["names"]) if said.get("segments") else []
+    for kind, arm, detail in connection.execute(query.order_by(event.c.seq)):
+        if kind == Kind.segment_added:
+            segments.append(json.loads(detail)["label"])
+        else:
+            labels[arm] = json.loads(detail)["label"]
+    return [labels[number] for number in range(len(labels))], segments
 
 
-def _rows(connection: Connection, key: int, labels: list[Any]) -> Iterator[tuple[Any, ...]]:
+def _rows(
+    connection: Connection, key: int, labels: list[Any], segments: list[Any]
+) -> Iterator[tuple[Any, ...]]:
     kinds = (Kind.told, Kind.expired, Kind.arm_added, Kind.arm_retired)
     query = (
         sa.select(
@@ -130,19 +143,21 @@ def _rows(connection: Connection, key: int, labels: list[Any]) -> Iterator[tuple
             decision.c.asked_seq,
             event.c.seq,
             event.c.at,
+            event.c.segment,
         )
         .outerjoin(decision, decision.c.id == event.c.decision_id)
         .where(event.c.experiment_id == key, event.c.kind.in_([kind.value for kind in kinds]))
         .order_by(event.c.seq)
     )
     retired: set[int] = set()
-    for kind, arm, value, *rest in connection.execute(query):
+    for kind, arm, value, *rest, segment in connection.execute(query):
         if kind == Kind.arm_retired:
             retired.add(arm)
         elif kind == Kind.arm_added:
             retired.discard(arm)
         elif value is not None:
-            yield labels[arm], value, *rest, arm not in retired
+            name = None if segment is None else segments[segment]
+            yield labels[arm], value, *rest, arm not in retired, name
 
 
 @dataclass

@@ -17,9 +17,12 @@ from sqlalchemy.engine import Connection
 
 from armature.bounds import LowerBound, lower_bound
 from armature.errors import ArmatureError
+from armature.live.bandit import Bandit
 from armature.live.explanation import Explanation
+from armature.live.segmented import SegmentedBandit
 from armature.service.db.schema import experiment
 from armature.service.domain.replay import Replica, replica_of
+from armature.service.domain.tables import bound_of_table, worth_of_segments
 from armature.service.domain.work import Command, UnitOfWork
 from armature.service.limits import Refused
 from armature.storage.registry import Allowed
@@ -81,9 +84,38 @@ def summary(row: Any) -> dict[str, Any]:
 def shown(copy: Copy, row: Any) -> dict[str, Any]:
     """An experiment with its arms in their order, and intervals for their means."""
     replica = copy.replica()
+    said = {
+        **summary(row),
+        "spec": json.loads(row.spec),
+        "floor": replica.floor,
+        "divergences": replica.divergences,
+    }
     bandit = replica.bandit
-    belief = bandit.explain()
+    if not isinstance(bandit, SegmentedBandit):
+        return {**said, "arms": _arms(bandit)}
+    pulls, pending = bandit.pulls.sum(axis=0), bandit.pending.sum(axis=0)
+    unsaid = dict.fromkeys(("mean", "low", "high"))
     arms = [
+        {"label": label, "pulls": int(pulls[k]), "pending": int(pending[k]), **unsaid}
+        for k, label in enumerate(bandit.arms)
+    ]
+    worth = worth_of_segments(bandit)
+    segments = [
+        {
+            "segment": name,
+            "rounds": worth[c].own,
+            "effective": _number(worth[c].effective),
+            "arms": _arms(bandit.of(name)),
+        }
+        for c, name in enumerate(bandit.segments)
+    ]
+    return {**said, "arms": arms, "segments": segments}
+
+
+def _arms(bandit: Bandit) -> list[dict[str, Any]]:
+    """Its arms with intervals for their means."""
+    belief = bandit.explain()
+    return [
         {
             "label": label,
             "pulls": int(bandit.pulls[k]),
@@ -94,19 +126,21 @@ def shown(copy: Copy, row: Any) -> dict[str, Any]:
         }
         for k, label in enumerate(belief.arms)
     ]
-    return {
-        **summary(row),
-        "spec": json.loads(row.spec),
-        "floor": replica.bandit.floor,
-        "divergences": replica.divergences,
-        "arms": arms,
-    }
 
 
-def explanation_of(copy: Copy) -> dict[str, Any]:
+def _asked_about(replica: Replica, segment: str | None) -> Bandit:
+    """The bandit of the segment that a request names, as it is printed."""
+    printed = {str(name): name for name in replica.segments}
+    try:
+        return replica.of(replica.segment_named(printed.get(segment or "", segment)))
+    except ArmatureError as error:
+        raise Refused(422, str(error)) from None
+
+
+def explanation_of(copy: Copy, segment: str | None = None) -> dict[str, Any]:
     """The bandit's next decision, and the reason for it."""
     replica = copy.replica()
-    belief = replica.bandit.explain()
+    belief = _asked_about(replica, segment).explain()
     return {
         "summary": belief.summary,
         "text": str(belief),
@@ -127,8 +161,10 @@ def explanation_of(copy: Copy) -> dict[str, Any]:
 def bound_of(copy: Copy) -> dict[str, Any]:
     """The regret that can't be avoided if the means are those that fit best so far."""
     replica = copy.replica()
+    if isinstance(replica.bandit, SegmentedBandit):
+        return _bound_of_table(replica.bandit)
     belief = replica.bandit.explain()
-    bound = bound_at(replica, belief)
+    bound = bound_at(replica.bandit, belief)
     return {
         "arms": list(belief.arms),
         "means": [_number(x) for x in belief.projected],
@@ -139,9 +175,21 @@ def bound_of(copy: Copy) -> dict[str, Any]:
     }
 
 
-def bound_at(replica: Replica, belief: Explanation) -> LowerBound:
+def _bound_of_table(bandit: SegmentedBandit) -> dict[str, Any]:
+    means, bound = bound_of_table(bandit)
+    return {
+        "arms": bandit.arms,
+        "segments": bandit.segments,
+        "means": [[_number(x) for x in row] for row in means],
+        "value": _number(bound.value),
+        "unconstrained": _number(bound.unconstrained),
+        "pulls": [[_number(x) for x in row] for row in bound.pulls],
+        "rounds": int(bandit.pulls.sum()),
+    }
+
+
+def bound_at(bandit: Bandit, belief: Explanation) -> LowerBound:
     """The lower bound at the means that fit best so far, or a refusal that says why not."""
-    bandit = replica.bandit
     if bandit.goal == "min":
         raise Refused(409, "there is no bound for costs: it is about rewards.")
     if not np.any(belief.pulls):
@@ -169,4 +217,4 @@ def _verdict(belief: Explanation) -> dict[str, Any] | None:
 
 def _number(value: Any) -> float | None:
     """A number for JSON, which has no infinity."""
-    return float(value) if math.isfinite(value) else None
+    return float(value) if value is not None and math.isfinite(value) else None

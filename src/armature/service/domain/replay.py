@@ -20,6 +20,8 @@ from sqlalchemy.engine import Connection
 
 from armature.errors import ArmatureError
 from armature.live.bandit import Bandit
+from armature.live.checkpoint import SEGMENTED
+from armature.live.segmented import SegmentedBandit
 from armature.service import metrics
 from armature.service.db.database import fetch
 from armature.service.db.schema import Kind, experiment, snapshot
@@ -32,7 +34,7 @@ EVERY = 5_000  # events from one snapshot to the next
 CHUNK = 10_000  # events that are read at a time
 KEPT = 2  # snapshots of an experiment: the newest, and one to fall back to
 _EVENTS = (
-    "SELECT seq, kind, decision_id, arm, value, at, detail FROM event "
+    "SELECT seq, kind, decision_id, arm, value, at, detail, segment FROM event "
     "WHERE experiment_id = ? AND seq >= ? ORDER BY seq LIMIT ?"
 )
 
@@ -52,6 +54,7 @@ class Event(NamedTuple):
     value: float | None
     at: float
     detail: str | None
+    segment: int | None = None
 
 
 @dataclass
@@ -60,12 +63,13 @@ class Replica:
 
     Attributes
     ----------
+        bandit: that of a table, where there are segments.
         labels: what each arm is called, by its number; arms that were retired keep theirs.
         last: the event `seq` itself, which says of which log all this is; None before the first.
         divergences: how often a replay would have chosen another arm than the one recorded.
     """
 
-    bandit: Bandit
+    bandit: Bandit | SegmentedBandit
     labels: list[Hashable]
     seq: int = 0
     divergences: int = 0
@@ -75,13 +79,56 @@ class Replica:
         self.numbers = {label: number for number, label in enumerate(self.labels)}
         self._live = set(self.bandit.arms)
 
+    @property
+    def segments(self) -> list[Hashable]:
+        """What each segment is called, by its number; empty where there are none."""
+        return self.bandit.segments if isinstance(self.bandit, SegmentedBandit) else []
+
+    def of(self, segment: int | None) -> Bandit:
+        """The bandit that decides for a segment; the only one where there are none."""
+        if isinstance(self.bandit, SegmentedBandit):
+            return self.bandit.of(self.bandit.structure.names[segment or 0])
+        return self.bandit
+
+    def segment_named(self, name: Any) -> int | None:
+        """The number of the segment that a request means; None where there are none."""
+        bandit = self.bandit
+        if not isinstance(bandit, SegmentedBandit):
+            if name is not None:
+                raise ArmatureError("the experiment has no segments: leave the segment out.")
+            return None
+        if name not in bandit.structure.names and bandit.otherwise is not None:
+            name = bandit.otherwise
+        if name is None:
+            known = ", ".join(map(repr, bandit.segments))
+            raise ArmatureError(f"say which segment it is for: {known}.")
+        return bandit.structure.place(name)
+
+    @property
+    def floor(self) -> float:
+        """The least share of decisions for each arm."""
+        return self.of(0).floor
+
+    def set_floor(self, floor: float) -> None:
+        """Another floor, in every segment."""
+        for place in range(max(1, len(self.segments))):
+            self.of(place).set_floor(floor)
+
+    def add_segment(self, name: Hashable) -> None:
+        """One more segment, which gets the next number."""
+        if not isinstance(self.bandit, SegmentedBandit):
+            raise ArmatureError("the experiment has no segments: make a new one, with a table.")
+        floor = self.floor
+        self.bandit.add_segment(name)
+        self.set_floor(floor)
+
     def is_retired(self, arm: int) -> bool:
         """Whether the arm is no longer chosen."""
         return self.labels[arm] not in self._live
 
     def add_arm(self, label: Hashable, options: dict[str, Any]) -> int:
         """A new arm, which gets the next number; or one that was retired, which keeps its own."""
-        self.bandit.add_arm(label, **options)
+        self.of(0).add_arm(label, **options)
         self._live.add(label)
         if label not in self.numbers:
             self.numbers[label] = len(self.labels)
@@ -90,7 +137,7 @@ class Replica:
 
     def retire_arm(self, arm: int) -> None:
         """Never choose the arm again."""
-        self.bandit.retire_arm(self.labels[arm])
+        self.of(0).retire_arm(self.labels[arm])
         self._live.remove(self.labels[arm])
 
     def note(self, event: Event) -> Event:
@@ -112,17 +159,21 @@ class Replica:
             options = json.loads(event.detail or "{}")
             self.add_arm(options.pop("label"), options)
             return
+        if kind == Kind.segment_added:
+            self.add_segment(json.loads(event.detail or "{}")["label"])
+            return
+        bandit = self.of(event.segment)
         label: Any = None if event.arm is None else self.labels[event.arm]
         if kind == Kind.asked:
-            self.divergences += self.bandit.asked(label) != label
+            self.divergences += bandit.asked(label) != label
         elif kind == Kind.kept:
-            self.bandit.expect(label)
+            bandit.expect(label)
         elif kind in (Kind.told, Kind.expired) and value is not None:
-            self.bandit.tell(label, value)
+            bandit.tell(label, value)
         elif kind in (Kind.cancelled, Kind.expired):
-            self.bandit.cancel(label)
+            bandit.cancel(label)
         elif kind == Kind.floor and value is not None:
-            self.bandit.set_floor(value)
+            self.set_floor(value)
         elif kind == Kind.arm_retired and event.arm is not None:
             self.retire_arm(event.arm)
 
@@ -142,7 +193,9 @@ def replica_of(text: str, allow: Allowed) -> Replica:
     """The replica that `as_text` wrote down."""
     try:
         content = json.loads(text)
-        bandit = Bandit.from_json(json.dumps(content["bandit"]), allow=allow)
+        saved = content["bandit"]
+        kind = SegmentedBandit if saved["format"] == SEGMENTED else Bandit
+        bandit = kind.from_json(json.dumps(saved), allow=allow)
         last = None if content["last"] is None else Event(*content["last"])
         return Replica(bandit, content["labels"], content["seq"], content["divergences"], last)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

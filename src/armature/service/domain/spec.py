@@ -2,11 +2,13 @@
 
     {"structure": {"kind": "unimodal", "n_arms": 5}, "family": {"kind": "bernoulli"},
      "policy": "guarded", "labels": [4.99, 5.99, 6.99, 7.99, 8.99], "seed": 0, "floor": 0,
-     "rewards": {"window": 604800, "default": null}, "sticky": null}
+     "rewards": {"window": 604800, "default": null}, "sticky": null,
+     "segments": {"names": ["mobile", "desktop"], "coupling": "additive", "otherwise": "desktop"}}
 
 Structure, family and policy are described as in the library's TOML files. A text from outside names
 only what is built in and what the operator allowed: nothing is imported because a request says so.
 What is stored is the spec spelled out, so that an experiment stays the same when a default changes.
+Most have no segments; with segments, the structure is that of each of them, and so is the floor.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ from armature.errors import ArmatureError, unknown
 from armature.families import Family
 from armature.kernels.checks import LARGEST
 from armature.live.bandit import Bandit
+from armature.live.segmented import SegmentedBandit
 from armature.policies import Challenger, Guarded, Policy
 from armature.service.limits import ServiceLimits, check_arms
 from armature.storage.registry import (
+    COUPLINGS,
     FAMILIES,
     KINDS,
     POLICIES,
@@ -37,13 +41,15 @@ from armature.storage.registry import (
     spelled_out,
     with_arms,
 )
-from armature.structures import Structure
+from armature.structures import Segments, Structure
 
 KEYS = (
     "structure", "family", "policy", "labels", "seed", "horizon", "goal", "floor", "rewards",
-    "sticky",
+    "sticky", "segments",
 )  # fmt: skip
+SEGMENT_KEYS = ("names", "coupling", "otherwise")
 LONGEST = 3_200_000_000.0  # seconds: a hundred years
+NO_LIMITS = ServiceLimits(arms=2**31)  # for what is stored
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,8 @@ class Spec:
         window: seconds until a decision without a reward expires; None: never.
         default: the reward that it then gets; None: it counts as cancelled.
         sticky: seconds for which a unit keeps its arm; 0: it keeps none; None: for ever.
+        table: the segments, of which each has the structure; None where there are none.
+        otherwise: the segment that stands for those that the table does not name, if one does.
     """
 
     structure: Structure
@@ -69,19 +77,21 @@ class Spec:
     window: float | None
     default: float | None
     sticky: float | None
+    table: Segments | None = None
+    otherwise: Hashable = None
 
-    def make_bandit(self) -> Bandit:
+    def make_bandit(self) -> Bandit | SegmentedBandit:
         """The bandit before its first decision."""
-        return Bandit(
-            self.policy,
-            self.structure,
-            self.family,
-            self.seed,
-            labels=self.labels,
-            horizon=self.horizon,
-            goal=self.goal,
-            floor=self.floor,
-        )
+        options: Any = {
+            "labels": self.labels,
+            "horizon": self.horizon,
+            "goal": self.goal,
+            "floor": self.floor,
+        }
+        if self.table is None:
+            return Bandit(self.policy, self.structure, self.family, self.seed, **options)
+        options["otherwise"] = self.otherwise
+        return SegmentedBandit(self.policy, self.table, self.family, self.seed, **options)
 
     def as_text(self, allow: Allowed = ()) -> str:
         """The spec with everything that has a default spelled out, as it is stored."""
@@ -97,6 +107,13 @@ class Spec:
             "rewards": {"window": self.window, "default": self.default},
             "sticky": self.sticky,
         }
+        if self.table is not None:
+            coupling = self.table.coupling
+            table["segments"] = {
+                "names": list(self.table.names),
+                "coupling": None if coupling is None else as_written(COUPLINGS, coupling, allow),
+                "otherwise": self.otherwise,
+            }
         return json.dumps(table, sort_keys=True, allow_nan=False)
 
     def is_that_of(self, text: str, allow: Allowed = ()) -> bool:
@@ -129,15 +146,14 @@ def parse_spec(table: Any, allow: Allowed, limits: ServiceLimits) -> Spec:
     """The spec that a request describes, or an error that says what is wrong with it."""
     try:
         _check_names(table, allow, limits)
-        spec = read_spec(table, allow)
-        check_arms(spec.structure.n_arms, limits)
+        spec = read_spec(table, allow, limits)
         _try_out(spec)
     except RecursionError:
         raise ArmatureError("the spec is nested too deeply.") from None
     return spec
 
 
-def read_spec(table: Any, allow: Allowed = ()) -> Spec:
+def read_spec(table: Any, allow: Allowed = (), limits: ServiceLimits = NO_LIMITS) -> Spec:
     """The spec that a table describes: one that was stored, or one whose names were checked."""
     if not isinstance(table, dict):
         raise ArmatureError("a spec must be a JSON object with at least a structure.")
@@ -146,7 +162,9 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
             raise unknown("spec: the key", key, KEYS)
     labels = _labels(table.get("labels"))
     structure = _structure(table, labels, allow)
+    check_arms(structure.n_arms, limits)
     family: Family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
+    segments, otherwise = _segments(table.get("segments"), structure, allow, limits)
     rewards = table.get("rewards") or {}
     if not isinstance(rewards, dict) or not set(rewards) <= {"window", "default"}:
         raise ArmatureError('rewards must be a table such as {"window": 604800, "default": null}.')
@@ -155,7 +173,7 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
         family,
         build(POLICIES, "policy", table["policy"], allow)
         if "policy" in table
-        else default_policy(structure, family),
+        else default_policy(segments if segments and segments.is_coupled else structure, family),
         tuple(range(structure.n_arms)) if labels is None else labels,
         _seed(table.get("seed", 0)),
         table.get("horizon"),
@@ -164,6 +182,8 @@ def read_spec(table: Any, allow: Allowed = ()) -> Spec:
         _seconds(rewards.get("window"), "rewards.window"),
         _number(rewards.get("default"), "rewards.default"),
         _seconds(table.get("sticky"), "sticky", none="0 for not at all"),
+        segments,
+        otherwise,
     )
 
 
@@ -193,7 +213,7 @@ def _is_amount(label: Any) -> bool:
 
 
 def default_policy(structure: Structure, family: Family) -> Policy:
-    """Challenger with a guard, where there is a structure that may be wrong and evidence of it."""
+    """Challenger with a guard, where there is knowledge that may be wrong and evidence of it."""
     guarded = Guarded()
     if structure.assumes_nothing or not guarded.supports(structure, family):
         return Challenger()
@@ -202,10 +222,14 @@ def default_policy(structure: Structure, family: Family) -> Policy:
 
 def _try_out(spec: Spec) -> None:
     """Make the bandit, which checks how the parts go together, and give it the default reward."""
-    bandit = spec.make_bandit()
+    made: Any = spec.make_bandit()
+    bandits = [made]
+    if isinstance(made, SegmentedBandit):
+        bandits = [made.of(name) for name in made.segments]
     if spec.default is not None:
-        for label in spec.labels:
-            bandit.check_reward(label, spec.default)
+        for bandit in bandits:
+            for label in spec.labels:
+                bandit.check_reward(label, spec.default)
 
 
 def _structure(table: dict[str, Any], labels: tuple[Any, ...] | None, allow: Allowed) -> Structure:
@@ -217,10 +241,32 @@ def _structure(table: dict[str, Any], labels: tuple[Any, ...] | None, allow: All
     structure: Structure = build(STRUCTURES, "structure", arguments, allow)
     if structure.is_table:
         raise ArmatureError(
-            "the service has no segments: make an experiment for each segment, or keep the table "
-            "in your own program, with the library."
+            'the structure is that of each segment: name these beside it, "segments": {"names": '
+            '["mobile", "desktop"], "coupling": {"kind": "additive"}}.'
         )
     return structure
+
+
+def _segments(
+    said: Any, structure: Structure, allow: Allowed, limits: ServiceLimits
+) -> tuple[Segments | None, Hashable | None]:
+    """The table of the segments, and the one that stands for all others."""
+    if said is None:
+        return None, None
+    names = said.get("names") if isinstance(said, dict) else None
+    if not isinstance(names, list) or not set(said) <= set(SEGMENT_KEYS):
+        raise ArmatureError(
+            'segments must be a table such as {"names": ["mobile", "desktop"], "coupling": '
+            '{"kind": "additive"}}; it can have "otherwise", too, one of the names.'
+        )
+    check_arms(structure.n_arms * len(names), limits)  # those of all segments count
+    coupling, otherwise = said.get("coupling"), said.get("otherwise")
+    if coupling is not None:
+        coupling = build(COUPLINGS, "segments.coupling", coupling, allow)
+    if otherwise is not None:
+        checked_label(otherwise)
+    table = Segments([checked_label(name) for name in names], structure, coupling)
+    return table, None if otherwise is None else table.names[table.place(otherwise)]
 
 
 def _check_names(value: Any, allow: Allowed, limits: ServiceLimits) -> None:
@@ -235,7 +281,7 @@ def _check_names(value: Any, allow: Allowed, limits: ServiceLimits) -> None:
         check_arms(len(value["labels"]) if isinstance(value.get("labels"), list) else 0, limits)
         if "kind" in value:
             _check_kind(value["kind"], allow)
-        for key in ("structure", "family", "policy"):
+        for key in ("structure", "family", "policy", "coupling"):
             if isinstance(value.get(key), str):
                 _check_kind(value[key], allow)
         for key, item in value.items():

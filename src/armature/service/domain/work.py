@@ -61,6 +61,7 @@ class StoredDecision:
     probability: float | None
     expires_at: float | None
     status: str
+    segment: int | None = None
     reward: float | None = None
 
 
@@ -71,7 +72,8 @@ class UnitOfWork:
     Attributes
     ----------
         now: the database's clock.
-        decisions, requests, units: what was found, and what was made since.
+        decisions, requests: what was found, and what was made since.
+        units: the same of the arms that units keep, in each segment.
         expired: decisions whose window has closed, those that closed first, at most `EXPIRED`.
     """
 
@@ -81,14 +83,14 @@ class UnitOfWork:
     loaded: Loaded
     decisions: dict[str, StoredDecision] = field(default_factory=dict)
     requests: dict[str, list[StoredDecision]] = field(default_factory=dict)
-    units: dict[str, tuple[int, float | None]] = field(default_factory=dict)
+    units: dict[tuple[str, int], tuple[int, float | None]] = field(default_factory=dict)
     expired: list[StoredDecision] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.name, self.spec, self.replica = (
             self.loaded.name, self.loaded.spec, self.loaded.replica,
         )  # fmt: skip
-        self.bandit, self.labels = self.replica.bandit, self.replica.labels
+        self.labels = self.replica.labels
         self.first_seq, self.first_event = self.replica.seq, self.replica.last
         self.counts: Counter[Kind] = Counter()
         self.learned = 0  # rewards that the bandit has counted
@@ -96,7 +98,7 @@ class UnitOfWork:
         self.new_decisions: list[Row] = []
         self.new_rewards: list[Row] = []
         self.closed: list[Row] = []  # a decision's status, and its id
-        self.assigned: dict[str, Row] = {}  # by unit
+        self.assigned: dict[tuple[str, int], Row] = {}  # by unit and segment
 
     def append(
         self,
@@ -105,29 +107,37 @@ class UnitOfWork:
         arm: int | None = None,
         value: float | None = None,
         detail: dict[str, Any] | None = None,
+        segment: int | None = None,
     ) -> None:
         """Add an event to the log."""
         text = None if detail is None else json.dumps(detail, allow_nan=False)
-        event = self.replica.note(Event(kind.value, decision, arm, value, self.now, text))
+        event = self.replica.note(Event(kind.value, decision, arm, value, self.now, text, segment))
         self.counts[kind] += 1
         self.new_events.append((self.experiment_id, self.replica.seq, *event))
 
-    def decide(self, unit: str | None, request_id: str | None, n: int) -> list[StoredDecision]:
+    def note_of(self, kind: Kind, decision: StoredDecision, value: float | None = None) -> None:
+        """Add an event about a decision to the log."""
+        self.append(kind, decision.id, decision.arm, value, segment=decision.segment)
+
+    def decide(
+        self, unit: str | None, request_id: str | None, n: int, segment: int | None = None
+    ) -> list[StoredDecision]:
         """Make n decisions: the unit's arm if it has one, else what the policy says."""
         token = secrets.token_hex(4)
-        return [self._decide(unit, request_id, place, token) for place in range(n)]
+        return [self._decide(unit, request_id, place, token, segment) for place in range(n)]
 
     def _decide(
-        self, unit: str | None, request_id: str | None, place: int, token: str
+        self, unit: str | None, request_id: str | None, place: int, token: str, segment: int | None
     ) -> StoredDecision:
-        arm, probability, kind = self._held(unit), None, Kind.kept
+        arm, probability, kind = self._held(unit, segment), None, Kind.kept
+        bandit = self.replica.of(segment)
         if arm is None:
-            label, probability = self.bandit.ask_with_probability()
+            label, probability = bandit.ask_with_probability()
             arm, kind = self.replica.numbers[label], Kind.asked
             if unit is not None:
-                self._assign(unit, arm)
+                self._assign(unit, segment, arm)
         else:
-            self.bandit.expect(self.labels[arm])
+            bandit.expect(self.labels[arm])
         window = self.spec.window
         made = StoredDecision(
             f"{self.experiment_id}-{self.replica.seq + 1}-{token}",
@@ -136,54 +146,64 @@ class UnitOfWork:
             probability,
             None if window is None else self.now + window,
             DecisionState.open.value,
+            segment,
         )
-        self.append(kind, made.id, arm)
+        self.note_of(kind, made)
         key = (made.id, self.experiment_id, request_id, place, unit)
         self.new_decisions.append(
-            (*key, arm, probability, self.replica.seq, made.expires_at, made.status)
+            (*key, arm, probability, self.replica.seq, made.expires_at, made.status, segment)
         )
         return made
 
-    def _held(self, unit: str | None) -> int | None:
-        """The arm that the unit keeps, if it is still there."""
-        if unit is None or unit not in self.units:
+    def _held(self, unit: str | None, segment: int | None) -> int | None:
+        """The arm that the unit keeps in the segment, if it is still there."""
+        if unit is None or (unit, segment or 0) not in self.units:
             return None
-        arm, until = self.units[unit]
+        arm, until = self.units[unit, segment or 0]
         gone = (until is not None and until <= self.now) or self.replica.is_retired(arm)
         return None if gone else arm
 
-    def _assign(self, unit: str, arm: int) -> None:
+    def _assign(self, unit: str, segment: int | None, arm: int) -> None:
         if self.spec.sticky == 0.0:
             return
         until = None if self.spec.sticky is None else self.now + self.spec.sticky
-        self.units[unit] = (arm, until)
-        self.assigned[unit] = (self.experiment_id, unit, arm, until)
+        key = unit, segment or 0
+        self.units[key] = (arm, until)
+        self.assigned[key] = (self.experiment_id, *key, arm, until)
 
     def close(self, decision: StoredDecision, status: DecisionState) -> None:
         """A decision's reward is no longer outstanding."""
         decision.status = status.value
         self.closed.append((decision.status, decision.id))
 
-    def tell(self, arm: int, value: float) -> None:
+    def tell(self, decision: StoredDecision, value: float) -> None:
         """Let the bandit learn from a reward; that of a retired arm does not count."""
-        self.bandit.tell(self.labels[arm], value)
-        self.learned += not self.replica.is_retired(arm)
+        self.replica.of(decision.segment).tell(self.labels[decision.arm], value)
+        self.learned += not self.replica.is_retired(decision.arm)
+
+    def cancel(self, decision: StoredDecision) -> None:
+        """As if the pull had not been."""
+        self.replica.of(decision.segment).cancel(self.labels[decision.arm])
+
+    def check_reward(self, decision: StoredDecision, value: float) -> None:
+        """Refuse a reward that the decision's arm can't have."""
+        self.replica.of(decision.segment).check_reward(self.labels[decision.arm], value)
 
     def expire(self, decision: StoredDecision) -> None:
         """A window has closed: the default reward, or as if there had been no pull."""
         default = self._default_of(decision)
         if default is None:
-            self.bandit.cancel(self.labels[decision.arm])
+            self.cancel(decision)
         else:
-            self.tell(decision.arm, default)
-        self.append(Kind.expired, decision.id, decision.arm, default)
+            self.tell(decision, default)
+        self.note_of(Kind.expired, decision, default)
         self.close(decision, DecisionState.expired)
 
     def _default_of(self, decision: StoredDecision) -> float | None:
         """The default reward; None also for an arm that can't have it, so that others go on."""
         try:
             if self.spec.default is not None:
-                self.bandit.check_reward(self.labels[decision.arm], self.spec.default)
+                self.check_reward(decision, self.spec.default)
         except ArmatureError as error:
             log.warning("decision %s ends without a reward: %s", decision.id, error)
             return None
@@ -210,6 +230,7 @@ _DECISIONS = sa.select(
     decision.c.probability,
     decision.c.expires_at,
     decision.c.status,
+    decision.c.segment,
     reward.c.value,
     decision.c.request_id,
 ).select_from(decision.outerjoin(reward))
@@ -244,7 +265,7 @@ def look_up(connection: Connection, work: UnitOfWork, commands: Iterable[Command
     ):
         work.requests.setdefault(row.request_id, []).append(_intern(work, row))
     for row in _found(connection, _UNITS, work, (key for want in wanted for key in want.units)):
-        work.units[row.unit] = (row.arm, row.until)
+        work.units[row.unit, row.segment] = (row.arm, row.until)
     if any(want.expired for want in wanted):
         keys = {"experiment": work.experiment_id, "now": work.now}
         work.expired = [_intern(work, row) for row in connection.execute(_EXPIRED, keys)]
@@ -261,7 +282,7 @@ def _found(
 
 def _intern(work: UnitOfWork, row: Any) -> StoredDecision:
     """The decision of a row: the object that stands for it already, or a new one."""
-    return work.decisions.setdefault(row.id, StoredDecision(*row[:7]))
+    return work.decisions.setdefault(row.id, StoredDecision(*row[:8]))
 
 
 # Writing what commands have done.
@@ -272,7 +293,7 @@ _ADVANCE = (
 )
 _CLOSE = "UPDATE decision SET status = ? WHERE id = ?"
 _AGAIN = {
-    assignment: "ON CONFLICT (experiment_id, unit) "
+    assignment: "ON CONFLICT (experiment_id, unit, segment) "
     "DO UPDATE SET arm = excluded.arm, until = excluded.until"
 }
 

@@ -24,10 +24,11 @@ from armature.service.api.router import CLOSED, Routes, admit, bearer_of
 from armature.service.api.router import refuse as refuse_program
 from armature.service.db.schema import Status
 from armature.service.domain import reading
-from armature.service.domain.commands import ChangeExperiment
+from armature.service.domain.changing import ChangeExperiment
 from armature.service.domain.spec import hint_about
 from armature.service.limits import Refused
 from armature.service.page.forms import KNOWLEDGE, REWARDS, UNITS, form_of, spec_of
+from armature.service.page.tables import worth_chart
 from armature.service.page.viewing import FEW, Viewer
 from armature.views.pages import environment, stylesheet
 
@@ -60,7 +61,7 @@ _STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 
 @functools.cache
 def _templates() -> Environment:
-    return environment("armature.service.page")
+    return environment("armature.service.page", (worth_chart,))
 
 
 @functools.cache
@@ -132,7 +133,8 @@ async def list_page(request: Request) -> Response:
 @table.route("GET", "/experiments/{name}", "read")
 async def experiment_page(request: Request, name: str) -> Response:
     """One experiment."""
-    return await _page(request, "experiment.html", view=await _viewer(request).view(name))
+    view = await _viewer(request).view(name)
+    return await _page(request, "table.html" if view.is_table else "experiment.html", view=view)
 
 
 @table.route("POST", "/experiments/{name}/status", "admin")

@@ -8,10 +8,11 @@ shows the last ones, or none yet.
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,7 @@ from armature.service.domain.backend import Backend
 from armature.service.domain.log import Timeline
 from armature.service.domain.replay import Replica
 from armature.service.limits import Refused
+from armature.service.page.tables import TableView, table_view_of
 from armature.views import Picture, picture_of
 
 FRESH = 1.0  # seconds for which a view is used again
@@ -34,6 +36,9 @@ GROWTH = 1.02  # the bound is computed again when the number of rewards has grow
 PATIENCE = 1.5  # seconds for which a page waits for a bound
 MOMENT = 0.5  # seconds for which it waits until the log is counted
 GLANCE, FEW = 0.7, 12  # seconds for which a list waits for its pictures, and how many it has
+
+
+Leaders = tuple[Any, ...]  # the best arm of each segment
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +55,21 @@ class View:
     verdict: Verdict | None  # whether the leader is surely the best arm, if that is known
     delta: float  # of the evidence: how probably a true structure is ever refuted
 
+    is_table = False
+
+
+AnyView = View | TableView
+
 
 @dataclass
 class _NewestBound:
-    """The newest bound of an experiment, and the verdict on its leader."""
+    """The newest bound of an experiment, and the verdicts on its leader, one for each segment."""
 
     rounds: int = 0
-    leader: Any = None
+    leaders: Leaders = ()
     value: LowerBound | None = None
     refusal: str | None = None  # why there is no bound
-    verdict: Verdict | None = None
+    verdicts: tuple[Verdict | None, ...] = ()
 
 
 @dataclass
@@ -71,7 +81,7 @@ class _Kept:
     bound: _NewestBound = field(default_factory=_NewestBound)
     bounding: asyncio.Task[None] | None = None
     counting: asyncio.Task[None] | None = None
-    view: View | None = None
+    view: AnyView | None = None
     looked_at: float = -FRESH
 
 
@@ -81,9 +91,9 @@ class Viewer:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._kept: dict[int, _Kept] = {}
-        self._glances: set[asyncio.Task[View]] = set()
+        self._glances: set[asyncio.Task[AnyView]] = set()
 
-    async def view(self, name: str) -> View:
+    async def view(self, name: str) -> AnyView:
         """An experiment as it is now, or was within the last second."""
         key = await self._backend.id_of(name)
         kept = self._kept.setdefault(key, _Kept())
@@ -93,7 +103,7 @@ class Viewer:
                 kept.looked_at = time.monotonic()
             return kept.view
 
-    async def glance(self, names: Sequence[str]) -> tuple[dict[str, View], dict[str, str]]:
+    async def glance(self, names: Sequence[str]) -> tuple[dict[str, AnyView], dict[str, str]]:
         """Views of the first few experiments that are ready in a moment; and what went wrong."""
         tasks = {name: asyncio.create_task(self.view(name)) for name in names[:FEW]}
         self._glances |= set(tasks.values())
@@ -110,7 +120,7 @@ class Viewer:
                 views[name] = task.result()
         return views, troubles
 
-    def _seen(self, task: asyncio.Task[View]) -> None:
+    def _seen(self, task: asyncio.Task[AnyView]) -> None:
         self._glances.discard(task)
         if not task.cancelled():
             task.exception()  # which the list or the experiment's own page shows
@@ -126,14 +136,22 @@ class Viewer:
         tasks = [task for kept in self._kept.values() for task in (kept.bounding, kept.counting)]
         await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
 
-    async def _look(self, name: str, key: int, kept: _Kept) -> View:
+    async def _look(self, name: str, key: int, kept: _Kept) -> AnyView:
         copy = await self._backend.look(name)
         row = await self._backend.find(name)
-        replica, belief = await self._backend.explain(key, _read, copy)
-        await self._see_to_bound(key, replica, belief, kept)
+        replica, beliefs = await self._backend.explain(key, _read, copy)
+        rounds = int(sum(belief.pulls.sum() for belief in beliefs))
+        leaders = tuple(belief.leader for belief in beliefs)
+        work = functools.partial(_bound_of, replica, beliefs, rounds, leaders)
+        await self._see_to_bound(key, kept, rounds, leaders, work)
         counted = await self._count(key, kept)
-        duplicates = self._backend.duplicates[key] if counted else None
-        return await self._backend.explain(key, view_of, row, replica, belief, kept, duplicates)
+        ledger = _ledger(kept, replica, self._backend.duplicates[key]) if counted else None
+        if replica.segments:
+            past = kept.timeline.past(range(len(replica.labels))) if counted else None
+            verdicts = kept.bound.verdicts if kept.bound.leaders == leaders else ()
+            seen = functools.partial(table_view_of, row, replica, beliefs, verdicts)
+            return await self._backend.explain(key, seen, past, ledger, kept.timeline.last_at)
+        return await self._backend.explain(key, view_of, row, replica, beliefs[0], kept, ledger)
 
     async def _count(self, key: int, kept: _Kept) -> bool:
         """Bring the timeline up to date; False if that takes longer than a moment."""
@@ -145,52 +163,61 @@ class Viewer:
         return bool(done)
 
     async def _see_to_bound(
-        self, key: int, replica: Replica, belief: Explanation, kept: _Kept
+        self, key: int, kept: _Kept, rounds: int, leaders: Leaders, work: Callable[[], _NewestBound]
     ) -> None:
-        rounds = int(belief.pulls.sum())
         old = kept.bound
         busy = kept.bounding is not None and not kept.bounding.done()
-        due = rounds > GROWTH * old.rounds or belief.leader != old.leader
+        due = rounds > GROWTH * old.rounds or leaders != old.leaders
         if due and not busy:
-            kept.bounding = asyncio.create_task(self._work_out(key, replica, belief, kept))
-        if kept.bounding is not None and old.value is None and old.verdict is None:
+            kept.bounding = asyncio.create_task(self._work_out(key, kept, rounds, leaders, work))
+        if kept.bounding is not None and old.value is None and not any(old.verdicts):
             await asyncio.wait([kept.bounding], timeout=PATIENCE)
 
-    async def _work_out(self, key: int, replica: Replica, belief: Explanation, kept: _Kept) -> None:
+    async def _work_out(
+        self, key: int, kept: _Kept, rounds: int, leaders: Leaders, work: Callable[[], _NewestBound]
+    ) -> None:
         try:
-            kept.bound = await self._backend.bound(key, _bound_of, replica, belief)
+            kept.bound = await self._backend.bound(key, work)
         except Refused as refused:
-            rounds = int(belief.pulls.sum())
-            kept.bound = _NewestBound(rounds, belief.leader, refusal=refused.detail)
+            kept.bound = _NewestBound(rounds, leaders, refusal=refused.detail)
 
 
-def _read(copy: reading.Copy) -> tuple[Replica, Explanation]:
+def _read(copy: reading.Copy) -> tuple[Replica, list[Explanation]]:
+    """An experiment, and what it believes of each segment."""
     replica = copy.replica()
-    return replica, replica.bandit.explain()
+    return replica, [replica.of(c).explain() for c in range(len(replica.segments) or 1)]
 
 
-def _bound_of(replica: Replica, belief: Explanation) -> _NewestBound:
-    bound = _NewestBound(int(belief.pulls.sum()), belief.leader)
+def _bound_of(
+    replica: Replica, beliefs: Sequence[Explanation], rounds: int, leaders: Leaders
+) -> _NewestBound:
+    bound = _NewestBound(rounds, leaders)
     try:
-        bound.value = reading.bound_at(replica, belief)
+        if not replica.segments:
+            bound.value = reading.bound_at(replica.of(0), beliefs[0])
     except Refused as refused:
         bound.refusal = refused.detail
-    with suppress(ArmatureError):
-        bound.verdict = belief.verdict if bound.rounds else None
+    bound.verdicts = tuple(_verdict_of(belief) for belief in beliefs)
     return bound
 
 
+def _verdict_of(belief: Explanation) -> Verdict | None:
+    with suppress(ArmatureError):
+        return belief.verdict if belief.pulls.any() else None
+    return None
+
+
 def view_of(
-    row: Any, replica: Replica, belief: Explanation, kept: _Kept, duplicates: int | None
+    row: Any, replica: Replica, belief: Explanation, kept: _Kept, ledger: dict[str, int] | None
 ) -> View:
-    """All of it together; without what the log counts if `duplicates` is None."""
-    bandit, bound = replica.bandit, kept.bound
+    """All of it together; without what the log counts if there is no ledger yet."""
+    bandit, bound = replica.of(0), kept.bound
     numbers = [replica.numbers[label] for label in belief.arms]
-    same = bound.leader == belief.leader
+    same = bound.leaders == (belief.leader,)
     value = bound.value if same else None
     if value is not None and value.pulls.size != len(numbers):  # an arm has come or gone
         value = None
-    past = None if duplicates is None else kept.timeline.past(numbers)
+    past = None if ledger is None else kept.timeline.past(numbers)
     shown = picture_of(belief, bandit.structure, goal=bandit.goal, bound=value, past=past)
     pending = bandit.pending
     return View(
@@ -198,10 +225,10 @@ def view_of(
         spec=json.dumps(json.loads(row.spec), indent=2, ensure_ascii=False),
         picture=shown,
         pending=[int(pending[k]) for k in shown.arms.places],
-        ledger=None if duplicates is None else _ledger(kept, replica, duplicates),
+        ledger=ledger,
         last_at=kept.timeline.last_at,
         no_bound=bound.refusal,
-        verdict=bound.verdict if same else None,
+        verdict=bound.verdicts[0] if same and bound.verdicts else None,
         delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
     )
 
