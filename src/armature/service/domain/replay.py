@@ -81,7 +81,7 @@ class Replica:
 
     @property
     def segments(self) -> list[Hashable]:
-        """What each segment is called, by its number; empty where there are none."""
+        """The names of the segments, by their numbers; empty where there are none."""
         return self.bandit.segments if isinstance(self.bandit, SegmentedBandit) else []
 
     def of(self, segment: int | None) -> Bandit:

@@ -1,4 +1,4 @@
-"""What segments learn from each other: the fit of all of them, and what it is worth to each."""
+"""The fit of all segments together, and what each of them learns from the others."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from armature.structures.oracles.records import Fit
 
 
 @dataclass(frozen=True)
-class Worth:
-    """What is known of a segment, as a number of rewards of its own.
+class SegmentWorth:
+    """The knowledge of a segment, as a number of rewards of its own.
 
     What decides is whether another arm is the best. Let I be how far, in log-likelihood, the
     nearest table of means is in which the segment has another best arm, from the one that fits
@@ -56,14 +56,14 @@ def fit_of(bandit: SegmentedBandit, table: Segments | None = None) -> Fit:
     return table.project(clipped, bandit.pulls.reshape(-1).astype(float), family)
 
 
-def worth_of_segments(bandit: SegmentedBandit) -> list[Worth]:
+def worth_of_segments(bandit: SegmentedBandit) -> list[SegmentWorth]:
     """For each segment what is known of it, as a number of its own rewards."""
     pulls, table = bandit.pulls.astype(float), bandit.structure
     own = [int(n) for n in pulls.sum(axis=1)]
     if not table.is_coupled or not pulls.any():
-        return [Worth(n, None) for n in own]
+        return [SegmentWorth(n, None) for n in own]
     fitted = np.asarray(fit_of(bandit).means)
-    return [Worth(n, _effective(bandit, fitted, c)) for c, n in enumerate(own)]
+    return [SegmentWorth(n, _effective(bandit, fitted, c)) for c, n in enumerate(own)]
 
 
 def _effective(bandit: SegmentedBandit, fitted: Floats, c: int) -> float | None:

@@ -15,7 +15,7 @@ from armature.live.explanation import Explanation
 from armature.live.segmented import SegmentedBandit
 from armature.live.verdict import Verdict
 from armature.service.domain.replay import Replica
-from armature.service.domain.tables import Worth, coupling_alone, worth_of_segments
+from armature.service.domain.tables import SegmentWorth, coupling_alone, worth_of_segments
 from armature.views import Picture, picture_of
 from armature.views.bandit_charts import range_of
 from armature.views.chart import Axis, Chart, Line, Points, coordinates, number
@@ -31,7 +31,7 @@ class SegmentView:
     pending: list[int]
     rewards: int
     share: float  # of the rewards
-    worth: Worth
+    worth: SegmentWorth
     verdict: Verdict | None
 
 
