@@ -2,6 +2,7 @@
 
 python tests/helpers/chain_problems.py 10000         so many problems of each family
 python tests/helpers/chain_problems.py 10000 7       with another seed
+python tests/helpers/chain_problems.py 10000 7 0.5   half of them in scaled means
 """
 
 from __future__ import annotations
@@ -19,8 +20,11 @@ from reference import LADDER, UnsolvedError
 import armature as am
 from armature.families.kernels import divide_by_variances, unit_gaussian
 from armature.kernels.gears import interpreted
+from armature.solver.chains.chain import Chain
 from armature.solver.chains.limits import UNPROVED, minimise_on_chain
-from armature.solver.chains.nearest import Chain, ChainScratch, make_chain_scratch
+from armature.solver.chains.nearest import ChainScratch, make_chain_scratch
+from armature.solver.chains.reach import factors_of
+from armature.solver.chains.rows import even_chain
 from armature.solver.program import Cost, Limits
 from armature.structures.oracles.records import Work, measure
 
@@ -47,10 +51,11 @@ class ChainProblem:
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         """The chain as rows @ lam >= right."""
-        order, lo, hi, low, high = self.chain
+        order, lo, hi, low, high, *_ = self.chain
+        down, up = factors_of(self.chain)
         unit = np.eye(self.mu.size)[order]
-        steps = unit[1:] - unit[:-1]
-        rows = np.vstack([steps, -steps, unit, -unit])
+        above, below = unit[1:] - down[:, None] * unit[:-1], unit[1:] - up[:, None] * unit[:-1]
+        rows = np.vstack([above, -below, unit, -unit])
         right = np.concatenate([lo, -hi, low, -high])
         return rows[np.isfinite(right)], right[np.isfinite(right)]
 
@@ -175,7 +180,7 @@ def family_of(name: str, K: int, rng: np.random.Generator) -> am.Family:
     return am.Gaussian()
 
 
-def random_chain(K: int, rng: np.random.Generator) -> Chain:
+def random_chain(K: int, rng: np.random.Generator, scaled: float = 0.0) -> Chain:
     """Bounds of several kinds: a rate, an order, one peak, none, whole numbers; some contradict."""
     lo, hi = -rng.uniform(0.0, 0.3, K - 1), rng.uniform(0.0, 0.3, K - 1)
     if rng.random() < 0.3:
@@ -197,11 +202,25 @@ def random_chain(K: int, rng: np.random.Generator) -> Chain:
         low[below] = rng.uniform(0.05, 0.4, below.sum())
         high[above] = rng.uniform(0.5, 0.95, above.sum())
     order = np.arange(K) if rng.random() < 0.5 else rng.permutation(K)
-    return Chain(order, lo, hi, low, high)
+    chain = even_chain(order, lo, hi, low, high)
+    return scaled_chain(chain, rng) if scaled > 0.0 and rng.random() < scaled else chain
+
+
+def scaled_chain(chain: Chain, rng: np.random.Generator) -> Chain:
+    """The same in scaled means, or with two factors for each pair."""
+    K = chain.low.size
+    down = np.exp(rng.normal(0.0, 0.4, K - 1))
+    up = down if rng.random() < 0.5 else down * rng.choice([1.0, 1.3, 0.8], K - 1)
+    return chain._replace(down=down, up=up)
 
 
 def random_problem(
-    name: str, K: int, rng: np.random.Generator, pairs: bool = True, ends: bool = True
+    name: str,
+    K: int,
+    rng: np.random.Generator,
+    pairs: bool = True,
+    ends: bool = True,
+    scaled: float = 0.0,
 ) -> ChainProblem:
     """Ties, weights over four or six orders of magnitude, zeros, means at the domain's ends."""
     family = family_of(name, K, rng)
@@ -225,7 +244,7 @@ def random_problem(
         asked = (arms[0], arms[1], arms[2], -1)
     elif kind == 3:
         asked = (-1, -1, -1, arms[0])
-    return ChainProblem(family, mu, w, random_chain(K, rng), asked)
+    return ChainProblem(family, mu, w, random_chain(K, rng, scaled), asked)
 
 
 def finding(problem: ChainProblem, cost: float, lam: np.ndarray, least: float) -> str | None:
@@ -244,12 +263,12 @@ def finding(problem: ChainProblem, cost: float, lam: np.ndarray, least: float) -
     return None
 
 
-def compare(name: str, problems: int, seed: int) -> tuple[list[str], int]:
+def compare(name: str, problems: int, seed: int, scaled: float = 0.0) -> tuple[list[str], int]:
     """What is wrong on random problems, by the dense solver, and how many were left to it."""
     rng = np.random.default_rng(seed)
     findings, unproved = [], 0
     for t in range(problems):
-        problem = random_problem(name, int(rng.choice(SIZES)), rng)
+        problem = random_problem(name, int(rng.choice(SIZES)), rng, scaled=scaled)
         cost, lam = solve(problem)
         if cost == UNPROVED:
             unproved += 1
@@ -262,8 +281,9 @@ def compare(name: str, problems: int, seed: int) -> tuple[list[str], int]:
 
 def main() -> None:
     problems, seed = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    scaled = float(sys.argv[3]) if len(sys.argv) > 3 else 0.0
     for name in FAMILIES:
-        findings, unproved = compare(name, problems, seed)
+        findings, unproved = compare(name, problems, seed, scaled)
         print(
             f"{name}: {problems} problems, {unproved} left to the dense solver",
             *findings,

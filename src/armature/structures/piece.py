@@ -12,7 +12,8 @@ import numpy.typing as npt
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
 from armature.kernels.checks import checked_array, checked_order
-from armature.solver.chains.nearest import Chain
+from armature.solver.chains import reach
+from armature.solver.chains.chain import Chain
 from armature.solver.chains.rows import chain_of
 from armature.solver.concave.knots import Bends
 from armature.solver.concave.rows import bends_of
@@ -200,9 +201,15 @@ class Piece:
         their sum. On the diagonal, a negative number says that the piece is empty.
         """
         if self.chain is not None:
-            return differences_of(self.chain)
+            return None if self.chain.up.size else reach.differences_of(self.chain)
         most, is_all = self._bounded_differences
         return most if is_all else None
+
+    @functools.cached_property
+    def _scaled(self) -> reach.Reach | None:
+        if self.chain is None or not self.chain.up.size:
+            return None
+        return reach.reach_of(self.chain)
 
     @functools.cached_property
     def _bounded_differences(self) -> tuple[Floats, bool]:
@@ -234,6 +241,8 @@ class Piece:
             return bool(np.diag(most).min() < -_rounding(most))
         if self.bends is not None:
             return False  # all means may be the same
+        if self._scaled is not None:
+            return self._scaled.is_empty
         return self.extreme(np.zeros(self.n_arms)) is None
 
     @functools.cached_property
@@ -245,6 +254,8 @@ class Piece:
             return np.asarray(_rounding(most) < most[:K, :K].T)
         if self.bends is not None:
             return ~np.eye(K, dtype=bool)
+        if self._scaled is not None:
+            return self._scaled.beats
         if not len(self.b):
             return self._beats_on_a_flat()
         beats = np.zeros((K, K), dtype=bool)
@@ -276,10 +287,12 @@ class Piece:
     def can_lead(self) -> Booleans:
         """The arms that are better than all others somewhere in the piece."""
         K = self.n_arms
+        if self._scaled is not None:
+            return self._scaled.leads
         pairwise = np.asarray(self.beats.sum(axis=0) == K - 1)
-        if self.chain is not None or self.bends is not None:
-            return pairwise  # with an arm as high as can be, all others can be as low as each can
         most = self.differences
+        if (self.chain is not None and most is not None) or self.bends is not None:
+            return pairwise  # with an arm as high as can be, all others can be as low as each can
         if most is not None and np.isinf(most[K, :K]).all() and np.isinf(most[:K, K]).all():
             return pairwise  # differences alone: all others can be low at once
         return np.array([bool(pairwise[k]) and self._leads(k) for k in range(K)])
@@ -316,27 +329,6 @@ class Piece:
             if result.status == 0:
                 return np.asarray(result.x, dtype=np.float64)
         return None
-
-
-def differences_of(chain: Chain) -> Floats:
-    """`Piece.differences` of a chain: along the line, or by way of two bounds of single means."""
-    K = chain.low.size
-    place = np.concatenate([np.argsort(chain.order), [K]])
-    low, high = chain.low.copy(), chain.high.copy()
-    for i in range(1, K):
-        low[i] = max(low[i], low[i - 1] + chain.lo[i - 1])
-        high[i] = min(high[i], high[i - 1] + chain.hi[i - 1])
-    for i in range(K - 2, -1, -1):
-        low[i] = max(low[i], low[i + 1] - chain.hi[i])
-        high[i] = min(high[i], high[i + 1] - chain.lo[i])
-    most = np.full((K + 1, K + 1), np.inf)
-    for i in range(K):
-        most[i:K, i] = np.cumsum([0.0, *chain.hi[i:]])  # up the line from i
-        most[i, i + 1 : K] = np.cumsum(-chain.lo[i:])  # and how much i can be above those
-    most[:K, K], most[K, :K] = high, -low
-    most[K, K] = 0.0
-    np.minimum(most[:K, :K], high[:, None] - low[None, :], out=most[:K, :K])
-    return np.asarray(most[np.ix_(place, place)])
 
 
 def _rounding(differences: Floats) -> float:

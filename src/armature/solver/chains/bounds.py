@@ -18,9 +18,18 @@ from armature.families.kernels import of_arm
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import largest
+from armature.solver.chains.chain import (
+    Chain,
+    factor,
+    least_after,
+    least_before,
+    most_after,
+    most_before,
+    write_bounds,
+)
 from armature.solver.chains.limits import ends_of_chain
 from armature.solver.chains.messages import within
-from armature.solver.chains.nearest import CONTRADICTION, Chain, ChainScratch
+from armature.solver.chains.nearest import CONTRADICTION, ChainScratch
 from armature.solver.chains.sides import (
     Sides,
     arm_at,
@@ -30,6 +39,7 @@ from armature.solver.chains.sides import (
     look_along,
     look_from,
     most_beside,
+    rate_beside,
     send,
 )
 from armature.solver.program import Cost
@@ -55,6 +65,7 @@ def run_from(
     curve = 0.0
     tied = True
     level = t
+    rate = 1.0
     k = i
     while True:  # what is between i and k has been counted; `tied`: k moves with i
         n = k + step
@@ -64,8 +75,10 @@ def run_from(
         most = most_beside(chain, k, way, level)
         if least > s.last[way, n] + near:
             level = least
+            rate *= rate_beside(chain, k, way, True)
         elif most < s.first[way, n] - near:
             level = most
+            rate *= rate_beside(chain, k, way, False)
         else:
             tied = False
             level = within(s.p[n], max(least, s.first[way, n]), min(most, s.last[way, n]))
@@ -74,8 +87,8 @@ def run_from(
         own = arm_at(cost, chain, s, n, level)
         value += own[0]
         if tied:
-            steep += own[1]
-            curve += own[2]
+            steep += rate * own[1]
+            curve += rate * rate * own[2]
         k = n
 
 
@@ -84,8 +97,10 @@ def rigid_between(
     cost: Cost, chain: Chain, s: Sides, a: int, b: int, t: float, low: bool
 ) -> tuple[float, float, float]:
     """The same for all arms between a and b, where each difference is as small as it may be
-    (`low`) or as large.
+    (`low`) or as large. In a chain that is not even that is so at one t alone, and not told.
     """
+    if chain.up.size > 0:
+        return math.inf, 0.0, 0.0
     value = 0.0
     steep = 0.0
     curve = 0.0
@@ -114,8 +129,8 @@ def chain_between(
         inner.last[0, a] = t
         inner.least[0, a] = 0.0
         for k in range(a + 1, b):  # [low, high]: where arm k - 1 can be
-            low = within(low + chain.lo[k - 1], s.low[k], s.high[k])
-            high = within(high + chain.hi[k - 1], s.low[k], s.high[k])
+            low = within(least_after(chain, k - 1, low), s.low[k], s.high[k])
+            high = within(most_after(chain, k - 1, high), s.low[k], s.high[k])
             look_from(cost, chain, inner, k, 0, a, low, max(low, high), near)
             y = within(s.x[k], inner.first[0, k], inner.last[0, k])
             own = arm_at(cost, chain, s, k, y)
@@ -127,13 +142,18 @@ def chain_between(
     block_curve = 0.0
     tied = True
     level = t
-    for k in range(b - 1, a, -1):  # `block`: of the arms that k + 1 is tied to; `tied`: b is one
-        least = level - chain.hi[k]
-        most = level - chain.lo[k]
+    rate = 1.0
+    # `block`: of the arms that k + 1 is tied to, where the last of them moves, and k + 1 at `rate`;
+    # `tied`: b is one
+    for k in range(b - 1, a, -1):
+        least = least_before(chain, k, level)
+        most = most_before(chain, k, level)
         if least >= inner.last[0, k] - TIED * near:  # a minimiser that is tied to a moves, too
             level = max(least, inner.first[0, k])
+            rate *= rate_beside(chain, k + 1, 0, True)
         elif most <= inner.first[0, k] + TIED * near:
             level = min(most, inner.last[0, k])
+            rate *= rate_beside(chain, k + 1, 0, False)
         else:
             if tied:
                 steep = block_steep
@@ -141,15 +161,36 @@ def chain_between(
             tied = False
             block_steep = 0.0
             block_curve = 0.0
+            rate = 1.0
             level = within(s.x[k], max(least, inner.first[0, k]), min(most, inner.last[0, k]))
         own = arm_at(cost, chain, s, k, level)
         value += own[0]
-        block_steep += own[1]
-        block_curve += own[2]
-    if tied or level - chain.hi[a] >= t - TIED * near or level - chain.lo[a] <= t + TIED * near:
-        steep += block_steep  # the last block is tied to a
-        curve += block_curve
+        block_steep += rate * own[1]
+        block_curve += rate * rate * own[2]
+    is_most = least_before(chain, a, level) >= t - TIED * near
+    if tied or is_most or most_before(chain, a, level) <= t + TIED * near:  # the last block is tied
+        if not tied:
+            rate = rate_beside(chain, a, 1, not is_most) / rate
+        else:
+            rate = 1.0
+        steep += rate * block_steep
+        curve += rate * rate * block_curve
     return value, steep, curve
+
+
+@kernel
+def drawn_along(chain: Chain, a: int, b: int) -> tuple[float, float, float, float]:
+    """(lo, down, hi, up) of arm b as if it were the neighbour of arm a."""
+    lo = 0.0
+    hi = 0.0
+    down = 1.0
+    up = 1.0
+    for k in range(a, b):
+        lo = least_after(chain, k, lo)
+        hi = most_after(chain, k, hi)
+        down *= factor(chain.down, k)
+        up *= factor(chain.up, k)
+    return lo, down, hi, up
 
 
 @kernel
@@ -160,14 +201,10 @@ def between(
     """What the arms between the places a and b cost where both have mean t; slope, curvature."""
     if b == a + 1:
         return 0.0, 0.0, 0.0
-    low = 0.0
-    high = 0.0
-    for k in range(a, b):  # by how much arm k is above arm a, at least and at most
-        low += chain.lo[k]
-        high += chain.hi[k]
-    if low >= -near:
+    low, down, high, up = drawn_along(chain, a, b)
+    if low + (down - 1.0) * t >= -near:
         return rigid_between(cost, chain, s, a, b, t, True)
-    if high <= near:
+    if high + (up - 1.0) * t <= near:
         return rigid_between(cost, chain, s, a, b, t, False)
     one = run_from(cost, chain, s, a, t, 1, b, near)
     other = run_from(cost, chain, s, b, t, 0, a, near)
@@ -206,39 +243,58 @@ def bound_at(
         return 0.0
     a = min(i, j)
     b = max(i, j)
-    least = 0.0
-    most = 0.0
-    for k in range(a, b):  # by how much arm b is above arm a
-        least += chain.lo[k]
-        most += chain.hi[k]
-    left = max(s.p[i], max(s.low[i], s.low[j]))
-    right = min(s.p[j], min(s.high[i], s.high[j]))
+    left = max(s.low[i], s.low[j])
+    right = min(s.high[i], s.high[j])
+    least, down, most, up = drawn_along(chain, a, b)
+    if down != 1.0 and least > -math.inf:  # least + down t <= t
+        if down > 1.0:
+            right = min(right, least / (1.0 - down))
+        else:
+            left = max(left, least / (1.0 - down))
+        least = -math.inf
+    if up != 1.0 and most < math.inf:  # t <= most + up t
+        if up > 1.0:
+            left = max(left, most / (1.0 - up))
+        else:
+            right = min(right, most / (1.0 - up))
+        most = math.inf
     apart = max(left - right, max(least, -most))
+    if apart > CONTRADICTION * size:
+        return math.inf
     if apart > 0.0:
-        return math.inf if apart > CONTRADICTION * size else 0.0
+        return 0.0
+    first = within(s.p[i], left, right)
+    last = within(s.p[j], left, right)
+    ends = 2  # of them, those that have to be looked at first: an arm may be let go beyond
+    if chain.up.size == 0:
+        left = first
+        right = last
+        ends = 0
     family, _, w = cost
     wi = w[chain.order[i]] / of_arm(family, chain.order[i]).parameter
     wj = w[chain.order[j]] / of_arm(family, chain.order[j]).parameter
     base = s.until[s.p.size]
-    t = 0.5 * left + 0.5 * right
+    t = 0.5 * first + 0.5 * last
     bound = 0.0
     if family.gaussian and wi + wj > 0.0:
-        t = within((wi * s.p[i] + wj * s.p[j]) / (wi + wj), left, right)
+        t = within((wi * s.p[i] + wj * s.p[j]) / (wi + wj), first, last)
         bound = 0.5 * wi * wj / (wi + wj) * (s.p[j] - s.p[i]) ** 2  # what the two alone cost
     # Invariant: the best t is in [left, right]. Newton's method; where the tangent at any t is
     # least in there is a bound, and so is the parabola that Gaussian arms i and j alone allow.
-    for _ in range(STEPS):
+    best = t
+    for step in range(-ends, STEPS):
         if bound * (1.0 - SAFETY) - SAFETY * base >= matters:
             break
+        t = first if step == -2 else (last if step == -1 else best)
         value, steep, curve = tied_at(cost, chain, s, inner, a, b, t, near, scratch)
         if not value + abs(steep) < math.inf:  # at an end of a domain, or as good as there
-            t = 0.5 * t + 0.5 * (0.5 * left + 0.5 * right)
+            best = 0.5 * best + 0.5 * (0.5 * max(left, first) + 0.5 * min(right, last))
             continue
         if steep > 0.0:
             right = t
         else:
             left = t
-        less = abs(steep) * (right - left)
+        less = abs(steep) * (right - left) if steep != 0.0 else 0.0
         if family.gaussian and wi + wj > 0.0:
             less = min(less, steep * steep / (2.0 * (wi + wj)))
         bound = max(bound, value - base - less)
@@ -247,7 +303,10 @@ def bound_at(
         following = t - steep / curve if curve > 0.0 else math.nan
         if not left < following < right:
             following = 0.5 * left + 0.5 * right
-        t = following
+        if not abs(following) < math.inf:
+            following = 2.0 * t - 0.5 * (first + last)
+        if step >= 0 or not left < best < right:
+            best = following
     return max(float(bound * (1.0 - SAFETY) - SAFETY * base), 0.0)
 
 
@@ -262,8 +321,7 @@ def look_at_chain(
         k = chain.order[i]
         s.x[i] = mu[k]
         s.h[i] = w[k] / of_arm(family, k).parameter if family.gaussian else 0.0
-        scratch.low[i] = max(chain.low[i], low[k])
-        scratch.high[i] = min(chain.high[i], high[k])
+    write_bounds(chain, low, high, scratch.low, scratch.high)
     ends_of_chain(chain, scratch.low, scratch.high, s.low, s.high)
     near = NEAR * largest(s.x)
     look_along(cost, chain, s, 0, near, scratch.messages)

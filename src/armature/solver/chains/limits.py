@@ -14,8 +14,16 @@ from armature.families.kernels import total_divergence
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, largest
-from armature.solver.chains.messages import FREE
-from armature.solver.chains.nearest import CONTRADICTION, Chain, ChainScratch, descend, scale_of
+from armature.solver.chains.chain import (
+    Chain,
+    least_after,
+    least_before,
+    most_after,
+    most_before,
+    write_bounds,
+)
+from armature.solver.chains.messages import AT_LOW, FREE
+from armature.solver.chains.nearest import CONTRADICTION, ChainScratch, descend, scale_of
 from armature.solver.program import Cost, Limits, mark_infeasible
 from armature.solver.proof import is_minimum
 
@@ -23,12 +31,6 @@ SPLITS = 100
 EXACT = 1e-15  # of a cost: what t is worth at the end
 NEARER = 0.9  # how much of the way to an end at which the cost is infinite
 UNPROVED = -1.0  # for a cost
-
-
-@inlined
-def larger_end(least: float, before: float, move: float) -> float:
-    """The larger of two lower bounds, of which one comes from a neighbour."""
-    return max(least, before + move)
 
 
 @kernel
@@ -39,11 +41,11 @@ def ends_of_chain(chain: Chain, low: Floats, high: Floats, least: Floats, most: 
         least[i] = low[i]
         most[i] = high[i]
         if i > 0:
-            least[i] = larger_end(low[i], least[i - 1], chain.lo[i - 1])
-            most[i] = -larger_end(-high[i], -most[i - 1], -chain.hi[i - 1])
+            least[i] = max(low[i], least_after(chain, i - 1, least[i - 1]))
+            most[i] = min(high[i], most_after(chain, i - 1, most[i - 1]))
     for i in range(K - 2, -1, -1):
-        least[i] = larger_end(least[i], least[i + 1], -chain.hi[i])
-        most[i] = -larger_end(-most[i], -most[i + 1], chain.lo[i])
+        least[i] = max(least[i], least_before(chain, i, least[i + 1]))
+        most[i] = min(most[i], most_before(chain, i, most[i + 1]))
 
 
 @kernel
@@ -69,49 +71,101 @@ def set_level(t: float, s: ChainScratch) -> None:
         s.upper[i] = min(s.high[i], t) if s.side[i] == -1 else s.high[i]
 
 
+@inlined
+def rate_of(chain: Chain, i: int, held: int) -> float:
+    """How fast arm i + 1 moves with arm i where it is held so; 1 where it is free."""
+    if chain.up.size == 0 or held == FREE:
+        return 1.0
+    return float(chain.down[i] if held == AT_LOW else chain.up[i])
+
+
 @kernel
-def pull(t: float, s: ChainScratch) -> tuple[float, float]:
+def pull(t: float, chain: Chain, s: ChainScratch) -> tuple[float, float]:
     """The slope of the least cost in t, and its curvature: that of the arms that move with t."""
     steep = 0.0
     curve = 0.0
     block = 0.0
-    moves = False
-    for i in range(s.lam.size):  # `block` is the curvature of the arms that i - 1 is tied to
-        block += s.h[i]
-        if s.side[i] != 0 and s.lam[i] == t and s.b[i] * s.side[i] < 0.0:
+    rate = 1.0
+    mover = 0.0
+    # `block` is the curvature of the arms that i - 1 is tied to where the first of them moves; i
+    # moves at `rate` then, and the one that t moves at `mover` (0: none)
+    for i in range(s.lam.size):
+        block += rate * rate * s.h[i]
+        if s.side[i] * (s.lam[i] - t) <= 0.0 and s.b[i] * s.side[i] < 0.0:
             steep -= s.b[i]
-            moves = True
+            mover = rate
+        rate *= rate_of(chain, i, s.held[i])
         if s.held[i] == FREE:
-            if moves:
-                curve += block
+            if mover > 0.0:
+                curve += block / (mover * mover)
             block = 0.0
-            moves = False
+            rate = 1.0
+            mover = 0.0
     return steep, curve
 
 
 @kernel
-def meeting_level(below: float, above: float, s: ChainScratch) -> float:
+def meeting_level(below: float, above: float, chain: Chain, s: ChainScratch) -> float:
     """Where the arms that have to meet would if their ties stayed as they are."""
     weight = 0.0
     total = 0.0
     block = 0.0
     shift = 0.0
+    rate = 1.0
+    mover = 1.0
     count = 0
-    for i in range(s.lam.size):  # `block` is the curvature of the arms that i - 1 is tied to
-        block += s.h[i]
+    for i in range(s.lam.size):  # `block`, `rate`, `mover` as in `pull`
+        block += rate * rate * s.h[i]
         if (s.side[i] == 1 and s.lam[i] < below) or (s.side[i] == -1 and s.lam[i] > above):
             shift += s.lam[i] - above
+            mover = rate
             count += 1
+        rate *= rate_of(chain, i, s.held[i])
         if s.held[i] == FREE:
             if count > 0:
+                block /= mover * mover
                 weight += block
                 total += block * (shift / count)
             block = 0.0
             shift = 0.0
+            rate = 1.0
+            mover = 1.0
             count = 0
     if weight > 0.0:
         return above + total / weight
     return 0.5 * below + 0.5 * above
+
+
+@kernel
+def possible_levels(chain: Chain, side: Ints, left: float, right: float) -> tuple[float, float]:
+    """The t in [left, right] at which no arm that is at least t draws one above t that may not be.
+
+    In an even chain that does not depend on t.
+    """
+    if chain.up.size == 0:
+        return left, right
+    K = side.size
+    for i in range(K):
+        if side[i] != 1:
+            continue
+        for way in range(2):
+            bound = 0.0
+            rate = 1.0
+            k = i
+            while (k < K - 1 if way == 1 else k > 0) and bound > -math.inf:
+                if way == 1:  # arm k is at least bound + rate t
+                    bound = least_after(chain, k, bound)
+                    rate *= chain.down[k]
+                    k += 1
+                else:
+                    k -= 1
+                    bound = least_before(chain, k, bound)
+                    rate /= chain.up[k]
+                if side[k] == -1 and bound > -math.inf and rate < 1.0:
+                    left = max(left, bound / (1.0 - rate))
+                elif side[k] == -1 and bound > -math.inf and rate > 1.0:
+                    right = min(right, bound / (1.0 - rate))
+    return left, right
 
 
 @kernel
@@ -130,11 +184,11 @@ def split(cost: Cost, chain: Chain, size: float, s: ChainScratch) -> tuple[float
         elif s.side[i] == -1:
             below = max(below, s.lam[i])
         n += abs(s.side[i])
-    guess = meeting_level(below, above, s)
+    guess = meeting_level(below, above, chain, s)
     ends_of_chain(chain, s.low, s.high, s.least, s.most)
     left = -math.inf
     right = math.inf
-    if n == 2:  # else some arms can draw others along, beyond where they were
+    if n == 2 and chain.up.size == 0:  # else arms can draw others along, beyond where they were
         left = above
         right = below
     for i in range(K):
@@ -142,6 +196,7 @@ def split(cost: Cost, chain: Chain, size: float, s: ChainScratch) -> tuple[float
             right = min(right, s.most[i])
         elif s.side[i] == -1:
             left = max(left, s.least[i])
+    left, right = possible_levels(chain, s.side, left, right)
     if left > right:
         if left > right + CONTRADICTION * size:
             return math.inf, 0.0
@@ -163,7 +218,12 @@ def split(cost: Cost, chain: Chain, size: float, s: ChainScratch) -> tuple[float
         set_level(t, s)
         value, gap = descend(cost, chain, size, trial > 0, s)
         if value == math.inf:
-            if gap == 0.0 or trial == 0:
+            inside = 0.5 * max(left, above) + 0.5 * min(right, below)
+            if trial == 0 and gap > 0.0 and left < inside < right and inside != t:
+                t = inside  # the guess was an end at which the cost is infinite
+                last = inside
+                continue
+            if gap == 0.0 or least_value == math.inf:
                 return value, gap
             if t < last:  # an end at which the cost is infinite: as near to it as need be
                 left = t
@@ -175,7 +235,7 @@ def split(cost: Cost, chain: Chain, size: float, s: ChainScratch) -> tuple[float
             copy(s.best, s.lam)
             continue
         last = t
-        steep, curve = pull(t, s)
+        steep, curve = pull(t, chain, s)
         if steep < 0.0:
             left = t
             left_slope = steep
@@ -222,14 +282,12 @@ def minimise_on_chain(
     family, mu, w = cost
     K = mu.size
     size = largest(mu)
+    write_bounds(chain, limits.low, limits.high, s.low, s.high)
     for i in range(K):
-        k = chain.order[i]
-        s.low[i] = max(chain.low[i], limits.low[k])
-        s.high[i] = min(chain.high[i], limits.high[k])
         s.lower[i] = s.low[i]
         s.upper[i] = s.high[i]
         s.side[i] = 0
-        if not abs(mu[k]) < math.inf:
+        if not abs(mu[i]) < math.inf:
             return mark_infeasible(lam)  # what was no answer itself
     value, gap = descend(cost, chain, size, False, s)
     if value == math.inf:
@@ -267,10 +325,7 @@ def highest_on_chain(chain: Chain, low: Floats, high: Floats, out: Floats, s: Ch
     """
     K = low.size
     size = 0.0
-    for i in range(K):
-        k = chain.order[i]
-        s.low[i] = max(chain.low[i], low[k])
-        s.high[i] = min(chain.high[i], high[k])
+    write_bounds(chain, low, high, s.low, s.high)
     ends_of_chain(chain, s.low, s.high, s.least, s.most)
     for i in range(K):
         out[chain.order[i]] = s.most[i]

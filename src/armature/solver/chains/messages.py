@@ -1,18 +1,20 @@
 """The nearest point of a chain for squared distances, by one convex message along the line.
 
-    minimise  sum_i h_i (lam_i - x_i)^2 / 2    over    lo_i <= lam_{i+1} - lam_i <= hi_i,
-                                                       low_i <= lam_i <= high_i
+    minimise  sum_i h_i (lam_i - x_i)^2 / 2    over a chain,
+                                               lo_i + down_i lam_i <= lam_{i+1} <= hi_i + up_i lam_i
 
 The message f_i(y) is the least cost of the arms 0 .. i with lam_i = y:
 
     f_0(y) = h_0 (y - x_0)^2 / 2,
-    f_{i+1}(y) = h_{i+1} (y - x_{i+1})^2 / 2 + min over z with lo_i <= y - z <= hi_i of f_i(z).
+    f_{i+1}(y) = h_{i+1} (y - x_{i+1})^2 / 2 + min over z of f_i(z),
 
-Its derivative increases and is piecewise linear. The minimum over z moves what is left of the
-minimisers of f_i by lo_i, what is right of them by hi_i, and puts a flat part between. So what is
-known of a message are its minimisers, an interval, and a stack of knots on either side, with one
-offset for all places on it: adding h (y - x)^2 / 2 changes the derivative everywhere, and no knot.
-Each arm adds at most two knots, and only those that the minimiser passes are touched again.
+where z, as the mean of arm i, allows y as that of arm i + 1. Its derivative increases and is
+piecewise linear. The minimum over z moves what is left of the minimisers of f_i by lo_i (stretched
+by down_i), what is right of them by hi_i (and up_i), and puts a flat part between. So what is known
+of a message are its minimisers, an interval, and a stack of knots on either side, with one offset
+and one factor for all places on it: adding h (y - x)^2 / 2 changes the derivative everywhere, and
+no knot. Each arm adds at most two knots, and only those that the minimiser passes are touched
+again.
 
 Both sides have the same code. Side 0 looks to the right, at f(y); side 1 to the left, at f(-y): its
 places are -y. A *knot* is a place, by how much the slope of the derivative changes there
@@ -26,6 +28,7 @@ from typing import NamedTuple
 
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
+from armature.solver.chains.chain import factor
 
 ROUNDING = 1e-13  # of bounds, relative to their size
 FREE = 0  # how a difference is held: not at all,
@@ -49,6 +52,7 @@ class Messages(NamedTuple):
     slope: Floats  # (2,)
     end: Floats  # (2,): of the domain
     offset: Floats  # (2,)
+    factor: Floats  # (2,): a place is what is stored times it, plus the offset
     first: Floats  # (K,): the minimisers of f_i
     last: Floats  # (K,)
     knots: Ints  # (2,): how many there are
@@ -68,8 +72,9 @@ def make_messages(real: Floats, integer: Ints, K: int) -> Messages:
         real[a + 4 : a + 6],
         real[a + 6 : a + 8],
         real[a + 8 : a + 10],
-        real[a + 10 : a + 10 + K],
-        real[a + 10 + K : a + 10 + 2 * K],
+        real[a + 10 : a + 12],
+        real[a + 12 : a + 12 + K],
+        real[a + 12 + K : a + 12 + 2 * K],
         integer[:2],
     )
 
@@ -83,29 +88,64 @@ def begin(m: Messages) -> None:
         m.value[s] = 0.0
         m.slope[s] = 0.0
         m.offset[s] = 0.0
+        m.factor[s] = 1.0
         m.knots[s] = 0
 
 
 @inlined
-def shift(m: Messages, lo: float, hi: float) -> None:
-    """The minimum over z with lo <= y - z <= hi."""
+def shift(m: Messages, lo: float, down: float, hi: float, up: float) -> None:
+    """The minimum over z with lo + down z <= y <= hi + up z."""
     for s in range(2):
         move = hi if s == 0 else -lo
+        by = up if s == 0 else down
+        if by != 1.0:
+            m.edge[s] *= by
+            m.end[s] *= by
+            m.offset[s] *= by
+            m.factor[s] *= by
+            m.value[s] /= by
+            m.slope[s] /= by * by
         m.edge[s] += move
         m.end[s] += move
         m.offset[s] += move
         if move == math.inf:
             m.knots[s] = 0
             m.offset[s] = 0.0
+            m.factor[s] = 1.0
+
+
+@inlined
+def place_of(m: Messages, s: int, n: int) -> float:
+    """Where a knot is."""
+    return float(m.place[s, n] * m.factor[s] + m.offset[s])
+
+
+@inlined
+def bend_of(m: Messages, s: int, n: int) -> float:
+    """How the slope changes there."""
+    by = m.factor[s]
+    return float(m.bend[s, n] if by == 1.0 else m.bend[s, n] / (by * by))
+
+
+@inlined
+def jump_of(m: Messages, s: int, n: int) -> float:
+    """How the derivative jumps there."""
+    by = m.factor[s]
+    return float(m.jump[s, n] if by == 1.0 else m.jump[s, n] / by)
 
 
 @inlined
 def push(m: Messages, s: int, place: float, bend: float, jump: float) -> None:
     """One more knot, the nearest to the edge."""
     n = m.knots[s]
+    by = m.factor[s]
     m.place[s, n] = place - m.offset[s]
     m.bend[s, n] = bend
     m.jump[s, n] = jump
+    if by != 1.0:
+        m.place[s, n] /= by
+        m.bend[s, n] *= by * by
+        m.jump[s, n] *= by
     m.knots[s] = n + 1
 
 
@@ -141,11 +181,11 @@ def cut(m: Messages, s: int) -> None:
     slope = m.slope[o]
     while m.knots[o] > 0:
         n = m.knots[o] - 1
-        place = m.place[o, n] + m.offset[o]
+        place = place_of(m, o, n)
         if place >= target:
             break
-        value += slope * max(place - here, 0.0) + m.jump[o, n]
-        slope = max(slope + m.bend[o, n], 0.0)
+        value += slope * max(place - here, 0.0) + jump_of(m, o, n)
+        slope = max(slope + bend_of(m, o, n), 0.0)
         here = max(here, place)
         m.knots[o] = n
     settle_at(m, o, target, value + slope * (target - here), slope)
@@ -209,8 +249,8 @@ def add(m: Messages, h: float, x: float) -> None:
         n = m.knots[s] - 1
         place = m.end[s]
         is_end = True
-        if n >= 0 and m.place[s, n] + m.offset[s] < place:
-            place = max(m.place[s, n] + m.offset[s], here)
+        if n >= 0 and place_of(m, s, n) < place:
+            place = max(place_of(m, s, n), here)
             is_end = False
         if root <= place and (root < place or not is_end):
             settle_at(m, o, -root, 0.0, slope)
@@ -222,8 +262,8 @@ def add(m: Messages, h: float, x: float) -> None:
             m.knots[s] = 0
             settle_at(m, o, -here, -value, slope)
             return
-        bend = m.bend[s, n]
-        jump = m.jump[s, n]
+        bend = bend_of(m, s, n)
+        jump = jump_of(m, s, n)
         m.knots[s] = n
 
 
@@ -241,6 +281,8 @@ def nearest_on_chain(
     hi: Floats,
     low: Floats,
     high: Floats,
+    down: Floats,
+    up: Floats,
     tolerance: float,
     near: float,
     lam: Floats,
@@ -257,7 +299,7 @@ def nearest_on_chain(
     begin(m)
     for i in range(K):  # m is the message f_{i - 1}
         if i > 0:
-            shift(m, lo[i - 1], hi[i - 1])
+            shift(m, lo[i - 1], factor(down, i - 1), hi[i - 1], factor(up, i - 1))
         if not narrow(m, low[i], high[i], tolerance):
             return False
         if h[i] > 0.0:
@@ -269,12 +311,15 @@ def nearest_on_chain(
     for i in range(K - 2, -1, -1):  # the arms after i have their means
         least = lam[i + 1] - hi[i]
         most = lam[i + 1] - lo[i]
+        if up.size > 0:
+            least /= up[i]
+            most /= down[i]
         best = within(x[i], m.first[i], m.last[i])
         held[i] = FREE
         if best <= least + near:
             held[i] = AT_HIGH
             best = least
-            if lo[i] == hi[i]:
+            if lo[i] == hi[i] and factor(down, i) == factor(up, i):
                 held[i] = FIXED
         elif best >= most - near:
             held[i] = AT_LOW

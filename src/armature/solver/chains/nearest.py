@@ -1,9 +1,8 @@
 """Chains: the nearest mean vector where only neighbours along a line hold each other.
 
-    minimise  sum_i w_i d(mu_i, lam_i)    over    lo_i <= lam_{i+1} - lam_i <= hi_i,
-                                                  low_i <= lam_i <= high_i
+    minimise  sum_i w_i d(mu_i, lam_i)    over a chain
 
-with the arms in the order of the line. For Gaussian rewards that is one pass of messages
+For Gaussian rewards that is one pass of messages
 (`messages`); for others Newton's method, each step such a pass about where it is. Each answer
 is checked by its multipliers (`proof`). That arms are at least as good as others is taken in
 by `limits`.
@@ -23,6 +22,7 @@ from armature.families.kernels import (
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, largest
+from armature.solver.chains.chain import Chain, factor
 from armature.solver.chains.messages import Messages, make_messages, nearest_on_chain
 from armature.solver.chains.proof import prove
 from armature.solver.program import Cost
@@ -33,16 +33,6 @@ STRAIGHTEST = 1.0  # how little a model may curve, relative to what keeps it wit
 FLATTEST = 1e-12  # the same relative to the greatest curvature
 CONTRADICTION = 1e-11  # by how much, relative to the size of the means, bounds must contradict
 ROUNDING = 4e-15  # of a mean
-
-
-class Chain(NamedTuple):
-    """The arms in the order of the line, and the bounds of differences and of means."""
-
-    order: Ints
-    lo: Floats  # (K - 1,)
-    hi: Floats  # (K - 1,)
-    low: Floats  # (K,), along the line
-    high: Floats
 
 
 class ChainScratch(NamedTuple):
@@ -90,7 +80,7 @@ def make_chain_scratch(real: Floats, integer: Ints, K: int) -> ChainScratch:
         integer[:K],
         integer[K : 2 * K],
         make_messages(
-            real[15 * K : 29 * K + 22],
+            real[15 * K : 29 * K + 24],
             integer[2 * K : 2 * K + 2],
             K,
         ),
@@ -150,12 +140,11 @@ def step(
         s.least[i] = s.lower[i] - s.lam[i]
         s.most[i] = s.upper[i] - s.lam[i]
         if i > 0:
-            difference = s.lam[i] - s.lam[i - 1]
-            s.lo[i - 1] = chain.lo[i - 1] - difference
-            s.hi[i - 1] = chain.hi[i - 1] - difference
+            s.lo[i - 1] = chain.lo[i - 1] - (s.lam[i] - factor(chain.down, i - 1) * s.lam[i - 1])
+            s.hi[i - 1] = chain.hi[i - 1] - (s.lam[i] - factor(chain.up, i - 1) * s.lam[i - 1])
     found = nearest_on_chain(
-        s.h, s.x, s.lo[: K - 1], s.hi[: K - 1], s.least, s.most, CONTRADICTION * size,
-        ROUNDING * size, s.trial, s.held, s.messages,
+        s.h, s.x, s.lo[: K - 1], s.hi[: K - 1], s.least, s.most, chain.down, chain.up,
+        CONTRADICTION * size, ROUNDING * size, s.trial, s.held, s.messages,
     )  # fmt: skip
     if not found:
         return False
@@ -197,8 +186,9 @@ def gap_at(cost: Cost, chain: Chain, reach: float, s: ChainScratch) -> float:
     """By how much the cost at lam may exceed the minimum; g, h and b are what they are there."""
     write_slopes(cost, chain.order, s)
     return prove(
-        s.g, s.h, s.lam, chain.lo, chain.hi, s.lower, s.upper, s.held, reach, s.least, s.most, s.b
-    )
+        s.g, s.h, s.lam, chain.lo, chain.hi, s.lower, s.upper, chain.down, chain.up, s.held, reach,
+        s.least, s.most, s.b,
+    )  # fmt: skip
 
 
 @kernel
@@ -212,12 +202,42 @@ def first_point(cost: Cost, chain: Chain, size: float, s: ChainScratch) -> bool:
             s.h[i] /= of_arm(family, k).parameter
         s.x[i] = mu[k]
     found = nearest_on_chain(
-        s.h, s.x, chain.lo, chain.hi, s.lower, s.upper, CONTRADICTION * size,
-        ROUNDING * size, s.lam, s.held, s.messages,
+        s.h, s.x, chain.lo, chain.hi, s.lower, s.upper, chain.down, chain.up,
+        CONTRADICTION * size, ROUNDING * size, s.lam, s.held, s.messages,
     )  # fmt: skip
     if found:
         snap(cost, chain.order, size, s.lam, s)
     return found
+
+
+@kernel
+def inner_point(cost: Cost, chain: Chain, size: float, s: ChainScratch) -> float:
+    """lam = a point away from ends of the domain at which the cost is infinite, and its cost."""
+    family, mu, w = cost
+    value = math.inf
+    part = 0.1
+    while part > 1e-9 and value == math.inf:
+        is_possible = True
+        for i in range(chain.order.size):
+            k = chain.order[i]
+            own = of_arm(family, k)
+            s.least[i] = s.lower[i]
+            s.most[i] = s.upper[i]
+            if w[k] > 0.0 and own.low > -math.inf and mu[k] > own.low:
+                s.least[i] = max(s.lower[i], own.low + part * (mu[k] - own.low))
+            if w[k] > 0.0 and own.high < math.inf and mu[k] < own.high:
+                s.most[i] = min(s.upper[i], own.high - part * (own.high - mu[k]))
+            is_possible = is_possible and s.least[i] <= s.most[i]
+        if is_possible and nearest_on_chain(
+            s.h, s.x, chain.lo, chain.hi, s.least, s.most, chain.down, chain.up,
+            0.0, ROUNDING * size, s.lam, s.held, s.messages,
+        ):  # fmt: skip
+            value = cost_at(cost, chain.order, s.lam)
+            for i in range(chain.order.size):
+                if not s.lower[i] <= s.lam[i] <= s.upper[i]:
+                    value = math.inf
+        part *= 0.1
+    return value
 
 
 @kernel
@@ -245,22 +265,27 @@ def descend(
             return math.inf, 0.0
         value = cost_at(cost, chain.order, s.lam)
         if value == math.inf:
+            value = inner_point(cost, chain, size, s)
+        if value == math.inf:
             return value, math.inf
     steepest = scale_of(cost)
     reach = size + largest(s.lam)
     is_whole = True  # whether lam is the minimum of the last model, where `held` is about it
     best_gap = math.inf
+    more = 0 if cost.family.gaussian or chain.up.size == 0 else 1  # steps after it is proved
     for _ in range(NEWTON_STEPS):
         gap = gap_at(cost, chain, reach, s)
         if is_whole and is_minimum(value, gap, steepest, reach):
-            return value, gap
+            if more == 0 or gap == 0.0:
+                return value, gap
+            more -= 1
         if is_whole:
             best_gap = min(best_gap, gap)
         if not step(cost, chain, size, reach, s):
             return value, best_gap
         value_there, is_whole = go(cost, chain.order, value, s)
         if not value_there < math.inf:
-            return value, math.inf
+            return value, best_gap if is_minimum(value, best_gap, steepest, reach) else math.inf
         value = value_there
     return value, math.inf
 

@@ -4,7 +4,9 @@ With g the gradient of the cost at lam, u_i the multiplier of the difference of 
 least 0 where it is as large as it may be, at most 0 where it is as small, 0 where it is free) and
 b_i that of a bound on lam_i (likewise), lam is a minimiser if
 
-    g_i + u_{i-1} - u_i + b_i = 0    for all i, with u_{-1} = u_{K-1} = 0.
+    g_i + u_{i-1} - r_i u_i + b_i = 0    for all i, with u_{-1} = u_{K-1} = 0
+
+and r_i the factor of the bound that holds: up_i where u_i > 0, else down_i.
 
 Which u_i can be part of such multipliers of the arms 0 .. i is an interval, found along the chain;
 backwards, each u is the one in its interval that needs the least b. What remains is a residual r_i:
@@ -18,6 +20,7 @@ import math
 
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
+from armature.solver.chains.chain import factor
 from armature.solver.chains.messages import AT_HIGH, AT_LOW, FIXED, FREE
 
 
@@ -50,6 +53,8 @@ def prove(
     hi: Floats,
     low: Floats,
     high: Floats,
+    down: Floats,
+    up: Floats,
     held: Ints,
     reach: float,
     least: Floats,
@@ -81,11 +86,14 @@ def prove(
             z = own_most
         a = max(a, own_least)
         z = min(z, own_most)
+        if up.size > 0 and i < K - 1:  # so far, what they are for arm i
+            a = a / up[i] if a > 0.0 else a / down[i]
+            z = z / up[i] if z > 0.0 else z / down[i]
         least[i] = a
         most[i] = z
     gap = 0.0
     u = 0.0
-    for i in range(K - 1, -1, -1):  # u = u_i
+    for i in range(K - 1, -1, -1):  # u = r_i u_i
         before = min(max(u - g[i], least[i - 1]), most[i - 1]) if i > 0 else 0.0
         b[i] = u - before - g[i]
         pinned = pin(lam[i], low[i], high[i])
@@ -95,6 +103,8 @@ def prove(
             gap += abs(wrong) * way
         if i > 0 and before != 0.0:
             bound = hi[i - 1] if before > 0.0 else lo[i - 1]
-            gap += abs(before * (bound - (lam[i] - lam[i - 1])))
+            by = factor(up, i - 1) if before > 0.0 else factor(down, i - 1)
+            gap += abs(before * (bound - (lam[i] - by * lam[i - 1])))
+            before *= by
         u = before
     return gap

@@ -4,7 +4,7 @@ Let F_k(y) be the least cost of the arms up to k where arm k has the mean y, and
 arms from k on. If lam_k = y is beyond the minimisers of F_k, the arms before it follow as far as
 their bounds make them:
 
-    lam_{k-1} = the nearest to the minimisers of F_{k-1} in [y - hi_{k-1}, y - lo_{k-1}],
+    lam_{k-1} = the nearest to the minimisers of F_{k-1} of what y allows,
 
 and so on, until a minimiser is within reach: what is before that one costs what it costs alone.
 With the minimisers and minima of all F_k and B_k at hand, the cost at any mean of any arm, its
@@ -21,8 +21,16 @@ from armature.families.kernels import curvature, divergence, of_arm, slope
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import largest
+from armature.solver.chains.chain import (
+    Chain,
+    factor,
+    least_after,
+    least_before,
+    most_after,
+    most_before,
+)
 from armature.solver.chains.messages import Messages, add, begin, narrow, shift, within
-from armature.solver.chains.nearest import CONTRADICTION, Chain
+from armature.solver.chains.nearest import CONTRADICTION
 from armature.solver.program import Cost
 
 ROOTS = 60  # steps to a root at most
@@ -80,13 +88,23 @@ def arm_at(cost: Cost, chain: Chain, s: Sides, k: int, y: float) -> tuple[float,
 @inlined
 def least_beside(chain: Chain, k: int, way: int, y: float) -> float:
     """The least mean of the next arm before k (way 0) or after it (1), where arm k has mean y."""
-    return y - float(chain.hi[k - 1]) if way == 0 else y + float(chain.lo[k])
+    return least_before(chain, k - 1, y) if way == 0 else least_after(chain, k, y)
 
 
 @inlined
 def most_beside(chain: Chain, k: int, way: int, y: float) -> float:
     """The greatest."""
-    return y - float(chain.lo[k - 1]) if way == 0 else y + float(chain.hi[k])
+    return most_before(chain, k - 1, y) if way == 0 else most_after(chain, k, y)
+
+
+@inlined
+def rate_beside(chain: Chain, k: int, way: int, is_least: bool) -> float:
+    """How fast that bound moves with arm k."""
+    if chain.up.size == 0:
+        return 1.0
+    if way == 0:
+        return 1.0 / float(chain.up[k - 1] if is_least else chain.down[k - 1])
+    return float(chain.down[k] if is_least else chain.up[k])
 
 
 @kernel
@@ -102,6 +120,7 @@ def beside(
     steep = 0.0
     curve = 0.0
     level = y
+    rate = 1.0
     while True:  # arms between k and the one it began with are tied to it, and have been counted
         n = k + step
         if n == end:
@@ -110,14 +129,16 @@ def beside(
         most = most_beside(chain, k, way, level)
         if least > s.last[way, n] + near:
             level = least
+            rate *= rate_beside(chain, k, way, True)
         elif most < s.first[way, n] - near:
             level = most
+            rate *= rate_beside(chain, k, way, False)
         else:
             return value + s.least[way, n], steep, curve
         own = arm_at(cost, chain, s, n, level)
         value += own[0]
-        steep += own[1]
-        curve += own[2]
+        steep += rate * own[1]
+        curve += rate * rate * own[2]
         k = n
 
 
@@ -179,8 +200,10 @@ def look_from(
     last = math.inf
     n = k + 2 * way - 1
     if n != end:  # where those on that side are at their best
-        first = s.first[way, n] + (chain.lo[n] if way == 0 else -chain.hi[k])
-        last = s.last[way, n] + (chain.hi[n] if way == 0 else -chain.lo[k])
+        first = s.first[way, n]
+        last = s.last[way, n]
+        first = least_after(chain, n, first) if way == 0 else least_before(chain, k, first)
+        last = most_after(chain, n, last) if way == 0 else most_before(chain, k, last)
     first = within(first, low, high)
     last = within(last, low, high)
     weightless = cost.w[chain.order[k]] == 0.0
@@ -211,9 +234,13 @@ def send(
     while k != end:  # m is the message of the arm before k on the way
         if k != start:
             if way == 0:
-                shift(m, chain.lo[k - 1], chain.hi[k - 1])
+                down = factor(chain.down, k - 1)
+                up = factor(chain.up, k - 1)
+                shift(m, chain.lo[k - 1], down, chain.hi[k - 1], up)
             else:
-                shift(m, -chain.hi[k], -chain.lo[k])
+                down = factor(chain.down, k)
+                up = factor(chain.up, k)
+                shift(m, -chain.hi[k] / up, 1.0 / up, -chain.lo[k] / down, 1.0 / down)
             narrow(m, s.low[k], s.high[k], tolerance)
         else:
             narrow(m, low, high, tolerance)
@@ -252,7 +279,7 @@ def follow_back(cost: Cost, chain: Chain, s: Sides) -> None:
     for k in range(K - 1, -1, -1):  # the arms after k have their means
         y = within(s.x[k], s.first[0, k], s.last[0, k])
         if k < K - 1:
-            y = within(y, s.p[k + 1] - chain.hi[k], s.p[k + 1] - chain.lo[k])
+            y = within(y, least_before(chain, k, s.p[k + 1]), most_before(chain, k, s.p[k + 1]))
         s.p[k] = y
     s.until[0] = 0.0
     for k in range(K):

@@ -19,8 +19,16 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import largest
 from armature.solver.chains.bounds import NEAR, SAFETY, STEPS
+from armature.solver.chains.chain import (
+    Chain,
+    corner,
+    least_after,
+    least_before,
+    most_after,
+    most_before,
+)
 from armature.solver.chains.messages import Messages, within
-from armature.solver.chains.nearest import CONTRADICTION, Chain
+from armature.solver.chains.nearest import CONTRADICTION
 from armature.solver.chains.sides import (
     Sides,
     arm_at,
@@ -63,14 +71,27 @@ def look_both_ways(
         right.low[i] = left.low[i]
         right.high[i] = left.high[i]
     for i in range(1, K):  # where arms can be for those on their way
-        left.low[i] = max(left.low[i], left.low[i - 1] + before.lo[i - 1])
-        left.high[i] = min(left.high[i], left.high[i - 1] + before.hi[i - 1])
+        left.low[i] = max(left.low[i], least_after(before, i - 1, left.low[i - 1]))
+        left.high[i] = min(left.high[i], most_after(before, i - 1, left.high[i - 1]))
+        end_at_corner(before, i - 1, i, left)
         n = K - 1 - i
-        right.low[n] = max(right.low[n], right.low[n + 1] - after.hi[n])
-        right.high[n] = min(right.high[n], right.high[n + 1] - after.lo[n])
+        right.low[n] = max(right.low[n], least_before(after, n, right.low[n + 1]))
+        right.high[n] = min(right.high[n], most_before(after, n, right.high[n + 1]))
+        end_at_corner(after, n, n, right)
     near = NEAR * largest(left.x)
     look_along(cost, before, left, 0, near, m)
     look_along(cost, after, right, 1, near, m)
+
+
+@kernel
+def end_at_corner(chain: Chain, i: int, k: int, s: Sides) -> None:
+    """What the bounds of i and i + 1 say of one of them, k."""
+    here, after, is_above, is_met = corner(chain, i)
+    end = here if k == i else after
+    if is_above:
+        s.low[k] = max(s.low[k], end)
+    elif is_met:
+        s.high[k] = min(s.high[k], end)
 
 
 @kernel
@@ -86,11 +107,11 @@ def lowest_turn(
     first = left.x[k]  # the best mean is between those that the three parts like best
     last = left.x[k]
     if k > 0:
-        first = min(first, left.last[0, k - 1] + before.hi[k - 1])
-        last = max(last, left.first[0, k - 1] + before.lo[k - 1])
+        first = min(first, most_after(before, k - 1, left.last[0, k - 1]))
+        last = max(last, least_after(before, k - 1, left.first[0, k - 1]))
     if k < K - 1:
-        first = min(first, right.last[1, k + 1] - after.lo[k])
-        last = max(last, right.first[1, k + 1] - after.hi[k])
+        first = min(first, most_before(after, k, right.last[1, k + 1]))
+        last = max(last, least_before(after, k, right.first[1, k + 1]))
     first = within(first, low, max(low, high))
     last = within(last, low, max(low, high))
     if low > high + CONTRADICTION * largest(left.x):

@@ -15,6 +15,7 @@ from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import kernel
 from armature.kernels.vectors import copy, fill, largest
 from armature.solver.chains.bounds import bounds_on_chain
+from armature.solver.chains.chain import is_said
 from armature.solver.chains.limits import highest_on_chain
 from armature.solver.chains.turns import UNCERTAIN, bounds_on_turns, count_ties, move_side
 from armature.solver.concave.nearest import bounds_of_concave
@@ -201,7 +202,11 @@ def bound_challengers(problem: OracleProblem, table: Table, room: PieceRoom, p: 
     if is_concave(table, p, K):
         copy(room.base, room.bounds)
         bound_bent(problem, p, j, math.inf, room.bounds)
-    elif table.orders_only or not is_chain(table, p, K):
+    elif (
+        table.orders_only
+        or not is_chain(table, p, K)
+        or not is_said(chain_at(table, p, K), room.base)
+    ):
         fill(room.bounds, 0.0)
         return NONE
     else:
@@ -376,6 +381,8 @@ def challenger_bounds(problem: OracleProblem, first: int, second: int, out: Floa
         fill(out[:K], math.inf)
     elif is_concave(table, 0, K):
         bound_bent(problem, 0, first, largest(out[K:]), out[:K])
+    elif not is_said(chain_at(table, 0, K), out[:K]):
+        return bounds_of_pairs(problem, first, second, out)
     else:
         bound_chain(problem, 0, first, out[K:], out[:K])
     return 0.0
@@ -392,7 +399,7 @@ def highest(shape: Shape, work: Work, low: Floats, high: Floats, out: Floats) ->
     possible = 0.0
     # out has the highest means over the pieces before p.
     for p in range(table.equalities.size):
-        if is_chain(table, p, K):
+        if is_chain(table, p, K) and is_said(chain_at(table, p, K), low):
             chain_room = chain_room_of(work, K, table.most_rows)
             if highest_on_chain(chain_at(table, p, K), low, high, room.trial, chain_room):
                 possible = 1.0

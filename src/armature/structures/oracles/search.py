@@ -18,6 +18,7 @@ from armature.kernels.apart import apart
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy
+from armature.solver.chains.chain import is_said
 from armature.solver.chains.limits import UNPROVED, minimise_on_chain
 from armature.solver.chains.nearest import ChainScratch, make_chain_scratch
 from armature.solver.chains.sides import Sides, make_sides
@@ -131,14 +132,14 @@ def chain_room_of(work: Work, K: int, m: int) -> ChainScratch:
     """Room for one chain."""
     b, q = after_vectors(K, m)
     at = b + 10 * K + 4
-    return make_chain_scratch(work.real[at : at + 29 * K + 22], work.integer[q + 5 * K :], K)
+    return make_chain_scratch(work.real[at : at + 29 * K + 24], work.integer[q + 5 * K :], K)
 
 
 @kernel
 def lines_of(work: Work, K: int, m: int) -> ChainRoom:
     """Room for chains."""
     b, q = after_vectors(K, m)
-    c = b + 39 * K + 26
+    c = b + 39 * K + 28
     return ChainRoom(
         chain_room_of(work, K, m),
         make_sides(work.real[c:], K, 0),
@@ -198,7 +199,10 @@ def solve_piece(
     if is_chain(table, p, K):
         cost = Cost(simplest(table, problem.family), problem.mu, problem.w)
         chain_room = chain_room_of(problem.work, K, table.most_rows)
-        least = minimise_on_chain(cost, chain_at(table, p, K), limits, lam, chain_room)
+        chain = chain_at(table, p, K)
+        least = minimise_on_chain(cost, chain, limits, lam, chain_room)
+        if least < math.inf and not is_said(chain, lam):
+            least = UNPROVED
     elif is_concave(table, p, K):
         least = solve_bent(problem, p, j, k, i, top, lam)
     if least == UNPROVED:

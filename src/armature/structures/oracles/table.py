@@ -11,7 +11,7 @@ import numpy as np
 from armature.errors import ArmatureError, short
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
-from armature.solver.chains.nearest import Chain
+from armature.solver.chains.chain import Chain
 from armature.solver.chains.rows import turns_of
 from armature.solver.chains.turns import Turning
 from armature.solver.concave.knots import Bends
@@ -38,6 +38,7 @@ class Table(NamedTuple):
     values: Floats
     orders: Ints  # (P K,): the arms along the line, where the piece is a chain; else -1
     lines: Floats  # (P (4 K - 2),): the bounds of a chain: lo, hi, low, high
+    factors: Floats  # (P (3 K - 2),): down, up and floor, if any chain has them; else empty
     turns: Ints  # (P + 2,): `turns_of` the pieces, if they are chains that turn once; else -1
     bend_orders: Ints  # (P K,): the arms along the line, where means are concave; else -1
     bend_lines: Floats  # (P 3 K,): their positions and bounds
@@ -45,23 +46,24 @@ class Table(NamedTuple):
 
 @kernel
 def table_of(shape: Shape, K: int) -> Table:
-    """The table in a structure's arrays: seven numbers (see `make_table`), then the rest."""
+    """The table in a structure's arrays: eight numbers (see `make_table`), then the rest."""
     head = shape.integer
     P = head[2]
     m = head[3]
     Q = head[5]
-    a = 7 + P + 1
+    a = 8 + P + 1
     b = a + P
     c = b + P * K * K
     d = c + P * K
     e = d + m + P
     f = e + head[4] + P * K
     g = m + head[4] + P * (4 * K - 2)
+    h = g + head[7] * (3 * K - 2)
     return Table(
         head[0] == 1,
         head[1] == 1,
         head[6],
-        head[7:a],
+        head[8:a],
         head[a:b],
         head[b:c],
         head[c:d],
@@ -71,9 +73,10 @@ def table_of(shape: Shape, K: int) -> Table:
         shape.real[m : m + head[4]],
         head[e + head[4] : f],
         shape.real[m + head[4] : g],
+        shape.real[g:h],
         head[f : f + P + 2],
         head[f + P + 2 : f + P + 2 + Q * K],
-        shape.real[g : g + Q * 3 * K],
+        shape.real[h : h + Q * 3 * K],
     )
 
 
@@ -128,7 +131,10 @@ def make_table(
     orders_only = all(piece.orders_only for piece in found)
     bent = found if any(piece.bends is not None for piece in found) else []
     most = np.diff(first_row).max()
-    head = [orders_only, by_top, len(found), first_row[-1], entries, len(bent), most]
+    scaled = found if any(p.chain is not None and p.chain.up.size for p in found) else []
+    head = [
+        orders_only, by_top, len(found), first_row[-1], entries, len(bent), most, len(scaled)
+    ]  # fmt: skip
     integer = [
         np.array(head),
         first_row,
@@ -143,11 +149,20 @@ def make_table(
     integer.append(np.full(len(found) + 2, -1) if turns is None else turns)
     integer += [np.full(n_arms, -1) if p.bends is None else p.bends.order for p in bent]
     nothing = np.zeros(4 * n_arms - 2)
-    lines = [nothing if p.chain is None else np.concatenate(p.chain[1:]) for p in found]
+    lines = [nothing if p.chain is None else np.concatenate(p.chain[1:5]) for p in found]
+    factors = [factors_of(p.chain, n_arms) for p in scaled]
     zeros = np.zeros(3 * n_arms)
     curves = [zeros if p.bends is None else np.concatenate(p.bends[1:]) for p in bent]
-    real = np.concatenate([*(right for _, right in systems), *values, *lines, *curves])
+    real = np.concatenate([*(right for _, right in systems), *values, *lines, *factors, *curves])
     return Shape(real, np.concatenate(integer).astype(np.int64))
+
+
+def factors_of(chain: Chain | None, n_arms: int) -> Floats:
+    """down, up and floor of a chain, also where it stores none."""
+    ones, floor = np.ones(n_arms - 1), np.full(n_arms, -np.inf)
+    if chain is None or not chain.up.size:
+        return np.concatenate([ones, ones, floor])
+    return np.concatenate([chain.down, chain.up, chain.floor if chain.floor.size else floor])
 
 
 def normalised(piece: Piece, n_arms: int, owner: str) -> tuple[Floats, Floats]:
@@ -187,12 +202,17 @@ def is_chain(table: Table, p: int, K: int) -> bool:
 def chain_at(table: Table, p: int, K: int) -> Chain:
     """A piece as a chain."""
     line = table.lines[p * (4 * K - 2) : (p + 1) * (4 * K - 2)]
+    start = p * (3 * K - 2) if table.factors.size > 0 else 0
+    scaled = table.factors[start : start + min(table.factors.size, 3 * K - 2)]
     return Chain(
         table.orders[p * K : (p + 1) * K],
         line[: K - 1],
         line[K - 1 : 2 * K - 2],
         line[2 * K - 2 : 3 * K - 2],
         line[3 * K - 2 :],
+        scaled[: K - 1],
+        scaled[K - 1 : 2 * K - 2],
+        scaled[2 * K - 2 :],
     )
 
 

@@ -35,7 +35,9 @@ def lines_of(pieces: tuple[TablePiece, ...]) -> tuple[Ints, Floats, Floats] | No
     chains = []
     for one in pieces:
         chain = None if one.line is None else one.line.chain
-        if chain is None or np.isfinite(chain.low).any() or np.isfinite(chain.high).any():
+        if chain is None or chain.up.size:
+            return None
+        if np.isfinite(chain.low).any() or np.isfinite(chain.high).any():
             return None
         chains.append(chain)
     order = chains[0].order
