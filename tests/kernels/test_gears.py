@@ -88,6 +88,29 @@ def test_the_gear_changes_by_itself(place: Path) -> None:
     assert run(USE.format(begin=no_helper), cwd=place) == "changed True\n"
 
 
+COLLECTED = """
+import gc
+from hot import added
+long, collects = [], {collects}
+if not collects:
+    gc.disable()
+def note(phase, about):
+    import threading
+    if phase == "start" and about["generation"] == 2 and "numba" in sys.modules:
+        long.append(threading.current_thread().name)
+gc.callbacks.append(note)
+"""
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_garbage_is_not_looked_for_in_all_of_numba(place: Path, collects: bool) -> None:
+    """That takes a tenth of a second, in which no decision is made. Other programs' ways stay."""
+    begin = COLLECTED.format(collects=collects)
+    code = USE.format(begin=begin) + "\ngc.callbacks.remove(note)\nprint(long, gc.isenabled())\n"
+    run(USE.format(begin="from hot import added"), cwd=place)  # fills the cache
+    assert run(code, cwd=place).splitlines() == ["changed True", f"[] {collects}"]
+
+
 NO_PROCESS = """
 from hot import added
 from armature.kernels.compiling import helper

@@ -8,11 +8,14 @@ the kernel belongs to a notebook), the thread compiles by itself, and the log sa
 from __future__ import annotations
 
 import atexit
+import contextlib
+import gc
 import logging
 import os
 import queue
 import subprocess
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from armature.kernels.compiling import notice
@@ -78,24 +81,26 @@ class Workshop:
 
     def _carry_out(self, order: Order) -> None:
         with self.in_process:
-            if not order.is_kept():
-                self._have_it_compiled(order)
+            with without_collecting():  # this imports Numba
+                kept = order.is_kept()
+            kept = kept or self._have_it_compiled(order)
             if not self._ending:
-                order.carry_out()
+                with without_collecting() if kept else contextlib.nullcontext():
+                    order.carry_out()
 
-    def _have_it_compiled(self, order: Order) -> None:
-        """By a helper, if there can be one."""
+    def _have_it_compiled(self, order: Order) -> bool:
+        """By a helper, if there can be one; True if it has done so."""
         from armature.kernels.compiling import files, helper
 
         if self._without_helper:
-            return
+            return False
         if not files.is_writable():
             self._without_helper = f"{files.directory()} can't be written"
         try:
             content = order.as_bytes()
         except Exception as reason:
             log.info("%s is compiled in this process: %s", order.kernel.name, reason)
-            return
+            return False
         if not self._without_helper:
             try:
                 with helper.start() as self.helper:
@@ -109,6 +114,7 @@ class Workshop:
                 self.helper = None
         if self._without_helper:
             log.info("kernels are compiled in this process, as %s", self._without_helper)
+        return not self._without_helper
 
     def _answer_of(self, process: subprocess.Popen[bytes], content: bytes) -> str:
         """The errors of helpers; a program may be forked meanwhile."""
@@ -119,6 +125,25 @@ class Workshop:
             return helper.send(process, content)
         finally:
             self.in_process.acquire()
+
+
+@contextlib.contextmanager
+def without_collecting() -> Iterator[None]:
+    """Around what is loaded beside a running program, in a second or so.
+
+    Python's garbage collector would stop the program for a tenth of a second, again and again, to
+    look through all that Numba is made of. That is there to stay, and left out from now on.
+    """
+    collects = gc.isenabled()
+    if collects:
+        gc.collect(1)  # of the program's own garbage, what is quickly found
+        gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.freeze()
+            gc.enable()
 
 
 workshop = Workshop()
