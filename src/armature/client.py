@@ -280,9 +280,13 @@ class Client:
         status: str | None = None,
         floor: float | None = None,
         add_segment: Any = None,
+        changes: str | None = None,
     ) -> Table:
-        """Set the status ("running", "paused", "stopped") or the floor, or add a segment."""
-        return self._do(_change(name, status=status, floor=floor, add_segment=add_segment))
+        """Set the status ("running", "paused", "stopped"), the floor, or what changes of rewards do
+        ("notice", "restart"); or add a segment.
+        """
+        said = {"floor": floor, "add_segment": add_segment, "changes": changes}
+        return self._do(_change(name, status=status, **said))
 
     def add_arm(self, name: str, label: Any, **options: Any) -> Table:
         """Add an arm; the options say what the structure and the family need to know of it."""
@@ -397,9 +401,13 @@ class AsyncClient:
         status: str | None = None,
         floor: float | None = None,
         add_segment: Any = None,
+        changes: str | None = None,
     ) -> Table:
-        """Set the status ("running", "paused", "stopped") or the floor, or add a segment."""
-        return await self._do(_change(name, status=status, floor=floor, add_segment=add_segment))
+        """Set the status ("running", "paused", "stopped"), the floor, or what changes of rewards do
+        ("notice", "restart"); or add a segment.
+        """
+        said = {"floor": floor, "add_segment": add_segment, "changes": changes}
+        return await self._do(_change(name, status=status, **said))
 
     async def add_arm(self, name: str, label: Any, **options: Any) -> Table:
         """Add an arm; the options say what the structure and the family need to know of it."""

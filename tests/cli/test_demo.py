@@ -60,6 +60,7 @@ def test_the_stories_are_true(story: object, monkeypatch: pytest.MonkeyPatch) ->
     from armature.service.domain.spec import parse_spec
     from armature.service.limits import ServiceLimits
 
+    monkeypatch.setattr(demo, "RIVAL_COMES", np.inf)
     told = story()  # type: ignore[operator]
     spec = parse_spec(told.spec, (), ServiceLimits())
     rng = np.random.default_rng(5)

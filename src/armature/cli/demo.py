@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import math
 import socket
@@ -25,6 +26,7 @@ PORT = 8000
 STEP = 0.25  # seconds between two groups of visitors
 MOST = 40  # visitors of an experiment in one step
 LOST, TWICE = 0.03, 0.02  # shares of rewards that never come, and that come twice
+RIVAL_COMES = 4_000  # visitors of "Prices" until a rival changes what they pay
 DELAY = 4  # steps until a reward comes, at the most
 
 log = logging.getLogger("armature.service")
@@ -41,11 +43,16 @@ class Story:
 
 
 def prices() -> Story:
-    """Nine prices. A buyer pays the price, and fewer visitors buy at higher prices."""
+    """Nine prices. A buyer pays the price, and fewer visitors buy at higher prices.
+
+    After 4,000 visitors a rival lowers its prices, and the best price is a lower one.
+    """
+    visitors = itertools.count()
     labels = [4.99, 5.99, 6.99, 7.99, 8.99, 9.99, 11.99, 13.99, 15.99]
 
     def pay(price: float, _: Any, rng: np.random.Generator) -> float:
-        bought = rng.random() < 0.55 / (1.0 + math.exp((price - 9.4) / 1.7))
+        middle, width = (9.4, 1.7) if next(visitors) < RIVAL_COMES else (6.0, 0.7)
+        bought = rng.random() < 0.55 / (1.0 + math.exp((price - middle) / width))
         return price if bought else 0.0
 
     spec = {
@@ -53,6 +60,7 @@ def prices() -> Story:
         "family": {"kind": "bernoulli", "scale": labels},
         "labels": labels,
         "rewards": {"window": 20.0, "default": 0.0},
+        "changes": "restart",
     }
     return Story("Prices", spec, pay)
 

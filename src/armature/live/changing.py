@@ -87,6 +87,16 @@ def without_arm(old: Setting, goal: Goal, seed: int, at: int, pending: float) ->
     return new
 
 
+def with_policy(old: Setting, goal: Goal, seed: int, policy: Policy) -> Setting:
+    """The same with another policy, which is told what was learned as a history."""
+    new = setting_of(policy, old.structure, old.family, old.arms, goal, seed)
+    history = old.decisions.history
+    write_summary(new.decisions, PastSums(history.pulls, history.sums, history.squares))
+    new.decisions.history.clock[:] = history.clock
+    new.decisions.restore_random(old.decisions.random_state())
+    return new
+
+
 def _go_on(
     old: PolicyRunner, new: PolicyRunner, stay: Sequence[int | None], back: Retired | None
 ) -> None:

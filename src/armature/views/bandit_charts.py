@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -280,8 +281,8 @@ def _bars(look: str, left: Values, heights: Values, label: str) -> Line:
 # What happened over time.
 
 
-def traffic_chart(traffic: Traffic) -> Chart:
-    """Shares of decisions over time, one above the other."""
+def traffic_chart(traffic: Traffic, changes: Sequence[float] = ()) -> Chart:
+    """Shares of decisions over time, one above the other; and when rewards changed."""
     total = float(traffic.ends[-1])
     starts = np.concatenate([[0.0], traffic.ends[:-1]])
     edges = np.ravel(np.column_stack([starts, traffic.ends]))
@@ -297,11 +298,26 @@ def traffic_chart(traffic: Traffic) -> Chart:
     )
     rows = labelled((0.0, 0.5, 1.0), ("0", "50 %", "100 %"))
     label, axis = f"Share of traffic, most recently: {final}.", Axis(0.0, 1.0, rows, grid=True)
-    return Chart("traffic", label, counted(total, "decisions"), axis, tuple(areas))
+    return Chart(
+        "traffic",
+        label,
+        counted(total, "decisions"),
+        axis,
+        (*areas, *_changes(changes, total, 1.0)),
+    )
 
 
-def gain_chart(gain: Gain) -> Chart:
-    """The reward so far, beside that of uniform allocation with its interval."""
+def _changes(changes: Sequence[float], total: float, top: float, low: float = 0.0) -> list[Line]:
+    """A line across the chart for each change of the rewards."""
+    return [
+        Line("changed", *coordinates((at, low), (at, top)), "the rewards changed")
+        for at in changes
+        if 0.0 < at < total
+    ]
+
+
+def gain_chart(gain: Gain, changes: Sequence[float] = ()) -> Chart:
+    """The reward so far, beside that of uniform allocation; and when rewards changed."""
     total = float(gain.rounds[-1])
     even, spread = gain.uniform * total, gain.margin
     ends = [0.0, gain.total, even - spread, even + spread]
@@ -320,7 +336,8 @@ def gain_chart(gain: Gain) -> Chart:
         f"{number(spread, 2)}."
     )
     y = numbered(low if low == 0.0 else low - pad, high + pad, 4)
-    return Chart("gain", label, counted(total, "rewards"), y, marks)
+    lines = (*marks, *_changes(changes, total, y.high, y.low))
+    return Chart("gain", label, counted(total, "rewards"), y, lines)
 
 
 def counted(total: float, what: str) -> Axis:

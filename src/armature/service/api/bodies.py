@@ -30,7 +30,7 @@ class NewExperiment(Body):
     spec: dict[str, Any] = Field(
         description=(
             "structure, segments, family, policy, labels, seed, horizon, goal, floor, rewards, "
-            "sticky"
+            "sticky, changes, forget"
         ),
         examples=[
             {
@@ -77,6 +77,7 @@ class Changes(Body):
     status: Literal["running", "paused", "stopped"] | None = None
     floor: float | None = Field(default=None, ge=0.0, le=1.0)
     add_segment: Label | None = None
+    changes: Literal["notice", "restart"] | None = None
 
 
 class NewArm(Body):
@@ -151,6 +152,13 @@ class ArmAnswer(BaseModel):
     high: float | None
 
 
+class ChangeAnswer(BaseModel):
+    """The rewards changed, after how many of them; the newest change of each segment."""
+
+    since: int
+    segment: Label | None
+
+
 class SegmentAnswer(BaseModel):
     """A segment: its arms, and how many rewards of its own what is known of it is worth.
 
@@ -167,6 +175,8 @@ class ExperimentAnswer(Specified):
     """An experiment with its arms; where there are segments, these have the means."""
 
     floor: float
+    changes: Literal["notice", "restart"]
+    changed: list[ChangeAnswer]
     divergences: int
     arms: list[ArmAnswer]
     segments: list[SegmentAnswer] | None = None

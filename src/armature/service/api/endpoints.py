@@ -122,11 +122,13 @@ async def show_experiment(request: Request, name: Name) -> Answer:
 
 @endpoint("PATCH", "/experiments/{name}", "admin", bodies.ExperimentAnswer, 404, 409)
 async def change_experiment(request: Request, name: Name, body: bodies.Changes) -> Answer:
-    """Pause, resume or stop an experiment; set its floor; add a segment."""
+    """Pause, resume or stop; set the floor, or what changes of rewards do; add a segment."""
     backend = _backend(request)
     status = None if body.status is None else Status(body.status)
     segment = None if body.add_segment is None else checked_label(body.add_segment)
-    change = ChangeExperiment(status, body.floor, segment, backend.limits, backend.allow)
+    change = ChangeExperiment(
+        status, body.floor, segment, body.changes, backend.limits, backend.allow
+    )
     await backend.run(name, change)
     return await show_experiment(request, name)
 

@@ -36,6 +36,8 @@ class Kind(StrEnum):
     arm_added = "arm added"  # detail: {"label": ..., and what the structure needs to know}
     arm_retired = "arm retired"
     segment_added = "new segment"  # detail: {"label": ...}
+    changed = "changed"  # the rewards changed; value: after how many decisions; detail: in words
+    when_changed = "when changed"  # detail: {"changes": "notice" or "restart"}
 
 
 class Status(StrEnum):

@@ -24,7 +24,7 @@ FIXED = (
 
 @dataclass(frozen=True)
 class ChangeExperiment(Command):
-    """Set the status and the floor; add a segment. What is so already is left: repeating is safe.
+    """Set the status, the floor, what changes do; add a segment. Repeating is safe.
 
     All of it is done or, where a part is refused, nothing.
     """
@@ -32,6 +32,7 @@ class ChangeExperiment(Command):
     status: Status | None = None
     floor: float | None = None
     segment: Any = None  # the name of a new one
+    changes: str | None = None  # "notice" or "restart"
     limits: ServiceLimits = USUAL
     allow: Allowed = ()
 
@@ -40,11 +41,14 @@ class ChangeExperiment(Command):
             raise Refused(409, "the experiment was stopped for good: it can't run again.")
         floor = self.floor if self.floor != work.replica.floor else None
         new = self.segment is not None and self.segment not in work.replica.segments
+        switched = self.changes is not None and self.changes != work.replica.changes
         try:
             if floor is not None:
                 checked_floor(floor, len(work.replica.of(0).arms))
             if new:
                 self._try_segment(work)
+            if switched:
+                replica_of(work.replica.as_text(), self.allow).set_changes(str(self.changes))
         except ArmatureError as error:
             raise Refused(422, str(error)) from None
         if floor is not None:
@@ -53,6 +57,9 @@ class ChangeExperiment(Command):
         if new:
             work.replica.add_segment(self.segment)
             work.append(Kind.segment_added, detail={"label": self.segment})
+        if switched:
+            work.replica.set_changes(str(self.changes))
+            work.append(Kind.when_changed, detail={"changes": self.changes})
         if self.status is not None and self.status != work.status:
             work.status = self.status.value
             work.append(Kind(self.status.value))

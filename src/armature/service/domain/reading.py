@@ -88,6 +88,11 @@ def shown(copy: Copy, row: Any) -> dict[str, Any]:
         **summary(row),
         "spec": json.loads(row.spec),
         "floor": replica.floor,
+        "changes": replica.changes,
+        "changed": [
+            {"since": since, "segment": replica.segments[c] if replica.segments else None}
+            for c, since in sorted(replica.changed.items())
+        ],
         "divergences": replica.divergences,
     }
     bandit = replica.bandit

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -22,10 +22,12 @@ from armature.errors import ArmatureError
 from armature.live.bandit import Bandit
 from armature.live.checkpoint import SEGMENTED
 from armature.live.segmented import SegmentedBandit
+from armature.policies import Restarting
 from armature.service import metrics
 from armature.service.db.database import fetch
 from armature.service.db.schema import Kind, experiment, snapshot
-from armature.service.domain.spec import Spec, read_spec
+from armature.service.domain.noticed import Noticed, noticed, use_clock, use_policy
+from armature.service.domain.spec import Spec, read_spec, restarting
 from armature.storage.files import checksum
 from armature.storage.registry import Allowed
 
@@ -58,6 +60,16 @@ class Event(NamedTuple):
 
 
 @dataclass
+class EventTime:
+    """The time of the event that is applied: the clock by which rewards are forgotten."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
 class Replica:
     """The bandit of an experiment after the event `seq` of its log.
 
@@ -67,6 +79,9 @@ class Replica:
         labels: what each arm is called, by its number; arms that were retired keep theirs.
         last: the event `seq` itself, which says of which log all this is; None before the first.
         divergences: how often a replay would have chosen another arm than the one recorded.
+        changed: in each segment (0 where there are none) in which rewards are known to have
+            changed, after how many decisions.
+        time: what the bandit takes for the time.
     """
 
     bandit: Bandit | SegmentedBandit
@@ -74,6 +89,8 @@ class Replica:
     seq: int = 0
     divergences: int = 0
     last: Event | None = None
+    changed: dict[int, int] = field(default_factory=dict)
+    time: EventTime = field(default_factory=EventTime)
 
     def __post_init__(self) -> None:
         self.numbers = {label: number for number, label in enumerate(self.labels)}
@@ -113,6 +130,26 @@ class Replica:
         """Another floor, in every segment."""
         for place in range(max(1, len(self.segments))):
             self.of(place).set_floor(floor)
+
+    @property
+    def changes(self) -> str:
+        """The thing that is done when rewards change: "notice" or "restart"."""
+        return "restart" if isinstance(self.of(0).policy, Restarting) else "notice"
+
+    def set_changes(self, changes: str) -> None:
+        """From now on, notice changes or begin anew."""
+        if isinstance(self.bandit, SegmentedBandit):
+            raise ArmatureError(
+                "what is done about changes is settled where there are segments: make a new "
+                "experiment."
+            )
+        policy = self.bandit.policy
+        inside = policy.policy if isinstance(policy, Restarting) else policy
+        use_policy(self.bandit, restarting(inside) if changes == "restart" else inside)
+
+    def new_change(self, segment: int | None) -> Noticed | None:
+        """A change of the rewards that is not in the log yet."""
+        return noticed(self.of(segment), self.changed.get(segment or 0))
 
     def add_segment(self, name: Hashable) -> None:
         """One more segment, which gets the next number."""
@@ -154,10 +191,17 @@ class Replica:
     def apply(self, event: Event) -> None:
         """Do what an event of the log says."""
         self.note(event)
+        self.time.now = event.at
         kind, value = event.kind, event.value
         if kind == Kind.arm_added:
             options = json.loads(event.detail or "{}")
             self.add_arm(options.pop("label"), options)
+            return
+        if kind == Kind.changed and value is not None:
+            self.changed[event.segment or 0] = int(value)
+            return
+        if kind == Kind.when_changed:
+            self.set_changes(json.loads(event.detail or "{}")["changes"])
             return
         if kind == Kind.segment_added:
             self.add_segment(json.loads(event.detail or "{}")["label"])
@@ -184,6 +228,7 @@ class Replica:
             "labels": self.labels,
             "divergences": self.divergences,
             "last": self.last,
+            "changed": sorted(self.changed.items()),
             "bandit": json.loads(self.bandit.to_json()),
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -197,7 +242,17 @@ def replica_of(text: str, allow: Allowed) -> Replica:
         kind = SegmentedBandit if saved["format"] == SEGMENTED else Bandit
         bandit = kind.from_json(json.dumps(saved), allow=allow)
         last = None if content["last"] is None else Event(*content["last"])
-        return Replica(bandit, content["labels"], content["seq"], content["divergences"], last)
+        time = EventTime(0.0 if last is None else last.at)
+        use_clock(bandit, time)
+        return Replica(
+            bandit,
+            content["labels"],
+            content["seq"],
+            content["divergences"],
+            last,
+            dict(content.get("changed", ())),
+            time,
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ArmatureError(f"the text describes no bandit of an experiment: {error}.") from None
 
@@ -239,7 +294,8 @@ def load(connection: Connection, experiment_id: int, allow: Allowed = ()) -> Loa
 
 def rebuild(connection: Connection, experiment_id: int, spec: Spec) -> Replica:
     """The replica from the log alone."""
-    replica = Replica(spec.make_bandit(), list(spec.labels))
+    time = EventTime()
+    replica = Replica(spec.make_bandit(time), list(spec.labels), time=time)
     catch_up(connection, experiment_id, replica)
     return replica
 

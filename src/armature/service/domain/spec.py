@@ -3,7 +3,8 @@
     {"structure": {"kind": "unimodal", "n_arms": 5}, "family": {"kind": "bernoulli"},
      "policy": "guarded", "labels": [4.99, 5.99, 6.99, 7.99, 8.99], "seed": 0, "floor": 0,
      "rewards": {"window": 604800, "default": null}, "sticky": null,
-     "segments": {"names": ["mobile", "desktop"], "coupling": "additive", "otherwise": "desktop"}}
+     "segments": {"names": ["mobile", "desktop"], "coupling": "additive", "otherwise": "desktop"},
+     "changes": "restart", "forget": "7d"}
 
 Structure, family and policy are described as in the library's TOML files. A text from outside names
 only what is built in and what the operator allowed: nothing is imported because a request says so.
@@ -16,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -25,7 +26,7 @@ from armature.families import Family
 from armature.kernels.checks import LARGEST
 from armature.live.bandit import Bandit
 from armature.live.segmented import SegmentedBandit
-from armature.policies import Challenger, Guarded, Policy
+from armature.policies import Challenger, Guarded, Policy, Restarting
 from armature.service.limits import ServiceLimits, check_arms
 from armature.storage.registry import (
     COUPLINGS,
@@ -45,9 +46,10 @@ from armature.structures import Segments, Structure
 
 KEYS = (
     "structure", "family", "policy", "labels", "seed", "horizon", "goal", "floor", "rewards",
-    "sticky", "segments",
+    "sticky", "segments", "changes", "forget",
 )  # fmt: skip
 SEGMENT_KEYS = ("names", "coupling", "otherwise")
+Changes = Literal["notice", "restart"]
 LONGEST = 3_200_000_000.0  # seconds: a hundred years
 NO_LIMITS = ServiceLimits(arms=2**31)  # for what is stored
 
@@ -64,6 +66,9 @@ class Spec:
         sticky: seconds for which a unit keeps its arm; 0: it keeps none; None: for ever.
         table: the segments, of which each has the structure; None where there are none.
         otherwise: the segment that stands for those that the table does not name, if one does.
+        changes: whether a change of the rewards is only noticed, or the policy begins anew.
+        forget: the half-life of rewards, a number of them or a time such as "7d"; None: they count
+            for ever.
     """
 
     structure: Structure
@@ -79,9 +84,12 @@ class Spec:
     sticky: float | None
     table: Segments | None = None
     otherwise: Hashable = None
+    changes: Changes = "notice"
+    forget: float | str | None = None
 
-    def make_bandit(self) -> Bandit | SegmentedBandit:
-        """The bandit before its first decision."""
+    def make_bandit(self, clock: Callable[[], float] | None = None) -> Bandit | SegmentedBandit:
+        """The bandit before its first decision; the clock says when it forgets."""
+        policy = restarting(self.policy) if self.changes == "restart" else self.policy
         options: Any = {
             "labels": self.labels,
             "horizon": self.horizon,
@@ -89,9 +97,12 @@ class Spec:
             "floor": self.floor,
         }
         if self.table is None:
-            return Bandit(self.policy, self.structure, self.family, self.seed, **options)
+            options |= {"forget": self.forget, "clock": clock}
+            return Bandit(policy, self.structure, self.family, self.seed, **options)
+        if self.forget is not None:
+            raise ArmatureError("forget does not go with segments: leave one of the two out.")
         options["otherwise"] = self.otherwise
-        return SegmentedBandit(self.policy, self.table, self.family, self.seed, **options)
+        return SegmentedBandit(policy, self.table, self.family, self.seed, **options)
 
     def as_text(self, allow: Allowed = ()) -> str:
         """The spec with everything that has a default spelled out, as it is stored."""
@@ -114,6 +125,10 @@ class Spec:
                 "coupling": None if coupling is None else as_written(COUPLINGS, coupling, allow),
                 "otherwise": self.otherwise,
             }
+        if self.changes != "notice":
+            table["changes"] = self.changes
+        if self.forget is not None:
+            table["forget"] = self.forget
         return json.dumps(table, sort_keys=True, allow_nan=False)
 
     def is_that_of(self, text: str, allow: Allowed = ()) -> bool:
@@ -184,7 +199,30 @@ def read_spec(table: Any, allow: Allowed = (), limits: ServiceLimits = NO_LIMITS
         _seconds(table.get("sticky"), "sticky", none="0 for not at all"),
         segments,
         otherwise,
+        checked_changes(table.get("changes", "notice")),
+        _half_life(table.get("forget")),
     )
+
+
+def checked_changes(changes: Any) -> Changes:
+    """The thing to do when rewards change."""
+    if changes not in ("notice", "restart"):
+        raise ArmatureError(
+            'changes is "notice" (a change is shown, and no decision depends on it) or "restart" '
+            "(the policy begins anew, with the rewards since)."
+        )
+    return cast(Changes, changes)
+
+
+def restarting(policy: Policy) -> Policy:
+    """The same policy where rewards may change."""
+    return policy if isinstance(policy, Restarting) else Restarting(policy)
+
+
+def _half_life(forget: Any) -> float | str | None:
+    if forget is None or isinstance(forget, str):
+        return forget
+    return _number(forget, "forget")
 
 
 CURRENCIES = "$€£¥ "

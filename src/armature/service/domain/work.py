@@ -91,6 +91,7 @@ class UnitOfWork:
             self.loaded.name, self.loaded.spec, self.loaded.replica,
         )  # fmt: skip
         self.labels = self.replica.labels
+        self.replica.time.now = self.now
         self.first_seq, self.first_event = self.replica.seq, self.replica.last
         self.counts: Counter[Kind] = Counter()
         self.learned = 0  # rewards that the bandit has counted
@@ -116,8 +117,15 @@ class UnitOfWork:
         self.new_events.append((self.experiment_id, self.replica.seq, *event))
 
     def note_of(self, kind: Kind, decision: StoredDecision, value: float | None = None) -> None:
-        """Add an event about a decision to the log."""
-        self.append(kind, decision.id, decision.arm, value, segment=decision.segment)
+        """Add an event about a decision to the log; and that rewards changed, if that shows."""
+        segment = decision.segment
+        self.append(kind, decision.id, decision.arm, value, segment=segment)
+        if kind in (Kind.told, Kind.expired) and value is not None:
+            change = self.replica.new_change(segment)
+            if change is not None:
+                self.replica.changed[segment or 0] = change.since
+                said = {"words": change.words}
+                self.append(Kind.changed, None, None, float(change.since), said, segment)
 
     def decide(
         self, unit: str | None, request_id: str | None, n: int, segment: int | None = None

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -61,8 +61,10 @@ class TableView:
     ledger: dict[str, int] | None
     last_at: float
     is_coupled: bool
+    changed: list[str]  # sentences on changes of the rewards
 
     is_table = True
+    changed_at: ClassVar[list[int]] = []  # charts are of all segments, which change apart
 
     @property
     def rounds(self) -> int:
@@ -108,7 +110,25 @@ def table_view_of(
         ledger=ledger,
         last_at=last_at,
         is_coupled=table.is_coupled,
+        changed=sentences_on_changes(replica, beliefs),
     )
+
+
+def sentences_on_changes(replica: Replica, beliefs: Sequence[Explanation]) -> list[str]:
+    """Whether rewards have changed, and since when the numbers count, for each segment."""
+    found = []
+    for c, since in sorted(replica.changed.items()):
+        name = f"{replica.segments[c]}: " if replica.segments else ""
+        change = beliefs[c].change
+        if replica.changes == "restart":
+            said = "Rewards changed. It began anew, and its decisions rest on what came after the "
+            said += f"first {since:,} rewards."
+        elif change is not None:
+            said = f"{change} All numbers here are of both times together."
+        else:
+            said = f"Rewards changed after about {since:,} of them."
+        found.append(name + said)
+    return found
 
 
 def _gain_of(beliefs: Sequence[Explanation], goal: str, past: Past | None) -> Gain | None:

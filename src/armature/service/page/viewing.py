@@ -8,6 +8,7 @@ shows the last ones, or none yet.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import json
 import math
@@ -16,6 +17,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from armature.bounds import LowerBound
 from armature.bounds.evidence import DELTA
@@ -28,8 +31,9 @@ from armature.service.domain.backend import Backend
 from armature.service.domain.log import Timeline
 from armature.service.domain.replay import Replica
 from armature.service.limits import Refused
-from armature.service.page.tables import TableView, table_view_of
+from armature.service.page.tables import TableView, sentences_on_changes, table_view_of
 from armature.views import Picture, picture_of
+from armature.views.picture import Past, gain_of
 
 FRESH = 1.0  # seconds for which a view is used again
 GROWTH = 1.02  # the bound is computed again when the number of rewards has grown by this factor
@@ -54,6 +58,9 @@ class View:
     no_bound: str | None  # why there is no bound, if that is known
     verdict: Verdict | None  # whether the leader is surely the best arm, if that is known
     delta: float  # of the evidence: how probably a true structure is ever refuted
+    changed: list[str]  # sentences on changes of the rewards
+    changed_at: list[int]  # after how many of them
+    gain_changed_at: list[int]  # the same, in the chart of what was earned
 
     is_table = False
 
@@ -219,6 +226,10 @@ def view_of(
         value = None
     past = None if ledger is None else kept.timeline.past(numbers)
     shown = picture_of(belief, bandit.structure, goal=bandit.goal, bound=value, past=past)
+    anew = replica.changes == "restart" and bool(replica.changed)
+    if anew and past is not None:  # beside uniform allocation as it is since then
+        since = since_round(past, replica.changed[0])
+        shown = dataclasses.replace(shown, gain=gain_of(belief, bandit.goal, since))
     pending = bandit.pending
     return View(
         row=row,
@@ -230,7 +241,16 @@ def view_of(
         no_bound=bound.refusal,
         verdict=bound.verdicts[0] if same and bound.verdicts else None,
         delta=math.exp(-belief.fit.threshold) if belief.fit is not None else DELTA,
+        changed=sentences_on_changes(replica, [belief]),
+        changed_at=sorted(replica.changed.values()),
+        gain_changed_at=[] if anew else sorted(replica.changed.values()),
     )
+
+
+def since_round(past: Past, round: int) -> Past:
+    """The stretches that end after a round."""
+    kept = np.cumsum(past.rounds) > round
+    return Past(past.decisions[kept], past.rewards[kept], past.rounds[kept])
 
 
 def _ledger(kept: _Kept, replica: Replica, duplicates: int) -> dict[str, int]:
