@@ -25,6 +25,9 @@ from armature.testing import discover
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SCRIPT = re.compile(
+    r"^```python\n((?:(?!>>> ).)*?)^```\n\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -54,9 +57,10 @@ def check_command(line: str) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_block_is_checked(document: Path) -> None:
+    scripts = dict(SCRIPT.findall(document.read_text()))
     for language, text in blocks(document):
         if language == "python":
-            assert ">>> " in text, f"{document.name}: not a doctest:\n{text}"
+            assert ">>> " in text or text in scripts, f"{document.name}: not a doctest:\n{text}"
         elif language == "toml":
             assert set(tomllib.loads(text)) <= {
                 *KEYS,
@@ -69,6 +73,15 @@ def test_every_block_is_checked(document: Path) -> None:
                 check_command(line)
         else:
             assert language in ("bibtex", "text"), f"{document.name}: {language!r} is not checked"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_script_prints_what_is_shown_below_it(document: Path) -> None:
+    for script, shown in SCRIPT.findall(document.read_text()):
+        environment = {**os.environ, "ARMATURE_GEAR": "python"}
+        command = [sys.executable, "-c", script]
+        assert subprocess.check_output(command, env=environment, text=True) == shown
+        assert len(shown.splitlines()) > 5
 
 
 @pytest.mark.parametrize(

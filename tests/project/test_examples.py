@@ -60,6 +60,15 @@ def check_picture(path: Path, width: int, height: int) -> None:
     assert pixels[:, :, :3].std() > 0.01, "nothing is drawn"
 
 
+def test_peak(tmp_path: Path) -> None:
+    output = run("peak", tmp_path, "--visitors", "800", "--shops", "4")
+    lost = {
+        name: float(x) for name, x in re.findall(r"^(\S+) +(\d+) \+- \d+$", output, re.MULTILINE)
+    }
+    assert list(lost) == ["Challenger", "Guarded(Challenger)", "ThompsonSampling", "KLUCB", "UCB"]
+    assert max(lost["Challenger"], lost["Guarded(Challenger)"]) < lost["UCB"]
+
+
 def test_pricing(tmp_path: Path) -> None:
     options = ("--horizon", "400", "--repetitions", "4", "--shops", "2")
     output = run("pricing", tmp_path, *options)
