@@ -1,7 +1,8 @@
 """Rivals where rewards change, tuned for each problem; and how they do where they were published.
 
 `python -m studies.rivals` prints the tables of `docs/changes.md`: `prices` and `nine` (as in
-`studies.changes`), `wander` (a peak that wanders) and `published` (problem 1 of Besson et al.).
+`studies.changes`), `wander` (a peak that wanders), `published` (problem 1 of Besson et al.) and
+`seasons` (a shop with weekends, by forgetting and by segments).
 Half-lives and windows are tried on a grid, and of each kind the best on the problem itself is
 shown, which flatters the rivals.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from studies.changes import PIECE, PRICES, peak_at, revenues
 
 SIZES = (50, 100, 200, 400, 800, 1600, 3200)
 Kinds = dict[str, list[Policy]]
-STEPS = (0, 1333, 2666)
 
 
 def kinds(inner: Iterable[Policy], sizes: Iterable[int]) -> Kinds:
@@ -36,31 +36,26 @@ def kinds(inner: Iterable[Policy], sizes: Iterable[int]) -> Kinds:
     return found
 
 
-def contest(kinds: Kinds, play: Callable[[list[Policy]], dict[str, list[float]]]) -> list[str]:
-    """A row for each kind: its best setting, and what that has in each column."""
-    rows = []
+def contest(kinds: Kinds, play: Callable[[list[Policy]], dict[str, list[float]]]) -> None:
+    """Prints a row for each kind: its best setting, and what that has in each column."""
     for kind, policies in kinds.items():
         found = play(policies)
         best = min(found, key=lambda name: found[name][-2])
         mean, error = found[best][-2:]
-        columns = " | ".join(f"{x:,.0f}" for x in found[best][:-2])
-        rows.append(
-            f"| {kind} | `{best}` | {columns + ' | ' if columns else ''}{mean:,.0f} ± {error:.0f} |"
-        )
-        sys.stdout.write(rows[-1] + "\n")
+        columns = "".join(f" {x:,.0f} |" for x in found[best][:-2])
+        sys.stdout.write(f"| {kind} | `{best}` |{columns} {mean:,.0f} ± {error:.0f} |\n")
         sys.stdout.flush()
-    return []
 
 
-def ours(forgetting: bool) -> Kinds:
+def ours() -> Kinds:
     """The library's own."""
     found: Kinds = {"`Restarting()`": [am.Restarting()], "no change in mind": [am.Challenger()]}
-    if forgetting:
-        found["`Forgetting()`"] = [am.Forgetting(half_life=size) for size in SIZES]
+    found["`Forgetting()`"] = [am.Forgetting(half_life=size) for size in SIZES]
+    found["`Forgetting(IMEDUB())`"] = [am.Forgetting(am.IMEDUB(), size) for size in SIZES]
     return found
 
 
-def rivals(horizon: int, changes: int, unimodal: bool = True) -> Kinds:
+def rivals(horizon: int) -> Kinds:
     """Discounts, windows and tests, with the settings of their authors where they give them."""
     found = kinds([am.ThompsonSampling(), am.KLUCB()], SIZES)
     shares = [x * math.sqrt(math.log(horizon) / horizon) for x in (0.05, 0.25, 1.0)]
@@ -68,8 +63,7 @@ def rivals(horizon: int, changes: int, unimodal: bool = True) -> Kinds:
         am.GLRKLUCB(local=local, share=share) for share in shares for local in (False, True)
     ]
     found["M-UCB"] = [am.MonitoredUCB(w, share=share) for share in shares for w in (50, 200, 800)]
-    if unimodal:
-        found["SW-OSUB"] = [am.SWOSUB(size) for size in SIZES]
+    found["SW-OSUB"] = [am.SWOSUB(size) for size in SIZES]
     return found
 
 
@@ -80,19 +74,24 @@ def head(*columns: str) -> None:
 
 
 def totals(
-    instance: am.Instance, horizon: int, runs: int, seed: int, at: int = 0
+    instances: Sequence[am.Instance], horizon: int, runs: int, seed: int, at: int = 0
 ) -> Callable[[list[Policy]], dict[str, list[float]]]:
-    """Plays policies: with `at`, the regret up to there, after it and in all; else in all."""
+    """Plays policies: with `at`, the regret up to there, after it and in all; else in all.
+
+    The runs are shared out among the instances.
+    """
 
     def play(policies: list[Policy]) -> dict[str, list[float]]:
-        results = am.simulate(instance, policies, horizon, runs, seed=seed)
+        each = runs // len(instances)
+        results = [am.simulate(one, policies, horizon, each, seed=seed) for one in instances]
         found = {}
-        for name in results.names:
-            regret = results.runs[name].regret
+        for name in results[0].names:
+            regret = np.concatenate([one.runs[name].regret for one in results])
             total = regret[:, -1]
             columns = [total.mean(), total.std(ddof=1) / math.sqrt(runs)]
             if at:
-                before = regret[:, int(np.searchsorted(results.checkpoints, at, "right")) - 1]
+                checkpoints = results[0].checkpoints
+                before = regret[:, int(np.searchsorted(checkpoints, at, "right")) - 1]
                 columns = [before.mean(), (total - before).mean(), *columns]
             found[name] = [float(x) for x in columns]
         return found
@@ -105,22 +104,22 @@ def prices(runs: int, seed: int) -> None:
     family, structure = am.Bernoulli(scale=PRICES), am.Unimodal(12)
     jump = am.Changing([(0, revenues(7.6)), (6_000, revenues(13.2))], structure, family)
     head("before (about)", "after (about)", "in all")
-    contest({**ours(True), **rivals(12_000, 1)}, totals(jump, 12_000, runs, seed, 6_000))
+    contest({**ours(), **rivals(12_000)}, totals([jump], 12_000, runs, seed, 6_000))
 
 
 def nine(runs: int, seed: int) -> None:
     """Nine arms with one peak that jumps twice."""
     pieces = [(0, peak_at(2)), (PIECE, peak_at(6)), (2 * PIECE, peak_at(1))]
     head("regret")
-    play = totals(am.Changing(pieces, am.Unimodal(9)), 4_000, runs, seed)
-    contest({**ours(True), **rivals(4_000, 2)}, play)
+    play = totals([am.Changing(pieces, am.Unimodal(9))], 4_000, runs, seed)
+    contest({**ours(), **rivals(4_000)}, play)
 
 
 def wander(runs: int, seed: int) -> None:
-    """Nine arms with one peak that wanders."""
-    path = am.Changing.wandering(am.Unimodal(9), 4_000, seed=3)
+    """Nine arms with one peak that wanders: the mean of four walks."""
+    walks = [am.Changing.wandering(am.Unimodal(9), 4_000, step=0.1, seed=s) for s in (1, 2, 3, 4)]
     head("regret")
-    contest({**ours(True), **rivals(4_000, 3)}, totals(path, 4_000, runs, seed))
+    contest({**ours(), **rivals(4_000)}, totals(walks, 4_000, runs, seed))
 
 
 def published(runs: int, seed: int) -> None:
@@ -142,12 +141,26 @@ def published(runs: int, seed: int) -> None:
             "GLR-klUCB, local: 74": [local],
             "GLR-klUCB, global: 97": [all_arms],
         },
-        totals(problem, T, runs, seed),
+        totals([problem], T, runs, seed),
     )
+
+
+def seasons(runs: int, seed: int) -> None:
+    """A shop with other customers at the weekend: days one after the other, and as two segments."""
+    workday, weekend, visitors = [0.2, 0.5, 0.4, 0.2, 0.1], [0.1, 0.2, 0.3, 0.5, 0.3], 100
+    days = [weekend if day % 7 in (5, 6) else workday for day in range(70)]
+    pieces = [(visitors * day, means) for day, means in enumerate(days)]
+    shop = am.Changing(pieces, am.Unimodal(5), am.Bernoulli())
+    head("regret")
+    contest(ours(), totals([shop], 7_000, runs, seed))
+    table = am.Segments(["workday", "weekend"], am.Unimodal(5))
+    split = am.Instance(table, [workday, weekend], am.Bernoulli(), frequencies=[5 / 7, 2 / 7])
+    contest({"two segments": [am.Challenger()]}, totals([split], 7_000, runs, seed))
 
 
 TABLES: dict[str, Callable[[int, int], None]] = {
     "prices": prices, "nine": nine, "wander": wander, "published": published,
+    "seasons": seasons,
 }  # fmt: skip
 
 

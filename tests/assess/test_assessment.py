@@ -333,6 +333,19 @@ def test_drift() -> None:
     assert changed.before[1] == pytest.approx(half[:100].mean())
     assert changed.after[1] == pytest.approx(half[100:].mean())
     assert "for arm 1: the mean of arm 1 was" in str(changed)
+    assert changed.since is not None
+    assert abs(changed.since - 200) <= 12
+    assert changed.jump
+    assert changed.setting == "Restarting"
+    assert f"one change, at about row {changed.since + 1}" in str(changed)
+    assert changed.to_data()["since"] == changed.since
+    frame["reward"] = rng.normal(size=400) + np.where(frame.arm == 1, frame.index / 100.0, 0.0)
+    drifts = find_drift(read_log(frame))
+    assert drifts.found
+    assert not drifts.jump
+    assert drifts.setting == "Forgetting"
+    assert "it drifts, or there are several" in str(drifts)
+    assert found.since is found.setting is None
     assert "only sums: they do not tell whether" in str(find_drift(read_log(PRICES)))
     few = find_drift(read_log(frame[:8]))
     assert not few.found

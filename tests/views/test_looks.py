@@ -16,6 +16,7 @@ from armature.views.experiment_charts import (
     plot_panels,
     plot_stopping,
     plot_sweep,
+    regret_chart,
     regret_curves,
     stopping_charts,
 )
@@ -26,6 +27,19 @@ ROUNDS = np.array([1, 10, 100])
 RISING = np.array([[1.0, 10.0, 30.0], [1.0, 20.0, 50.0]])
 LONG = "Guarded(Challenger(draw='posterior', patience=12.5), delta=0.05, audit=0.25, doubt=0.1, "
 NAMES = ("SPk", LONG + "one)", LONG + "two)", "x" * 300, "a very long name " * 20)
+
+
+def test_changes_of_the_means_are_marked() -> None:
+    first, later = [0.2, 0.4, 0.9, 0.7, 0.1], [0.9, 0.4, 0.3, 0.2, 0.1]
+    problem = am.Changing([(0, first), (40, later), (70, first), (200, later)], am.Unimodal(5))
+    curves = regret_curves(problem, ROUNDS, {"SPk": RISING})
+    assert curves.changes == (40, 70)  # what comes after the last round is not seen
+    (line,) = [mark for mark in regret_chart(curves, log=True).marks if mark.look == "change"]
+    assert line.x[[0, 1, 3, 4]].tolist() == [40.0, 40.0, 70.0, 70.0]
+    assert line.y[[0, 1]].tolist() == [0.0, curves.top]
+    drift = am.Changing.wandering(am.Unimodal(5), 100)
+    assert regret_curves(drift, ROUNDS, {"SPk": RISING}).changes == ()  # a drift is no event
+    assert regret_curves(PRICES, ROUNDS, {"SPk": RISING}).changes == ()
 
 
 def looks_of(*names: str) -> list[tuple[str, str]]:

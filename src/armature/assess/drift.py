@@ -7,10 +7,16 @@ a few rewards it is smaller than that: so the check errs on the side of silence.
 
 It is made for each arm with at least `LEAST` rewards and, as a change may come to all arms at once,
 for the rewards of all arms together, each less its arm's mean.
+
+Where the sums are largest is when the rewards are likeliest to have changed, if they did so at
+once. Whether they did is checked the same way: a jump leaves nothing to be found in the rewards
+before it and in those since; what drifts goes on in one of them. So it says what to do about it:
+begin anew after a jump (`Restarting`), forget where rewards drift (`Forgetting`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -19,10 +25,18 @@ from typing import Any
 import numpy as np
 
 from armature.assess.log import Log
-from armature.kernels.arrays import Floats
+from armature.kernels.arrays import Floats, Ints
 from armature.words import Arm, Sentence
 
 LEAST = 20
+ADVICE = (
+    " It looks like one change, at about row {since}: a policy in `Restarting` begins anew from "
+    "there."
+)
+DRIFTS = (
+    " One change, likeliest at about row {since}, does not explain it all: it drifts, or there are "
+    "several. `forget` makes older rewards count less; `Restarting` begins anew at each change."
+)
 ELSE = "Everything else here assumes that rewards do not change."
 
 
@@ -39,6 +53,9 @@ class Drift:
         before, after: the mean of each arm's first and second half.
         alpha: the largest probability of reporting a change if there is none.
         checked: whether the log has an order at all.
+        since: the row, from 0, since which rewards are likeliest to have been others; None: nothing
+            was found.
+        jump: whether one change at that row is enough to explain it.
     """
 
     arms: tuple[Hashable, ...]
@@ -48,6 +65,8 @@ class Drift:
     after: Floats
     alpha: float
     checked: bool
+    since: int | None = None
+    jump: bool = False
 
     @property
     def level(self) -> float:
@@ -66,6 +85,13 @@ class Drift:
         """True if anything changed."""
         return bool(self.changed) or self.together < self.level
 
+    @property
+    def setting(self) -> str | None:
+        """The policy to take where rewards change like that; None: nothing was found."""
+        if not self.found or self.since is None:
+            return None
+        return "Restarting" if self.jump else "Forgetting"
+
     def sentence(self) -> Sentence:
         """The same in words."""
         few = not (np.isfinite(self.p_values).any() or math.isfinite(self.together))
@@ -82,10 +108,13 @@ class Drift:
             text = f"Rewards changed during the log: together the arms show it, none alone. {ELSE}"
         else:
             text = "No change of the rewards during the log was found."
+        if self.found and self.since is not None:
+            text += ADVICE if self.jump else DRIFTS
         k = 0 if few or not self.changed else int(np.nanargmin(self.p_values))
         changed = [Arm(self.arms.index(arm)) for arm in self.changed]
         return Sentence(text, arms=changed, arm=Arm(k), least=LEAST,
-                        before=float(self.before[k]), after=float(self.after[k]))  # fmt: skip
+                        before=float(self.before[k]), after=float(self.after[k]),
+                        since=0 if self.since is None else self.since + 1)  # fmt: skip
 
     def __str__(self) -> str:
         return self.sentence().shown(self.arms)
@@ -100,6 +129,9 @@ class Drift:
             "p_values": self.p_values.tolist(),
             "before": self.before.tolist(),
             "after": self.after.tolist(),
+            "since": self.since,
+            "jump": self.jump,
+            "setting": self.setting,
             "words": str(self),
         }
 
@@ -121,7 +153,47 @@ def find_drift(log: Log, alpha: float = 0.01) -> Drift:
     together = math.nan
     if log.rounds >= LEAST + K:
         together = p_value(log.rewards - log.means[log.places])
-    return Drift(log.arms, p, together, before, after, alpha, True)
+    found = Drift(log.arms, p, together, before, after, alpha, True)
+    if not found.found:
+        return found
+    since = _likeliest(log, order, ends, found)
+    jump = all(_is_calm(log, part, alpha) for part in (slice(0, since), slice(since, None)))
+    return dataclasses.replace(found, since=since, jump=jump)
+
+
+def _likeliest(log: Log, order: Ints, ends: Ints, found: Drift) -> int:
+    """The row since which the check with the least p-value has others: an arm's, or that of all."""
+    assert log.rewards is not None
+    assert log.places is not None
+    least = float(np.nanmin(found.p_values)) if np.isfinite(found.p_values).any() else math.inf
+    if found.together < least:
+        return _peak(log.rewards - log.means[log.places])
+    k = int(np.nanargmin(found.p_values))
+    rows = order[ends[k] - int(log.counts[k]) : ends[k]]
+    own = log.rewards[rows]
+    return int(rows[min(_peak(own - own.mean()), own.size - 1)])
+
+
+def _peak(away: Floats) -> int:
+    """How many come before the sum of deviations is largest."""
+    return int(np.abs(np.cumsum(away)).argmax()) + 1
+
+
+def _is_calm(log: Log, part: slice, alpha: float) -> bool:
+    """Whether nothing is found in a part of a log, with half of the errors."""
+    assert log.rewards is not None
+    assert log.places is not None
+    rewards, places = log.rewards[part], log.places[part]
+    p_values, away = [], np.zeros(rewards.size)
+    for k in range(len(log.arms)):
+        own = places == k
+        if own.any():
+            away[own] = rewards[own] - rewards[own].mean()
+        if own.sum() >= LEAST:
+            p_values.append(p_value(away[own]))
+    if rewards.size >= LEAST + len(log.arms):
+        p_values.append(p_value(away))
+    return all(p >= 0.5 * alpha / len(p_values) for p in p_values)
 
 
 def p_value(away: Floats) -> float:

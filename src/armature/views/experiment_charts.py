@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from armature.bounds import bound_or_none
+from armature.structures.changing import Changing
 from armature.structures.instance import Instance
 from armature.views.chart import (
     Axis,
@@ -45,6 +46,7 @@ ASYMPTOTIC = (
     "Lower bounds are asymptotic: in the end regret grows at least like V ln t. "
     "At any finite t it may lie below that line."
 )
+MOST_MARKED = 20  # changes of the means
 THICK = 1.8  # of a policy's curve
 
 
@@ -88,6 +90,7 @@ class RegretCurves:
     curves: tuple[Curve, ...]
     bounds: dict[str, float]
     top: float
+    changes: tuple[int, ...] = ()  # the rounds in which the means changed, if there are few
 
     @property
     def leaving(self) -> tuple[Curve, ...]:
@@ -117,6 +120,7 @@ def regret_curves(
         curves=curves,
         bounds=bounds,
         top=_top(curves, bounds, float(np.log(rounds[-1]))),
+        changes=_changes(instance, int(rounds[-1])),
     )
 
 
@@ -137,6 +141,13 @@ def _bounds(instance: Instance) -> dict[str, float]:
     if instance.structure.assumes_nothing:
         return {LOWER: bound.value}
     return {LOWER: bound.value, WITHOUT: bound.unconstrained}
+
+
+def _changes(instance: Instance, rounds: int) -> tuple[int, ...]:
+    """The rounds in which means change, unless there are many: a drift is no event."""
+    changes = instance.changes if isinstance(instance, Changing) else ()
+    seen = tuple(t for t in changes if t < rounds)
+    return seen if len(seen) <= MOST_MARKED else ()
 
 
 def _top(curves: Sequence[Curve], bounds: dict[str, float], log: float) -> float:
@@ -173,6 +184,10 @@ def regret_chart(curves: RegretCurves, log: bool) -> Chart:
     for name, value in curves.bounds.items():
         label = f"{name}, {value:.3g} ln t"
         marks.append(Line(name, rounds, value * np.log(rounds), label))
+    if curves.changes:
+        at = np.array(curves.changes, dtype=np.float64)
+        upright = gapped(np.zeros_like(at), np.full_like(at, curves.top))
+        marks.append(Line("change", gapped(at, at), upright, "the means change"))
     for n, curve in enumerate(curves.leaving):
         text = f"{shortened(curve.name)} leaves: {curve.final:,.0f} in the end"
         marks.append(Words(text, 0.02, 0.94 - 0.085 * n, look=curve.name))

@@ -34,7 +34,7 @@ BLACK, ORANGE, BLUE, GREEN, PINK = "#000000", "#E69F00", "#0072B2", "#009E73", "
 COLOURS = (BLUE, "#D55E00", GREEN, PINK, ORANGE, "#56B4E9", "#7F3C8D", "#8C6D31", "#666666")
 DASHES: tuple[Any, ...] = (
     "-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1.5, 1.5)), (0, (3, 3.5)),
-    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (3, 1, 1, 1, 1, 1)), (0, (9, 3)), (0, (1, 3)), (0, (4, 1, 1, 1)),
 )  # fmt: skip
 STYLES: dict[str, tuple[str, int]] = {  # a colour and one of DASHES
     "SPk": (BLUE, 0),
@@ -94,6 +94,7 @@ LOOKS: Looks = {
     "middle": {"color": BLUE, "linewidth": 9.0, "alpha": 0.4},
     "median": {"color": BLUE, "markeredgewidth": 2.5},
     "logged": {"color": SOFT},
+    "change": {"color": SOFT, "linestyle": (0, (1, 2)), "linewidth": 1.2},
     "lower bound": {"color": BLACK, "linestyle": ":", "linewidth": 1.6},
     "without the structure": {"color": BLACK, "linestyle": "-.", "linewidth": 1.0},
     **{
