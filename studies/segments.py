@@ -1,17 +1,18 @@
 """What coupled segments save: regret of tables with separate bandits, with one, and guarded.
 
 Means are additive, a_k + b_c with normal a and b of standard deviation 0.5 (a brought into the
-structure of the rows), rewards Gaussian with standard deviation 1. Every number is the mean over
-random tables and runs of the regret in all, or in one segment.
+structure of the rows), rewards Gaussian with standard deviation 1. In "alike" tables they are
+a_k + u_ck with u uniform and at most `width` apart, a fifth of the largest gap. Every number is the
+mean over random tables and runs of the regret in all, or in one segment.
 
-    python -m studies.segments [--horizon 10000] [--tables 4] [--runs 10]
+    python -m studies.segments [--horizon 10000] [--tables 4] [--runs 10] [--only alike]
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,9 +23,17 @@ SEPARATE = ("separate Challenger", None, am.Challenger())
 TOGETHER = ("Challenger", am.Additive(), am.Challenger())
 SHARED = ("ProjectedThompson", am.Additive(), am.ProjectedThompson())
 INSURED = ("Guarded", am.Additive(), am.Guarded())
+FIFTH = 0.2  # of the largest gap: how far segments that are alike differ
 
 
-Player = tuple[str, am.Coupling | None, am.Policy]
+def alike(means: np.ndarray) -> am.Coupling:
+    """The width by which the rows of a table differ at most, as it is known."""
+    return am.Alike(float(np.ptp(means, axis=0).max()) * 1.000001)
+
+
+ALIKE = ("Challenger", alike, am.Challenger())
+Known = am.Coupling | Callable[[np.ndarray], am.Coupling] | None
+Player = tuple[str, Known, am.Policy]
 
 
 class Case(NamedTuple):
@@ -36,6 +45,7 @@ class Case(NamedTuple):
     players: tuple[Player, ...]
     off: float = 0.0  # how far, in standard deviations, the means are from additive
     frequencies: tuple[float, ...] | None = None  # then the last segment's regret is what counts
+    alike: bool = False
 
 
 CASES = (
@@ -50,6 +60,8 @@ CASES = (
         (SEPARATE, TOGETHER),
         frequencies=(0.6, 0.39, 0.01),
     ),
+    Case("alike, 3 x 5", am.Unconstrained(5), 3, (SEPARATE, ALIKE), alike=True),
+    Case("alike, 5 x 8", am.Unconstrained(8), 5, (SEPARATE, ALIKE), alike=True),
     Case("not additive, 3 x 5", am.Unconstrained(5), 3, (SEPARATE, TOGETHER, INSURED), off=0.5),
 )
 
@@ -60,6 +72,10 @@ def tables(case: Case, count: int) -> Iterator[np.ndarray]:
     K = case.each.n_arms
     for _ in range(count):
         worth = rng.normal(0.0, 0.5, K)
+        if case.alike:
+            width = FIFTH * float(np.ptp(worth))
+            yield worth + rng.uniform(-0.5 * width, 0.5 * width, (case.segments, K))
+            continue
         fitted = np.asarray(case.each.project(worth, np.ones(K), am.Gaussian()).means)
         fitted = fitted - 1e-3 * np.abs(np.arange(K) - worth.argmax()) * (fitted != worth)
         means = fitted + rng.normal(0.0, 0.5, (case.segments, 1))
@@ -68,7 +84,8 @@ def tables(case: Case, count: int) -> Iterator[np.ndarray]:
 
 def regret(case: Case, means: np.ndarray, player: Player, horizon: int, runs: int) -> float:
     """The mean regret of a player on a table."""
-    _, coupling, policy = player
+    _, known, policy = player
+    coupling = known(means) if callable(known) else known
     table = am.Segments(range(case.segments), each=case.each, coupling=coupling)
     instance = am.Instance(table, means, strict=False, frequencies=case.frequencies)
     results = am.simulate(instance, [policy], horizon=horizon, repetitions=runs)
@@ -81,8 +98,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, value in (("horizon", 10_000), ("tables", 4), ("runs", 10)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--only", default="", help="cases with this in their names")
     chosen = parser.parse_args()
-    for case in CASES:
+    for case in (case for case in CASES if chosen.only in case.name):
         drawn = list(tables(case, chosen.tables))
         for player in case.players:
             found = [regret(case, one, player, chosen.horizon, chosen.runs) for one in drawn]
