@@ -217,6 +217,53 @@ def test_what_it_says_of_a_segment() -> None:
     assert not whole.refuted
 
 
+def test_each_segment_notices_changes_of_its_own() -> None:
+    bandit = am.Bandit(am.Challenger(), table_of(am.Additive()), am.Gaussian(0.5))
+    rng = np.random.default_rng(0)
+    for n in range(400):
+        for c, name in enumerate(NAMES[:2]):
+            moved = 1.5 if name == "desktop" and n >= 250 else 0.0
+            bandit.tell(n % 4, float(rng.normal(MEANS[c][n % 4] - moved, 0.5)), segment=name)
+    changes = bandit.changes()
+    assert list(changes) == ["desktop"]
+    assert abs(changes["desktop"].since - 250) <= 16
+    assert bandit.change(segment="mobile") is None
+    own = bandit.change(segment="desktop")
+    assert own is not None
+    assert own.evidence == changes["desktop"].evidence
+    assert "until about decision" in str(bandit.explain(segment="desktop"))
+    assert "until about decision" not in str(bandit.explain(segment="mobile"))
+    assert not bandit.verdict(0.05, segment="desktop").sure
+    assert bandit.plot() is not None
+    again = am.SegmentedBandit.from_json(bandit.to_json())
+    assert str(again.changes()["desktop"]) == str(changes["desktop"])
+    with pytest.raises(am.ArmatureError, match="between 0 and 1"):
+        bandit.changes(2.0)
+    one, alone = (
+        am.Bandit(am.UCB(), am.Segments(names, each=am.Unconstrained(2)), am.Gaussian(0.5))
+        for names in ("abcd", "a")
+    )
+    for reward in [0.0] * 32 + [1.0] * 48:  # a share of the false alarms asks for more evidence
+        for b in (one, alone):
+            b.tell([0, 1], [reward, 0.0], segment="a")
+    own = alone.change(segment="a")
+    assert own is not None
+    rate = math.exp(-own.evidence) * 1.5
+    assert "a" in alone.changes(rate)
+    assert one.changes(rate) == {}
+    assert "a" in one.changes(4.0 * rate)
+
+
+def test_floors_of_segments() -> None:
+    floors = {"mobile": 0.1, "desktop": 0.02}
+    bandit = am.Bandit(am.UCB(), table_of(None), floor=floors)
+    assert [bandit.of(name).floor for name in NAMES] == [0.1, 0.02, 0.0]
+    again = am.SegmentedBandit.from_json(bandit.to_json())
+    assert [again.of(name).floor for name in NAMES] == [0.1, 0.02, 0.0]
+    with pytest.raises(am.ArmatureError, match="no segment 'tablet'"):
+        am.Bandit(am.UCB(), table_of(None), floor={"tablet": 0.1})
+
+
 def test_a_wrong_coupling_shows_in_the_evidence() -> None:
     bandit = am.Bandit(am.Challenger(), table_of(am.Additive()), am.Gaussian(0.5))
     bandit.tell([0, 1, 2, 3] * 40, [0.0, 0.3, 0.6, 0.9] * 40, segment="mobile")

@@ -11,12 +11,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from armature.bounds.evidence import Evidence, evidence
+from armature.bounds.change import FALSE_ALARMS
+from armature.bounds.evidence import Evidence, evidence, threshold_at
 from armature.errors import ArmatureError
 from armature.families import Family, Gaussian
 from armature.kernels.checks import check_kind
 from armature.kernels.streams import key_of
 from armature.live.bandit import Bandit
+from armature.live.change import Change
 from armature.live.checkpoint import SEGMENTED
 from armature.live.explanation import Explanation
 from armature.live.readable import Arm
@@ -75,8 +77,9 @@ class SegmentedBandit(Shown):
     Parameters
     ----------
     policy, structure, family, seed, labels, horizon, goal, floor
-        As for `Bandit`; the structure is a table, which says which segments there are. Costs (goal
-        "min") go with segments that are not coupled.
+        As for `Bandit`; the structure is a table, which says which segments there are. The floor is
+        one for all, or one for segments by name (else 0). Costs (goal "min") go with segments that
+        are not coupled.
     otherwise : hashable, optional
         A segment of the table that stands for every one that it does not name. Without, such a
         segment is refused, with a list of those that are known.
@@ -94,7 +97,7 @@ class SegmentedBandit(Shown):
         labels: Sequence[Hashable] | None = None,
         horizon: int | None = None,
         goal: Literal["max", "min"] = "max",
-        floor: float = 0.0,
+        floor: float | Mapping[Hashable, float] = 0.0,
         history: Mapping[Hashable, Any] | None = None,
         otherwise: Hashable = None,
     ) -> None:
@@ -116,7 +119,7 @@ class SegmentedBandit(Shown):
         self._seed = int(seed)
         self._options: dict[str, Any] = {"labels": labels, "horizon": horizon, "goal": goal}
         seeds = {name: seed_of(seed, c) for c, name in enumerate(names)}
-        for name in past:
+        for name in (*past, *(floor if isinstance(floor, Mapping) else ())):
             structure.place(name)
         self._open(structure, seeds, floor, past)
 
@@ -124,7 +127,7 @@ class SegmentedBandit(Shown):
         self,
         table: Segments,
         seeds: Mapping[Hashable, int],
-        floor: float = 0.0,
+        floor: float | Mapping[Hashable, float] = 0.0,
         past: Mapping[Hashable, Any] | None = None,
     ) -> None:
         """A bandit for each row of a table."""
@@ -137,7 +140,7 @@ class SegmentedBandit(Shown):
                 row,
                 table.family_of(self.family, c),
                 seeds[name],
-                floor=floor,
+                floor=floor.get(name, 0.0) if isinstance(floor, Mapping) else floor,
                 history=known,
                 **self._options,
             )
@@ -288,6 +291,21 @@ class SegmentedBandit(Shown):
         from armature.views.side_by_side import plot_segments
 
         return plot_segments({name: one.picture() for name, one in self._of.items()}, path)
+
+    def change(self, false_alarms: float = FALSE_ALARMS, *, segment: Hashable) -> Change | None:
+        """The change of the rewards of a segment, if one shows: see `Bandit.change`."""
+        return self.of(segment).change(false_alarms)
+
+    def changes(self, false_alarms: float = FALSE_ALARMS) -> dict[Hashable, Change]:
+        """The segments whose rewards changed, each with its change.
+
+        As long as nothing changes in any of them, one is ever reported with probability at most
+        `false_alarms`: each has its share of that.
+        """
+        threshold_at(false_alarms)  # which says what it must be
+        share = false_alarms / len(self._of)
+        found = {name: bandit.change(share) for name, bandit in self._of.items()}
+        return {name: change for name, change in found.items() if change is not None}
 
     def evidence(self, delta: float = 0.01) -> Evidence:
         """How well rows and coupling fit the rewards of all segments: see `Bandit.evidence`."""
