@@ -134,6 +134,23 @@ def test_switched(storage: str) -> None:
     assert rebuilt(storage).changes == "notice"
 
 
+def test_an_arm_that_is_added_again_after_another(storage: str) -> None:
+    """As by a client that got no answer: it is there, wherever it would be added now."""
+    with serving(storage) as url, Client(url) as client:
+        labels = ["a", "b", "c"]
+        spec = {**SPEC, "structure": {"kind": "unimodal"}, "labels": labels}
+        client.create("prices", spec)
+        client.add_arm("prices", "d", after="c")
+        client.add_arm("prices", "e", before="d")
+        client.add_arm("prices", "d", after="c")  # "e" stands between them now
+        with pytest.raises(ServiceError, match="d"):
+            client.add_arm("prices", "d", after="a")
+        kinds = [event["kind"] for event in client.events("prices")]
+        assert [arm["label"] for arm in client.experiment("prices")["arms"]] == [*labels, "e", "d"]
+    assert kinds == ["created", "arm added", "arm added"]
+    assert rebuilt(storage).added == {3: {"after": "c"}, 4: {"before": "d"}}
+
+
 def test_forgotten(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By number as the library forgets; by the clock of the database, also from the log."""
     own = am.Bandit(am.Challenger(), am.Unconstrained(2), am.Bernoulli(), forget=40)

@@ -99,10 +99,12 @@ class AddArm(Command):
         work.append(Kind.arm_added, arm=number, detail={"label": self.label, **self.options})
 
     def _is_there(self, work: UnitOfWork) -> bool:
-        """Whether taking the arm out of a copy and adding it again gives the same problem."""
+        """Whether it was added with the same options, or doing so again gives the same problem."""
         number = work.replica.numbers.get(self.label)
         if number is None or work.replica.is_retired(number):
             return False
+        if work.replica.added.get(number) == self.options:
+            return True
         trial = replica_of(work.replica.as_text(), self.allow).of(0)
         try:
             if not trial.structure.arms_in_order:  # it came last, and others may have come since

@@ -81,6 +81,7 @@ class Replica:
         divergences: how often a replay would have chosen another arm than the one recorded.
         changed: in each segment (0 where there are none) in which rewards are known to have
             changed, after how many decisions.
+        added: of each arm that was added, by its number, what was said of it then.
         time: what the bandit takes for the time.
     """
 
@@ -90,6 +91,7 @@ class Replica:
     divergences: int = 0
     last: Event | None = None
     changed: dict[int, int] = field(default_factory=dict)
+    added: dict[int, dict[str, Any]] = field(default_factory=dict)
     time: EventTime = field(default_factory=EventTime)
 
     def __post_init__(self) -> None:
@@ -170,6 +172,7 @@ class Replica:
         if label not in self.numbers:
             self.numbers[label] = len(self.labels)
             self.labels.append(label)
+        self.added[self.numbers[label]] = options
         return self.numbers[label]
 
     def retire_arm(self, arm: int) -> None:
@@ -229,6 +232,7 @@ class Replica:
             "divergences": self.divergences,
             "last": self.last,
             "changed": sorted(self.changed.items()),
+            "added": sorted(self.added.items()),
             "bandit": json.loads(self.bandit.to_json()),
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -251,6 +255,7 @@ def replica_of(text: str, allow: Allowed) -> Replica:
             content["divergences"],
             last,
             dict(content.get("changed", ())),
+            dict(content.get("added", ())),
             time,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
