@@ -36,10 +36,15 @@ ENDPOINTS = {
         ("POST", "/v1/experiments/prices/arms", {"label": 9, "options": {"after": 0}}),
         ("POST", "/v1/experiments/prices/arms/retire", {"label": 0}),
     ],
-    "decide": [("POST", "/v1/experiments/prices/decisions", {})],
+    "decide": [
+        ("POST", "/v1/experiments/prices/decisions", {}),
+        ("POST", "/ofrep/v1/evaluate/flags/prices", {"context": {"targetingKey": "u"}}),
+        ("POST", "/ofrep/v1/evaluate/flags", {"context": {"targetingKey": "u"}}),
+    ],
     "reward": [
         ("POST", "/v1/decisions/1-2-00000000/reward", {"value": 1}),
         ("POST", "/v1/rewards", {"rewards": []}),
+        ("POST", "/ofrep/v1/rewards", {"flag": "prices", "context": {}, "value": 1}),
         ("DELETE", "/v1/decisions/1-2-00000000", None),
     ],
     "read": [
@@ -67,6 +72,7 @@ def test_scopes(file_storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
         operations = http.get("/openapi.json").json()["paths"]
         tried = {(m, p.replace("prices", "{name}")) for m, p, _ in chain(*ENDPOINTS.values())}
         tried = {(m, p.replace("1-2-00000000", "{id}")) for m, p in tried}
+        tried = {(m, p) for m, p in tried if not p.startswith("/ofrep")}  # which OFREP describes
         open_to_all = {("GET", "/healthz"), ("GET", "/readyz")}
         known = {(m.upper(), path) for path, methods in operations.items() for m in methods}
         assert known - open_to_all == tried - {("GET", "/metrics"), ("GET", "/")}

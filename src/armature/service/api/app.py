@@ -17,7 +17,7 @@ from armature import __version__
 from armature.kernels import gears
 from armature.kernels.compiling import meanwhile
 from armature.service import metrics
-from armature.service.api import bodies, endpoints
+from armature.service.api import bodies, endpoints, ofrep
 from armature.service.api.router import Answer, Guard, Routes, Service
 from armature.service.db.database import reason_of, try_to_write
 from armature.service.db.maintenance import migrate
@@ -66,7 +66,7 @@ def make_app(
             engine.dispose()
 
     app = Service(
-        [endpoints.table, operations, page.table],
+        [endpoints.table, ofrep.table, operations, page.table],
         limits,
         page.refuse,
         title="Armature",

@@ -30,7 +30,7 @@ class NewExperiment(Body):
     spec: dict[str, Any] = Field(
         description=(
             "structure, segments, family, policy, labels, seed, horizon, goal, floor, rewards, "
-            "sticky, changes, forget"
+            "sticky, changes, forget, ofrep"
         ),
         examples=[
             {

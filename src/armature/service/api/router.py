@@ -165,7 +165,7 @@ class Route:
         if self._query is not None:
             arguments["query"] = self._query.model_validate(dict(request.query_params))
         if self._body is not None:
-            content = _json_of(request, await request.body())
+            content = json_of(request, await request.body())
             arguments["body"] = self._body.model_validate(content)
         return await self.endpoint(request, **arguments)
 
@@ -307,7 +307,7 @@ def _sentence(found: Any) -> str:
     return f"{place[:200]}: {message}" if place else f"the body: {message}"
 
 
-def _json_of(request: Request, text: bytes) -> Any:
+def json_of(request: Request, text: bytes) -> Any:
     """The JSON in a body, or a refusal."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":

@@ -21,7 +21,7 @@ from armature.service.db.schema import Kind, Status, event, experiment
 from armature.service.domain import reading
 from armature.service.domain.commands import UNKNOWN, Expire, Result, Reward
 from armature.service.domain.scheduler import Pool
-from armature.service.domain.spec import hint_about, parse_spec
+from armature.service.domain.spec import Attributes, attributes_in, hint_about, parse_spec
 from armature.service.domain.work import OVERDUE, Command
 from armature.service.domain.writer import Writer
 from armature.service.limits import Refused, ServiceLimits, checked_name
@@ -44,6 +44,7 @@ class Backend:
         self.looks = Pool(self.limits.looks, self.limits.looks_each, "look")
         self.bounds = Pool(self.limits.looks, self.limits.looks_each, "bound")
         self._ids: dict[str, int] = {}  # of names; only a restore from a backup changes them
+        self._attributes: dict[tuple[int, str], Attributes] = {}
         self.stopping = asyncio.Event()
         self.duplicates: Counter[int] = Counter()  # rewards that came again, by experiment
         self._expiring: dict[int, asyncio.Task[None]] = {}
@@ -133,6 +134,15 @@ class Backend:
             key = (await self.find(name)).id
             self._ids[name] = key
         return key
+
+    async def attributes_of(self, name: str) -> Attributes:
+        """The attributes of an OpenFeature context that an experiment's spec names."""
+        key = await self.id_of(name)
+        found = self._attributes.get((key, name))
+        if found is None:
+            spec = json.loads((await self.find(name)).spec)
+            found = self._attributes[key, name] = attributes_in(spec) or Attributes()
+        return found
 
     async def find(self, name: str) -> Any:
         """The row of an experiment, or a refusal."""

@@ -62,6 +62,22 @@ class Decide(Command):
 
 
 @dataclass(frozen=True)
+class DecisionOfRequest(Command):
+    """The id of the decision that a request was answered with."""
+
+    request_id: str
+
+    def wanted(self) -> Needs:
+        return Needs(requests=(self.request_id,))
+
+    def run(self, work: UnitOfWork) -> str:
+        made = work.requests.get(self.request_id)
+        if made is None:
+            raise Refused(404, "no decision was made for this flag and this context.")
+        return made[0].id
+
+
+@dataclass(frozen=True)
 class Result:
     """How one reward was taken: an HTTP code, a status, and perhaps a sentence."""
 

@@ -20,7 +20,7 @@ from armature.errors import ArmatureError
 from armature.live.bandit import Bandit
 from armature.live.explanation import Explanation
 from armature.live.segmented import SegmentedBandit
-from armature.service.db.schema import experiment
+from armature.service.db.schema import Status, experiment
 from armature.service.domain.replay import Replica, replica_of
 from armature.service.domain.tables import bound_of_table, worth_of_segments
 from armature.service.domain.work import Command, UnitOfWork
@@ -61,6 +61,13 @@ def list_experiments(connection: Connection) -> list[dict[str, Any]]:
     """All experiments, without their arms."""
     rows = connection.execute(sa.select(*_SUMMARY).order_by(experiment.c.name))
     return [summary(row) for row in rows]
+
+
+def flags(connection: Connection) -> list[str]:
+    """Running experiments whose spec says how OpenFeature evaluates all flags."""
+    query = sa.select(experiment.c.name, experiment.c.spec).order_by(experiment.c.name)
+    found = connection.execute(query.where(experiment.c.status == Status.running.value))
+    return [name for name, spec in found if json.loads(spec).get("ofrep") is not None]
 
 
 def find(connection: Connection, name: str) -> Any:

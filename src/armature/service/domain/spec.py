@@ -46,12 +46,20 @@ from armature.structures import Segments, Structure
 
 KEYS = (
     "structure", "family", "policy", "labels", "seed", "horizon", "goal", "floor", "rewards",
-    "sticky", "segments", "changes", "forget",
+    "sticky", "segments", "changes", "forget", "ofrep",
 )  # fmt: skip
 SEGMENT_KEYS = ("names", "coupling", "otherwise")
 Changes = Literal["notice", "restart"]
 LONGEST = 3_200_000_000.0  # seconds: a hundred years
 NO_LIMITS = ServiceLimits(arms=2**31)  # for what is stored
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """Which attributes of an OpenFeature context say the segment, and the visit of a unit."""
+
+    segment: str | None = None
+    visit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,7 @@ class Spec:
         changes: whether a change of the rewards is only noticed, or the policy begins anew.
         forget: the half-life of rewards, a number of them or a time such as "7d"; None: they count
             for ever.
+        ofrep: what an OpenFeature context says; None: only when it is evaluated by name.
     """
 
     structure: Structure
@@ -86,6 +95,7 @@ class Spec:
     otherwise: Hashable = None
     changes: Changes = "notice"
     forget: float | str | None = None
+    ofrep: Attributes | None = None
 
     def make_bandit(self, clock: Callable[[], float] | None = None) -> Bandit | SegmentedBandit:
         """The bandit before its first decision; the clock says when it forgets."""
@@ -129,6 +139,8 @@ class Spec:
             table["changes"] = self.changes
         if self.forget is not None:
             table["forget"] = self.forget
+        if self.ofrep is not None:
+            table["ofrep"] = vars(self.ofrep)
         return json.dumps(table, sort_keys=True, allow_nan=False)
 
     def is_that_of(self, text: str, allow: Allowed = ()) -> bool:
@@ -201,7 +213,22 @@ def read_spec(table: Any, allow: Allowed = (), limits: ServiceLimits = NO_LIMITS
         otherwise,
         checked_changes(table.get("changes", "notice")),
         _half_life(table.get("forget")),
+        attributes_in(table),
     )
+
+
+def attributes_in(table: dict[str, Any]) -> Attributes | None:
+    """The attributes of an OpenFeature context that a spec names."""
+    said = table.get("ofrep")
+    if said is None:
+        return None
+    names = said.values() if isinstance(said, dict) and set(said) <= {"segment", "visit"} else [0]
+    if not all(name is None or (isinstance(name, str) and 1 <= len(name) <= 200) for name in names):
+        raise ArmatureError(
+            'ofrep names attributes of the context, such as {"segment": "plan", "visit": "session"}'
+            "; {} for none."
+        )
+    return Attributes(said.get("segment"), said.get("visit"))
 
 
 def checked_changes(changes: Any) -> Changes:
