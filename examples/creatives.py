@@ -34,7 +34,9 @@ def main() -> None:
     rates = np.concatenate(list(CLICK_RATES.values()))
     campaign = am.Instance(am.Categorised(THEMES), rates, am.Bernoulli())
     bound = am.lower_bound(campaign)
-    print(f"Whoever knows the themes must lose at least {bound.value:.1f} ln T clicks in the end,")
+    print(
+        f"Whoever knows the themes must asymptotically lose at least {bound.value:.1f} ln T clicks,"
+    )
     print(f"whoever does not, {bound.unconstrained:.1f} ln T.")
 
     policies = [am.Challenger(), am.SPk(), am.ThompsonSampling(), am.IMED(), am.KLUCB()]

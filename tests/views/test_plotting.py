@@ -92,7 +92,7 @@ def test_a_bound_is_drawn(tmp_path: Path) -> None:
     for alternative in bound.alternatives:
         drawn = lines[f"confusing instance, weight {alternative.weight:.3g}"]
         assert drawn.tolist() == alternative.means.tolist()
-    assert above.title == "Unimodal: regret at least 14 ln T in the end"
+    assert above.title == "Unimodal: asymptotically regret of at least 14 ln T"
     assert imread(tmp_path / "bound.png").shape == (900, 900, 4)
 
 

@@ -50,6 +50,7 @@ def assess(
     unit: str = "units of reward",
     spread: Spread = "common",
     delta: float = 0.05,
+    margin: float | str | None = None,
     draws: int = DRAWS,
     seed: int = 0,
     workers: int | None = None,
@@ -103,6 +104,9 @@ def assess(
     delta
         The probability of error of the intervals and of the verdict on the best arm. A structure
         is refuted at the smaller of this and 0.01.
+    margin
+        By how much another arm may be better than the one that you take: a number, or a share of
+        its mean, such as "1%". Then the report says whether the leader is good enough.
     draws, seed, workers
         How many problems are simulated, the seed of all random numbers, the number of threads.
     title, progress
@@ -160,7 +164,7 @@ def assess(
         chosen=chosen,
         candidates=tuple(ranked([chosen, *others])),
         trials=_trials(chosen, known, policies, horizon, simulated),
-        certainty=_certainty(found, chosen, known, delta),
+        certainty=_certainty(found, chosen, known, delta, margin),
         drift=find_drift(found, min(delta, DELTA_OF_EVIDENCE)),
         delta=delta,
         horizon=horizon,
@@ -235,12 +239,14 @@ def _goes_with(structure: Structure, family: Family) -> bool:
     return True
 
 
-def _certainty(log: Log, chosen: Candidate, known: Informed, delta: float) -> Certainty:
+def _certainty(
+    log: Log, chosen: Candidate, known: Informed, delta: float, margin: float | str | None
+) -> Certainty:
     """The certainty about the best arm: with the structure, unless it is refuted."""
     if chosen.refuted or not np.isfinite(chosen.fitted).all():
         nothing = chosen.structure.forgotten()
-        return how_sure(log, nothing, known, seen_means(log, known), delta)
-    return how_sure(log, chosen.structure, known, chosen.fitted, delta)
+        return how_sure(log, nothing, known, seen_means(log, known), delta, margin)
+    return how_sure(log, chosen.structure, known, chosen.fitted, delta, margin)
 
 
 def _trials(

@@ -52,7 +52,7 @@ from armature.storage.registry import (
 )
 from armature.structures import Structure
 
-SETTINGS = ("horizon", "traffic", "unit", "draws", "seed", "delta", "spread")
+SETTINGS = ("horizon", "traffic", "unit", "draws", "seed", "delta", "margin", "spread")
 KEYS = ("title", "arms", "log", "structure", "family", "candidates", "policies", *SETTINGS)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from armature.assess.compare import LOGGED, Trial
 from armature.assess.fit import Candidate
+from armature.structures.oracles.margin import Margin
 from armature.views.chart import number
 from armature.words import Arm, Sentence, listed
 
@@ -217,7 +218,7 @@ def about_worth(found: Assessment) -> Sentence:
         text = "If {name} is true, V is 0: nothing has to be explored in the long run."
         return Sentence(text, name=chosen.name)
     said = Sentence(
-        "If {name} is true, regret grows at least like {value} ln T {unit} in the long run. "
+        "If {name} is true, asymptotically regret grows at least like {value} ln T {unit}. "
         "Without it: {free} ln T, {ratio:.2g} times as much.",
         name=chosen.name, value=worth.value, unit=found.unit, free=worth.unconstrained,
         ratio=worth.unconstrained / worth.value,
@@ -226,7 +227,7 @@ def about_worth(found: Assessment) -> Sentence:
 
 
 def _without(value: float, found: Assessment) -> Sentence:
-    text = "Without a structure, regret grows at least like {value} ln T {unit} in the long run."
+    text = "Without a structure, asymptotically regret grows at least like {value} ln T {unit}."
     return Sentence(text, value=value, unit=found.unit) + asymptotic(found)
 
 
@@ -310,7 +311,12 @@ def recommendation(found: Assessment) -> Sentence:
         parts.append(text)
         said |= values
     best = found.certainty.verdict
-    if best.sure:
+    if best.good:
+        parts.append("The log shows that {good} is good enough: no arm is better by more than "
+                     "{margin} (error {error:.3g} %): you can simply use it.")  # fmt: skip
+        said |= {"good": Arm(best.arms.index(best.arm)), "margin": str(Margin.of(best.margin))}
+        said |= {"error": 100.0 * best.delta}
+    elif best.sure:
         said |= {"arm": Arm(best.arms.index(best.arm)), "error": 100.0 * best.delta}
         given = "" if chosen.refuted or chosen.assumes_nothing else ", if {name} is true"
         if best.statistic == math.inf and not chosen.refuted:

@@ -15,9 +15,10 @@ from armature.bounds import characteristic_time, lower_bound
 from armature.errors import ArmatureError
 from armature.families import Family
 from armature.kernels.arrays import Floats
-from armature.live.verdict import Verdict, verdict
+from armature.live.verdict import GivenMargin, Verdict, verdict
 from armature.structures import Structure
 from armature.structures.instance import Instance
+from armature.structures.oracles.margin import Margin
 
 NOTHING = 1e-6  # of the most pulls: what is left of a solver's tolerance
 
@@ -142,13 +143,24 @@ class Certainty:
 
 
 def how_sure(
-    log: Log, structure: Structure, informed: Informed, fitted: Floats, delta: float
+    log: Log,
+    structure: Structure,
+    informed: Informed,
+    fitted: Floats,
+    delta: float,
+    margin: float | str | None,
 ) -> Certainty:
     """The certainty about the best arm, and the samples that it takes."""
     means = seen_means(log, informed)
-    found = verdict(structure, informed.cautious, log.counts, means, delta, "practical", log.arms)
+    found = verdict(
+        structure, informed.cautious, log.counts, means, delta, "practical", log.arms,
+        GivenMargin(margin),
+    )  # fmt: skip
     try:
-        time = characteristic_time(Instance(structure, fitted, informed.family))
+        wanted = Margin.of(margin)
+        if wanted is not None and np.isfinite(fitted).all():
+            fitted = wanted.untied(fitted, int(fitted.argmax()))
+        time = characteristic_time(Instance(structure, fitted, informed.family), margin=margin)
     except ArmatureError:  # two arms lead, or no means fit
         return Certainty(found, math.nan, math.nan, None)
     scale = math.log(1.0 / delta)

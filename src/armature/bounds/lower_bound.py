@@ -27,6 +27,7 @@ from armature.kernels.checks import INSTANCE, MOST_PAIRED, check_kind, checked_s
 from armature.structures import Structure
 from armature.structures.changing import Changing
 from armature.structures.instance import Instance
+from armature.structures.oracles.margin import Margin, WithMargin
 from armature.structures.oracles.model import make_model
 from armature.words import Card, Shown, best_first, number, row_of
 
@@ -54,7 +55,7 @@ class Alternative:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LowerBound(Shown):
-    """The regret of any consistent algorithm is at least `value` * ln T in the long run.
+    """The regret of any consistent algorithm is asymptotically at least `value` * ln T.
 
     Attributes
     ----------
@@ -89,7 +90,7 @@ class LowerBound(Shown):
             k for k in best_first(self.pulls.tolist()) if self.pulls[k] > 1e-6 * self.pulls.max()
         ]
         return Card(
-            f"Lower bound: in the long run regret of at least {number(self.value)} ln T; without "
+            f"Lower bound: asymptotically regret of at least {number(self.value)} ln T; without "
             f"the structure {number(self.unconstrained)} ln T",
             ("arm", "pulls / ln T"),
             tuple(row_of(k, self.pulls[k]) for k in ranked),
@@ -99,7 +100,7 @@ class LowerBound(Shown):
     def _table_card(self) -> Card:
         K = self.pulls.shape[1]
         return Card(
-            f"Lower bound: in the long run regret of at least {number(self.value)} ln T; with a "
+            f"Lower bound: asymptotically regret of at least {number(self.value)} ln T; with a "
             f"bandit for each segment {number(self.separately)} ln T, without the structure "
             f"{number(self.unconstrained)} ln T",
             ("segment", *(f"arm {k}: pulls / ln T" for k in range(K))),
@@ -240,9 +241,11 @@ def solve_program(
 ) -> LowerBound:
     """The program of `lower_bound` with any prices of a pull of each arm in place of its gap.
 
-    In a table `best` is the best cell of a segment, where another is looked for, or EVERY_SEGMENT.
+    In a table `best` is the best cell of a segment, where another is looked for, or EVERY_SEGMENT;
+    with a margin, the arm that is to be named.
     """
-    solution = make_solution(instance)
+    margin = structure.margin if isinstance(structure, WithMargin) else None
+    solution = make_solution(instance, margin=margin)
     if best is not None:
         outcome = run_allocate(structure, instance, gaps, solution, best=best)
         return _read(outcome, solution)
@@ -325,12 +328,17 @@ def closed_challengers(structure: Structure, instance: Instance) -> npt.NDArray[
     return closed
 
 
-def make_solution(instance: Instance, closed: npt.NDArray[np.bool_] | None = None) -> Solution:
+def make_solution(
+    instance: Instance,
+    closed: npt.NDArray[np.bool_] | None = None,
+    margin: Margin | None = None,
+) -> Solution:
     """Room for the answer of `run_allocate`, and which challengers it leaves out."""
     mu, K = instance.cells, instance.n_arms
     family = instance.family_of_cells
     # half of the way to the best, where no divergence is infinite
-    half_way = np.maximum(mu, 0.5 * mu + 0.5 * np.minimum(mu.max(), family.domain_ends[1]))
+    top = mu.max() + (margin.at(mu.max()) if margin is not None else 0.0)
+    half_way = np.maximum(mu, 0.5 * mu + 0.5 * np.minimum(top, family.domain_ends[1]))
     away = half_way > mu
     least = float(np.min(_divergences(family, mu, half_way), where=away, initial=math.inf))
     power = round(math.log2(least) / UNITS) if 0.0 < least < math.inf else 0

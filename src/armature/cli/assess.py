@@ -33,6 +33,7 @@ def assess(
     draws: Annotated[
         int | None, typer.Option(help="Problems drawn around the log; default: 40.", min=1)
     ] = None,
+    margin: options.Margin = None,
     workers: options.Workers = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -59,7 +60,7 @@ def assess(
                     "probability": probability,
                     "segment": segment,
                 },
-                settings={"horizon": horizon, "draws": draws},
+                settings={"horizon": horizon, "draws": draws, "margin": margin},
                 allow=options.allowed(allow),
                 workers=workers,
                 progress=lambda title, done, steps: bar.update(

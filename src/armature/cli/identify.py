@@ -28,6 +28,7 @@ def identify(
     threshold: Annotated[
         str, typer.Option(help="When to stop: `practical`, or `theory`, which is proved.")
     ] = "practical",
+    margin: options.Margin = None,
     repetitions: Annotated[
         int | None, typer.Option(help="Runs of each policy, instead of the file's number.", min=1)
     ] = None,
@@ -70,6 +71,7 @@ def identify(
             options.allowed(allow),
             policy or (),
             repetitions,
+            margin,
         )
         options.check_engine(engine, address, shard)
         _check_shares(shard, merge, source, out)

@@ -33,6 +33,13 @@ Allow = Annotated[
         "name classes as module:Class. Importing it runs its code."
     ),
 ]
+Margin = Annotated[
+    str | None,
+    typer.Option(
+        help="By how much another arm may be better than the one that is named: a number such as "
+        "0.05, or a share of its mean such as 1%."
+    ),
+]
 Workers = Annotated[int | None, typer.Option(help="Threads; default: all cores.", min=1)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]

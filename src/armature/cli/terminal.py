@@ -133,7 +133,9 @@ def print_bound(instance: Instance, answer: LowerBound) -> None:
     worth = "the structure leaves nothing to explore"
     if answer.value > 0.0:
         worth = f"{answer.unconstrained / answer.value:.3g} times that"
-    growth = f"the regret of a consistent algorithm grows at least like {answer.value:.6g} ln T"
+    growth = (
+        f"the regret of a consistent algorithm is asymptotically at least {answer.value:.6g} ln T"
+    )
     console.print(Text.assemble((f"V = {answer.value:.6g}", "bold"), f": {growth}"))
     console.print(f"without the structure: {answer.unconstrained:.6g} ({worth})")
     console.print(f"certified to a relative {answer.gap:.0e}\n")
@@ -219,7 +221,7 @@ def print_summary(found: PlanSummary) -> None:
     titles = ("policy", "regret", "5%", "median", "95%", "slope", "explored", "us/round")
     print_table(titles, rows, left=("policy",))
     value = summary["V"].iloc[0]
-    least = "" if math.isnan(value) else f"; at least V = {value:.4g} in the end"
+    least = "" if math.isnan(value) else f"; asymptotically at least V = {value:.4g}"
     console.print(f"slope: growth per ln t over the last decade{least}")
 
 
@@ -229,6 +231,8 @@ def print_stopping(found: PlanSummary) -> None:
     deltas, threshold = plan.settings["deltas"], plan.settings["threshold"]
     console = output()
     runs = f": {plan.repetitions} runs of each policy, threshold {threshold!r}"
+    if "margin" in plan.settings:
+        runs += f", margin {visible(str(plan.settings['margin']))}"
     console.print(Text.assemble((visible(plan.full_title), "bold"), runs))
     rows = []
     for delta in deltas:

@@ -157,7 +157,8 @@ def _read_note(path: Path, fixed: Sequence[str]) -> dict[str, Any] | None:
 
 def _agree(found: dict[str, Any], asked: dict[str, Any], fixed: Sequence[str]) -> bool:
     """True if the settings agree that a folder can't be extended by."""
-    return all(found.get(key) == asked[key] for key in fixed)
+    same = all(found.get(key) == asked[key] for key in fixed)
+    return same and found.get("margin") == asked.get("margin")  # which few have
 
 
 def _mark(path: Path, of: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from armature.rounds.stopping import (
 from armature.storage.registry import POLICIES, Allowed, build
 from armature.structures.changing import Changing
 from armature.structures.instance import Instance
+from armature.structures.oracles.margin import Margin, WithMargin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +54,7 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
 
     deltas: tuple[float, ...]
     threshold: Threshold
+    margin: float | str | None = None
 
     kind: ClassVar = KIND
     unit: ClassVar = "runs"
@@ -75,6 +78,18 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
 
     def __post_init__(self) -> None:
         self._allowance()  # raises if this family has no such threshold
+        for policy in self.policies if self.margin is not None else ():
+            policy.check(self._asked.structure, self.instance.family)
+
+    @functools.cached_property
+    def _asked(self) -> Instance:
+        """The instance as policies and stopping rule see it: with the alternatives of a margin."""
+        margin = Margin.of(self.margin)
+        if margin is None:
+            return self.instance
+        truth = self.instance
+        structure = WithMargin(truth.structure, margin)
+        return Instance(structure, truth.means, truth.family, truth.strict)
 
     def _allowance(self) -> int:
         """The address of the threshold's kernel, in this process."""
@@ -82,7 +97,7 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
 
     @property
     def settings(self) -> dict[str, Any]:
-        return settings(self.deltas, self.threshold)
+        return settings(self.deltas, self.threshold, self.margin)
 
     def empty(self, repetitions: int) -> SamplingRuns:
         return SamplingRuns.empty(repetitions, len(self.deltas), self.instance.n_arms)
@@ -93,7 +108,7 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
     @straight_to_machine_code()
     def compile(self, policies: Sequence[Policy]) -> None:
         for policy in policies:
-            run = make_sampling_run(policy, self.instance, 0, 0, self._outcome())
+            run = make_sampling_run(policy, self._asked, 0, 0, self._outcome())
             run.advance(self.instance.n_arms + 1)
 
     @straight_to_machine_code()
@@ -101,7 +116,7 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
         self, policy: Policy, repetition: int, stop: threading.Event, progress: Progress
     ) -> tuple[Outcome, float]:
         outcome = self._outcome()
-        run = make_sampling_run(policy, self.instance, self.seed, repetition, outcome)
+        run = make_sampling_run(policy, self._asked, self.seed, repetition, outcome)
 
         def advance(rounds: int) -> int:
             if outcome.done[0] == len(self.deltas):
@@ -131,6 +146,7 @@ class IdentificationPlan(Plan[SamplingRuns, Identification]):
             self.seed,
             runs,
             origin,
+            self.margin,
         )
 
     def read(self, about: dict[str, Any], frame: pd.DataFrame) -> Identification:
@@ -147,6 +163,7 @@ def identify(
     *,
     max_rounds: int = MAX_ROUNDS,
     threshold: Threshold = "practical",
+    margin: float | str | None = None,
     progress: Progress | None = None,
     engine: str = "threads",
     address: str | None = None,
@@ -175,6 +192,9 @@ def identify(
     threshold : {"practical", "theory"}
         "practical" is ln((m + ln(t) / 2) / delta) where m challengers are about as near as the
         nearest; "theory" is larger and proved: see there.
+    margin
+        By how much another arm may be better than the one that is named: a number, or a share of
+        its mean, such as "1%". It is for up to about 50 arms.
 
     Examples
     --------
@@ -189,8 +209,9 @@ def identify(
     _check_has_one_best(instance)
     max_rounds, deltas = checked_count(max_rounds, "max_rounds"), checked_deltas(delta)
     plan = IdentificationPlan.checked(
-        instance, policies, max_rounds, repetitions, seed, deltas=deltas, threshold=threshold
-    )
+        instance, policies, max_rounds, repetitions, seed, deltas=deltas, threshold=threshold,
+        margin=checked_margin(margin),
+    )  # fmt: skip
     return run_in_memory(plan, workers, progress, engine, address)
 
 
@@ -205,6 +226,12 @@ def _check_has_one_best(instance: Instance) -> None:
             "no use of the coupling. How long it takes with the coupling at the least, for all or "
             "for one, says characteristic_time(instance, segment=...)."
         )
+
+
+def checked_margin(margin: float | str | None) -> float | str | None:
+    """A margin in plain data, or an error; None where it is nothing."""
+    found = Margin.of(margin)
+    return None if found is None else found.given
 
 
 def checked_deltas(delta: float | Sequence[float]) -> tuple[float, ...]:
@@ -223,6 +250,7 @@ def load_identifications(
     allow: Allowed = (),
     policies: Sequence[str] = (),
     repetitions: int | None = None,
+    margin: float | str | None = None,
 ) -> list[IdentificationPlan]:
     """The identifications of a file, one for each point of its sweep.
 
@@ -240,7 +268,5 @@ def load_identifications(
         experiments = [replace(one, policies=chosen) for one in experiments]
     if repetitions is not None:
         experiments = [replace(one, repetitions=repetitions) for one in experiments]
-    return [
-        IdentificationPlan.of(one, horizon=max_rounds, deltas=deltas, threshold=threshold)
-        for one in experiments
-    ]
+    said = {"deltas": deltas, "threshold": threshold, "margin": checked_margin(margin)}
+    return [IdentificationPlan.of(one, horizon=max_rounds, **said) for one in experiments]

@@ -26,6 +26,7 @@ from armature.policies import Policy
 from armature.rounds.stopping import SamplingRuns
 from armature.storage.registry import Allowed
 from armature.structures.instance import Instance
+from armature.structures.oracles.margin import Margin
 from armature.words import Card, Shown, row_of
 
 if TYPE_CHECKING:
@@ -35,9 +36,12 @@ KIND = "identification"  # in a file of results
 QUANTILES = (0.05, 0.5, 0.95)
 
 
-def settings(deltas: tuple[float, ...], threshold: str) -> dict[str, Any]:
+def settings(
+    deltas: tuple[float, ...], threshold: str, margin: float | str | None
+) -> dict[str, Any]:
     """The settings of the runs besides instance, policy, rounds and seed."""
-    return {"kind": KIND, "deltas": list(deltas), "threshold": threshold}
+    content = {} if margin is None else {"margin": margin}
+    return {"kind": KIND, "deltas": list(deltas), "threshold": threshold, **content}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +49,8 @@ class Identification(AllRuns[SamplingRuns], Shown):
     """The stopping times of policies on an instance, over repetitions and probabilities of error.
 
     `deltas` are in falling order, and the second axis of all that is given by run. `origin` says
-    which code has made the runs; None: the code that is running.
+    which code has made the runs; None: the code that is running. With a margin, an arm is right if
+    no other is better by more than that.
     """
 
     instance: Instance
@@ -56,9 +61,10 @@ class Identification(AllRuns[SamplingRuns], Shown):
     seed: int
     runs: dict[str, SamplingRuns]
     origin: Origin | None = None
+    margin: float | str | None = None
 
     def _origin_now(self) -> Origin:
-        more = settings(self.deltas, self.threshold)
+        more = settings(self.deltas, self.threshold, self.margin)
         return origin_of(self.instance, self.policies, self.max_rounds, self.seed, more)
 
     @property
@@ -80,8 +86,9 @@ class Identification(AllRuns[SamplingRuns], Shown):
 
     def errors(self, policy: str | Policy) -> Floats:
         """(deltas,): the share of the runs that named a wrong arm."""
-        arms = self.arms(policy)
-        wrong = (arms >= 0) & (arms != self.instance.best_arm)
+        arms, margin = self.arms(policy), Margin.of(self.margin)
+        right = [self.instance.best_arm] if margin is None else margin.near(self.instance.means)
+        wrong = (arms >= 0) & ~np.isin(arms, right)
         return np.asarray(wrong.mean(axis=0))
 
     def shares(self, policy: str | Policy) -> Floats:
@@ -112,7 +119,7 @@ class Identification(AllRuns[SamplingRuns], Shown):
         """
         import pandas as pd
 
-        time = time_or_none(self.instance)
+        time = time_or_none(self.instance, self.margin)
         value = math.nan if time is None else time.value
         rows = []
         for policy in self.policies:
@@ -164,7 +171,7 @@ class Identification(AllRuns[SamplingRuns], Shown):
 
         rounds = {name: runs.rounds for name, runs in self.runs.items()}
         sure = {name: runs.arms >= 0 for name, runs in self.runs.items()}
-        time = time_or_none(self.instance)
+        time = time_or_none(self.instance, self.margin)
         value = None if time is None else time.value
         charts = stopping_charts(self.deltas, rounds, sure, value)
         return plot_stopping(charts, () if path is None else [path])
@@ -178,7 +185,7 @@ class Identification(AllRuns[SamplingRuns], Shown):
             self.repetitions,
             self.seed,
             self.made_by,
-            settings(self.deltas, self.threshold),
+            settings(self.deltas, self.threshold, self.margin),
         )
 
     @classmethod
@@ -224,15 +231,18 @@ class Identification(AllRuns[SamplingRuns], Shown):
             about["seed"],
             runs,
             origin,
+            about.get("margin"),
         )
 
 
-def time_or_none(instance: Instance) -> CharacteristicTime | None:
+def time_or_none(
+    instance: Instance, margin: float | str | None = None
+) -> CharacteristicTime | None:
     """T*; None where the structure is wrong, and, with a warning, if it is not found."""
     if not instance.fits:
         return None
     try:
-        return characteristic_time(instance)
+        return characteristic_time(instance, margin=margin)
     except ArmatureError as error:
         warnings.warn(f"no characteristic time is shown: {error}", stacklevel=2)
         return None

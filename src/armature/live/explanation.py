@@ -17,7 +17,7 @@ from armature.live.change import Change
 from armature.live.choosing import untouched
 from armature.live.outstanding import likely_means
 from armature.live.rewards import Goal
-from armature.live.verdict import Seen, Verdict, verdict, verdict_on
+from armature.live.verdict import GivenMargin, Seen, Verdict, verdict, verdict_on
 from armature.policies import Belief, Policy
 from armature.rounds.runner import PolicyRunner
 from armature.rounds.stopping import Threshold, checked_threshold
@@ -200,11 +200,16 @@ def _judge_of(
 
 
 def verdict_of(
-    decisions: PolicyRunner, names: Sequence[Hashable], delta: float, threshold: Threshold
+    decisions: PolicyRunner,
+    names: Sequence[Hashable],
+    delta: float,
+    threshold: Threshold,
+    margin: GivenMargin,
 ) -> Verdict:
     """The arm that is best, by what a policy has seen."""
     checked_threshold(threshold, decisions.family)
-    return _judge_of(decisions, _seen_by(decisions), names)(delta=delta, threshold=threshold)
+    judge = _judge_of(decisions, _seen_by(decisions), names)
+    return judge(delta=delta, threshold=threshold, margin=margin)
 
 
 def evidence_of(

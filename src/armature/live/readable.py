@@ -26,7 +26,7 @@ from armature.live.choosing import Chooser, Probabilities, probabilities
 from armature.live.explanation import Explanation, apart, evidence_of, explain, verdict_of
 from armature.live.outstanding import Outstanding
 from armature.live.rewards import Goal
-from armature.live.verdict import Verdict
+from armature.live.verdict import GivenMargin, Verdict
 from armature.policies import History, Policy
 from armature.rounds.runner import PolicyRunner
 from armature.rounds.stopping import Threshold
@@ -196,13 +196,23 @@ class ReadableBandit(Shown):
             parts = self._outstanding.noticing.parts()
         return found if parts is None else apart(self._decisions, found, parts)
 
-    def verdict(self, delta: float = 0.05, threshold: Threshold = "practical") -> Verdict:
+    def verdict(
+        self,
+        delta: float = 0.05,
+        threshold: Threshold = "practical",
+        *,
+        margin: float | str | None = None,
+    ) -> Verdict:
         """The best arm and whether that is sure: print it, read its fields, or `to_json()`.
 
         Whatever the policy and whenever one looks: with `threshold="theory"`, a wrong arm is ever
         called sure with probability at most `delta`. "practical" asks for less and is not proved;
         `docs/studies/identification.md` has how often it was wrong. The verdict also estimates how
         many more samples it takes. It is never sure where the rewards changed (`change`).
+
+        With a margin, a number or a share such as "1%" of the leader's mean, it says whether any
+        arm is better than the leader by more than that, with the same guarantee; and which arms are
+        good enough (`good`): all of them surely at once.
 
         >>> from armature.live import Bandit
         >>> from armature.policies import UCB
@@ -213,7 +223,8 @@ class ReadableBandit(Shown):
         >>> found.arm, found.sure, found.needed, found.needed_at_best
         ('middle', False, 19.0, 16.0)
         """
-        found = verdict_of(self._decisions, self.arms, delta, threshold)
+        bound = GivenMargin(margin, self._goal.about)
+        found = verdict_of(self._decisions, self.arms, delta, threshold, bound)
         change = self.change()
         return found if change is None else found.across(change)
 

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,23 @@ from armature.storage.tagged_json import encoded
 from armature.structures import Fit, Structure
 from armature.structures.instance import Instance
 from armature.structures.oracles.leader import leader_of
+from armature.structures.oracles.margin import Margin, WithMargin
 from armature.views.bandit_charts import verdict_chart
 from armature.views.chart import Chart
 from armature.words import Arm, Card, Sentence, Shown
 
 DELTA = 0.05
 MOST = 1e15  # samples: beyond it the answer is "never"
+
+
+class GivenMargin(NamedTuple):
+    """A margin as it was given, and the number that rewards were taken from, if they were."""
+
+    given: float | str | None = None
+    about: float | None = None
+
+
+NO_MARGIN = GivenMargin()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,10 +56,11 @@ class Verdict(Shown):
     Attributes
     ----------
         arm: the best arm of the nearest mean vector in the structure.
-        sure: whether `statistic` exceeds `threshold`. A wrong arm is ever called sure with
+        sure: whether `statistic` exceeds `threshold`: that no other arm is better than `arm`, by
+            more than the margin if there is one. A wrong arm is ever called sure with
             probability at most `delta`, whatever chose the arms and whenever one looks: proved for
             the threshold "theory"; for "practical" see `docs/studies/identification.md`.
-        statistic: by how much the log-likelihood falls if another arm is best.
+        statistic: by how much the log-likelihood falls if another arm is better by the margin.
         threshold: what it has to exceed.
         delta: the probability of error that is allowed.
         needed: about how many more samples it takes at the present shares of the arms, if the
@@ -56,6 +68,8 @@ class Verdict(Shown):
         needed_at_best: the same at the shares of `characteristic_time` for the fitted means.
         shares: these shares; None where they could not be found (two arms lead, no rewards).
         arms: what the arms are called, in the order of `shares`.
+        margin: the margin by which other arms may be better, as it was given; None: no margin.
+        good: with a margin, the arms than which surely no other is better by more, best first.
         change: a change of the rewards, across which nothing is sure; None: none was found.
     """
 
@@ -69,10 +83,12 @@ class Verdict(Shown):
     shares: Floats | None
     arms: tuple[Hashable, ...]
     change: Change | None = None
+    margin: float | str | None = None
+    good: tuple[Hashable, ...] = ()
 
     def across(self, change: Change) -> Verdict:
         """The same where the rewards changed: it is not sure."""
-        return dataclasses.replace(self, sure=False, change=change)
+        return dataclasses.replace(self, sure=False, change=change, good=())
 
     @property
     def least_delta(self) -> float:
@@ -90,7 +106,7 @@ class Verdict(Shown):
 
     def sentence(self, goal: str = "max") -> Sentence:
         """The same in words: which arm, how sure, and how long it takes to be sure."""
-        said = {
+        said: dict[str, Any] = {
             "arm": Arm(self.arms.index(self.arm)),
             "best": "best" if goal == "max" else "cheapest",
             "error": 100.0 * self.delta,
@@ -103,9 +119,18 @@ class Verdict(Shown):
             first = Sentence("{arm} leads, and that is not sure: the rewards changed.", **said)
             return first + self.change.sentence()
         numbers = "(error {error:.3g} %; evidence {statistic:.3g}, {threshold:.3g} is enough)."
-        if self.sure:
+        if self.margin is not None:
+            said["good"] = [Arm(self.arms.index(arm)) for arm in self.good]
+            said["margin"] = str(Margin.of(self.margin))
+            nearly = "no arm is better by more than {margin} " + numbers
+            if self.sure:
+                which = {1: "", 2: "Either of "}.get(len(self.good), "Any of ")
+                return Sentence(which + "{good} is good enough: " + nearly, **said)
+            first = Sentence("{arm} leads. It is not yet certain that " + nearly, **said)
+        elif self.sure:
             return Sentence("{arm} is the {best} " + numbers, **said)
-        first = Sentence("{arm} is probably the {best}, not yet certainly " + numbers, **said)
+        else:
+            first = Sentence("{arm} is probably the {best}, not yet certainly " + numbers, **said)
         if self.needed == math.inf and self.needed_at_best == math.inf:
             return first
         present = "At today's traffic split that takes about {needed:.3g} more rewards"
@@ -132,6 +157,8 @@ class Verdict(Shown):
             "shares": None if self.shares is None else self.shares.tolist(),
             "arms": list(self.arms),
             "change": None if self.change is None else self.change.to_data(),
+            "margin": self.margin,
+            "good": list(self.good),
             "words": str(self),
         }
 
@@ -148,6 +175,7 @@ def verdict(
     delta: float = DELTA,
     threshold: Threshold = "practical",
     arms: Sequence[Hashable] | None = None,
+    margin: GivenMargin = NO_MARGIN,
 ) -> Verdict:
     """The verdict on rewards of which only their number and mean are known, for each arm.
 
@@ -161,20 +189,29 @@ def verdict(
     """
     some = np.asarray(family.clipped(np.full(structure.n_arms, family.some_mean)))
     seen = Seen(structure, family, pulls, np.where(pulls > 0.0, means, some))
-    return verdict_on(seen, delta, threshold, arms)
+    return verdict_on(seen, delta, threshold, arms, margin)
 
 
 @dataclass(frozen=True, eq=False)
 class Seen:
     """Rewards in numbers, and what a structure makes of them: each worked out once, when asked.
 
-    Of an arm without rewards, `means` has any mean: it has no weight.
+    Of an arm without rewards, `means` has any mean: it has no weight. With a margin, alternatives
+    are mean vectors in which another arm leads by that.
     """
 
     structure: Structure
     family: Family
     pulls: Floats
     means: Floats
+    margin: Margin | None = None
+
+    @functools.cached_property
+    def asked(self) -> Structure:
+        """The structure with its alternatives."""
+        if self.margin is None:
+            return self.structure
+        return WithMargin(self.structure, self.margin)
 
     @functools.cached_property
     def fit(self) -> Fit:
@@ -194,25 +231,29 @@ class Seen:
 
     @functools.cached_property
     def alternative(self) -> Fit:
-        """The nearest means in the structure with another best arm."""
-        structure, leader = self.structure, self.leader
-        return structure.nearest_alternative(self.means, self.pulls, leader, self.family)
+        """The nearest alternative to the leader."""
+        return self.alternative_to(self.leader)
 
-    @functools.cached_property
-    def challengers(self) -> float:
-        """The number of challengers of the leader, as the allowance "practical" counts them."""
-        structure, leader = self.structure, self.leader
-        costs = structure.challenger_costs(self.means, self.pulls, leader, self.family)
-        return float(number_of_challengers(costs, leader))
+    def alternative_to(self, arm: int) -> Fit:
+        """The nearest means in the structure with which an arm is a wrong answer."""
+        return self.asked.nearest_alternative(self.means, self.pulls, arm, self.family)
+
+    def challengers_of(self, arm: int) -> float:
+        """The number of challengers of an arm, as the allowance "practical" counts them."""
+        costs = self.asked.challenger_costs(self.means, self.pulls, arm, self.family)
+        return float(number_of_challengers(costs, arm))
 
     @functools.cached_property
     def best_shares(self) -> Floats | None:
         """The optimal shares if the fitted means were the truth; None where there are none."""
         if self.structure.in_table:  # whose program is about all segments
             return None
+        means = self.fitted
+        if self.margin is not None:
+            means = self.margin.untied(means, self.leader)
         try:
-            instance = Instance(self.structure, self.fitted, self.family, strict=False)
-            return time_of(self.structure, instance)[1]
+            instance = Instance(self.structure, means, self.family, strict=False)
+            return time_of(self.structure, instance, self.margin)[1]
         except ArmatureError:  # two arms lead, or a mean is at an end of the domain
             return None
 
@@ -222,27 +263,46 @@ def verdict_on(
     delta: float = DELTA,
     threshold: Threshold = "practical",
     arms: Sequence[Hashable] | None = None,
+    margin: GivenMargin = NO_MARGIN,
 ) -> Verdict:
     """The verdict on what was seen."""
     pulls, delta = seen.pulls, checked_delta(delta)
     allowance = checked_threshold(threshold, seen.family)
+    size = Margin.of(*margin)
+    if size is not None:
+        seen = dataclasses.replace(seen, margin=size)
+    given = None if size is None else size.given
     names = tuple(range(pulls.size)) if arms is None else tuple(arms)
     misfit = float(seen.fit.cost)
     if not misfit < math.inf:
         leader = int(np.argmax(np.where(pulls > 0.0, seen.means, -math.inf)))
         bar = Coming(seen, seen.means, 0.0, allowance, 1.0).threshold(delta, pulls)
-        return Verdict(names[leader], False, 0.0, bar, delta, math.inf, math.inf, None, names)
-    value = max(float(seen.alternative.cost) - misfit, 0.0)
-    m = seen.challengers if allowance == PRACTICAL else 1.0
-    coming = Coming(seen, seen.fitted, value, allowance, m)
-    bar = coming.threshold(delta, pulls)
+        nothing = 0.0, bar, delta, math.inf, math.inf, None
+        return Verdict(names[leader], False, *nothing, names, margin=given)
+    coming = coming_for(seen, seen.leader, allowance)
+    value, bar = coming.value, coming.threshold(delta, pulls)
     sure, shares, total = value > bar, seen.best_shares, float(pulls.sum())
     needed = at_best = 0.0
     if not sure:
         needed = coming.needed(delta, pulls / total) if total > 0.0 else math.inf
         at_best = math.inf if shares is None else coming.needed(delta, shares)
+    good = [seen.leader] if sure and size is not None else []
+    for k in size.near(seen.fitted) if good and size is not None else []:
+        if k != seen.leader:
+            other = coming_for(seen, k, allowance)
+            good += [k] if other.value > other.threshold(delta, pulls) else []
     best = names[seen.leader]
-    return Verdict(best, sure, value, bar, delta, needed, at_best, shares, names)
+    return Verdict(
+        best, sure, value, bar, delta, needed, at_best, shares, names,
+        margin=given, good=tuple(names[k] for k in good),
+    )  # fmt: skip
+
+
+def coming_for(seen: Seen, arm: int, allowance: int) -> Coming:
+    """The evidence for an arm, now and with more samples."""
+    value = max(float(seen.alternative_to(arm).cost) - float(seen.fit.cost), 0.0)
+    m = seen.challengers_of(arm) if allowance == PRACTICAL else 1.0
+    return Coming(seen, seen.fitted, value, allowance, m)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +339,7 @@ class Coming:
     def separation(self, weights: Floats) -> float:
         """The least cost of an alternative to the fitted means, with these numbers of samples."""
         seen = self.seen
-        ask = seen.structure.nearest_alternative
+        ask = seen.asked.nearest_alternative
         return float(ask(self.fitted, weights, seen.leader, seen.family).cost)
 
     @functools.cached_property

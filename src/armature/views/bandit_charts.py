@@ -257,7 +257,7 @@ def bound_charts(
     pad = 0.06 * (float(np.ptp(values)) or 1.0)
     y = Axis(float(values.min()) - pad, float(values.max()) + pad, None, "mean reward", grid=True)
     name = type(instance.structure).__name__
-    title = f"{name}: regret at least {bound.value:.4g} ln T in the end"
+    title = f"{name}: asymptotically regret of at least {bound.value:.4g} ln T"
     above = Chart("means", title, Slots(names, best, True), y, tuple(marks), title=title)
     top = 1.12 * max(float(bound.pulls.max()), float(free.pulls.max()), 1e-12)
     bars: list[Mark] = [

@@ -43,7 +43,7 @@ from armature.views.figure import (
 
 LOWER, WITHOUT = "lower bound", "without the structure"
 ASYMPTOTIC = (
-    "Lower bounds are asymptotic: in the end regret grows at least like V ln t. "
+    "Lower bounds are asymptotic: in the long run regret grows at least like V ln t. "
     "At any finite t it may lie below that line."
 )
 MOST_MARKED = 20  # changes of the means
