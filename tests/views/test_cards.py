@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import armature as am
-from armature import public
 from armature.testing import discover
 from armature.views.pages import html_of
 from armature.words import Card
@@ -42,6 +41,9 @@ def objects(n_arms: int) -> dict[str, Any]:
     }
     if n_arms < 10:
         found["assessment"] = am.assess(log, structure, am.Gaussian())
+        rows = [(k, float(means[k])) for k in range(n_arms)] * 20
+        found["evaluation"] = am.evaluate(rows, 0, uniform=True)
+        found["replay"] = am.replay(rows, [am.UCB()], structure, repetitions=1)
     return found
 
 
@@ -61,6 +63,7 @@ def test_a_repr_is_short(shown: dict[str, Any]) -> None:
 
 def test_a_card_is_well_formed_html(shown: dict[str, Any]) -> None:
     """Labels are escaped, the style stays inside, and there is a picture where there are arms."""
+    bare = ("identification", "evaluation", "replay")
     for name, value in shown.items():
         html = value._repr_html_()
         style = html[html.index("<style>") : html.index("</style>")]
@@ -68,7 +71,7 @@ def test_a_card_is_well_formed_html(shown: dict[str, Any]) -> None:
         assert "<b>an option" not in html, name
         assert style.count("{") == style.count("}") > 10
         assert re.match(r"<style>\.armature-card \{", style)
-        assert ("<svg" in html or "<img" in html) == (name != "identification"), name
+        assert ("<svg" in html or "<img" in html) == (name not in bare), name
 
 
 def test_a_thousand_arms_are_shown_as_few() -> None:
@@ -104,7 +107,7 @@ def test_a_structure_shows_its_call(cls: type[am.Structure]) -> None:
         assert len(text) < LONG
         assert "array(" not in text
         if "<" not in text:
-            again = eval(text, {**vars(public), "inf": np.inf})
+            again = eval(text, {**{name: getattr(am, name) for name in am.__all__}, "inf": np.inf})
             assert repr(again) == text
             assert type(again) is type(structure)
 

@@ -13,7 +13,7 @@ from armature.errors import ArmatureError, unknown
 from armature.kernels.arrays import Floats
 from armature.storage.tagged_json import encoded
 from armature.views.chart import number
-from armature.words import Sentence
+from armature.words import Card, Sentence, Shown, row_of
 
 FEW = 30.0  # rows that tell as much, below which intervals are not to be relied on
 
@@ -28,8 +28,8 @@ class Estimate(NamedTuple):
     rows: int
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Shown):
     """The value of a policy on a log; `str` gives it as a text, `evaluation[method]` an estimate.
 
     Attributes
@@ -94,22 +94,30 @@ class Evaluation:
         """The upper end of its interval."""
         return self[self.method].high
 
+    @property
+    def _summary(self) -> tuple[str, str]:
+        """The value, and how it compares with the log."""
+        share = f"{1.0 - self.delta:.0%} interval"
+        return (
+            f"{self.policy}: {self.value:.4g} per round, {share} [{self.low:.4g}, {self.high:.4g}] "
+            f"({self.method}).",
+            f"The log's own arms: {self.logged:.4g} per round; the difference is "
+            f"{self.gain.value:.4g} [{self.gain.low:.4g}, {self.gain.high:.4g}].",
+        )
+
+    def card(self) -> Card:
+        rows = [row_of(e.method, e.value, e.low, e.high, float(e.rows)) for e in self.estimates]
+        columns = ("method", "per round", "from", "to", "rows")
+        return Card(" ".join(self._summary), columns, tuple(rows), self.notes[0])
+
     def __str__(self) -> str:
         share = f"{1.0 - self.delta:.0%} interval"
         rows = [
             [one.method, f"{one.value:.4g}", f"[{one.low:.4g}, {one.high:.4g}]", f"{one.rows:,}"]
             for one in self.estimates
         ]
-        lines = [
-            f"{self.policy}: {self.value:.4g} per round, {share} [{self.low:.4g}, {self.high:.4g}] "
-            f"({self.method}).",
-            f"The log's own arms: {self.logged:.4g} per round; the difference is "
-            f"{self.gain.value:.4g} [{self.gain.low:.4g}, {self.gain.high:.4g}].",
-            "",
-            *aligned(("method", "per round", share, "rows"), rows),
-            "",
-        ]
-        return "\n".join([*lines, *self.notes])
+        table = aligned(("method", "per round", share, "rows"), rows)
+        return "\n".join([*self._summary, "", *table, "", *self.notes])
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from armature.errors import unknown
 from armature.kernels.arrays import Floats
 from armature.storage.tagged_json import encoded
 from armature.views.chart import number
-from armature.words import Arm, Sentence
+from armature.words import Arm, Card, Sentence, Shown, row_of
 
 RESTS_ON = {
     "queues": "Each arm's rewards are used in the order of the log. This assumes that rewards do "
@@ -64,8 +64,8 @@ class Replayed:
         return data
 
 
-@dataclass(frozen=True, eq=False)
-class Replay:
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay(Shown):
     """Policies on a log; `str` gives it as a text, `replay[name]` is one of them.
 
     Attributes
@@ -96,6 +96,17 @@ class Replay:
             if one.policy == policy:
                 return one
         raise unknown("the policy", str(policy), [one.policy for one in self.policies])
+
+    def card(self) -> Card:
+        ranked = sorted(self.policies, key=lambda one: -one.value)
+        rows = [row_of(p.policy, float(p.rounds), p.value, p.low, p.high) for p in ranked]
+        return Card(
+            f"Replay by {self.method}: {self.rows:,} rewards, {self.logged:.4g} per round in the "
+            "log itself",
+            ("policy", "rounds", "per round", "from", "to"),
+            tuple(rows),
+            self.notes[0],
+        )
 
     def __str__(self) -> str:
         share = f"{1.0 - self.delta:.0%} interval"

@@ -1,0 +1,1 @@
+"""Other people's programs: what lets them use the library by their own interfaces."""
