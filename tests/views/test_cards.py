@@ -80,6 +80,9 @@ def test_a_thousand_arms_are_shown_as_few() -> None:
     bandit.tell(labels, np.linspace(0.0, 1.0, 1000).tolist())
     for value in (bandit, bandit.explain(), bandit.structure, bandit.verdict(), bandit.evidence()):
         assert 0 < len(repr(value)) < LONG
+    html = bandit._repr_html_()
+    assert " hide-m" in html  # names for which there is no room at a card's width
+    assert "& .hide-m { display: none; }" in html
     rows = bandit.card().shown
     assert len({row[0] for row in rows}) == len(rows)  # cut labels are told apart
     assert "999" in rows[0][0]

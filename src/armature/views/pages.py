@@ -107,6 +107,7 @@ LOOK = """
   max-width: 46rem; color: var(--ink); background: var(--sheet); border: 1px solid var(--line);
   border-radius: 8px; padding: 1rem 1.2rem; font: 0.9rem/1.5 var(--sans);
   & .plot { padding: 8px 10px 34px 52px; }
+  & .hide-m { display: none; }
   & table { border-collapse: collapse; margin: 0.4rem 0; font-variant-numeric: tabular-nums; }
   & th, & td { padding: 0.2rem 0.9rem 0.2rem 0; text-align: right; border: 0; background: none; }
   & th { color: var(--soft); font-weight: 400; }
