@@ -198,7 +198,7 @@ def probabilities(state: ChallengerState, model: Model, history: History, out: F
         return False
     weights = state.costs
     total = weigh_by_tails(state, model, history, j, base)
-    for k in range(weights.size):
+    for k in range(weights.size):  # out: by the draws of challengers before k
         if weights[k] > 0.0:
             add_answer(state, model, history, j, k, weights[k] / total, out)
     return True

@@ -118,7 +118,7 @@ def write_intervals(
         level = exploration_level_theory(max(float(history.clock[0]), 3.0), n, K, ETA)
     low = room.low
     high = room.high
-    for k in range(K):
+    for k in range(K):  # low, high: set for the arms before k
         x = history.means[k]
         reach = level / history.pulls[k]
         own = of_arm(family, k)

@@ -62,7 +62,7 @@ def wake_leaders(state: SPLambdaState, model: Model, history: History, j: int) -
 def expected(family: FamilyRecord, q: Floats, leaders: Floats, k: int, xi: float) -> float:
     """The information on arm k, of mean xi, from an alternative drawn with probabilities q."""
     total = 0.0
-    for c in range(q.size):
+    for c in range(q.size):  # total: over the cells before c
         if q[c] > 0.0:
             total += q[c] * clipped_divergence(of_arm(family, k), xi, leaders[c, k])
     return total

@@ -74,7 +74,7 @@ def share_of(state: TopTwoState, model: Model, N: Floats, j: int) -> float:
     """The leader's part of the information against lam; below 0 where there is none to share."""
     total = 0.0
     own = 0.0
-    for k in range(N.size):
+    for k in range(N.size):  # total: over the arms before k; own: j's part of it
         part = weighted_divergence(of_arm(model.family, k), N[k], state.projected[k], state.lam[k])
         total += part
         if k == j:

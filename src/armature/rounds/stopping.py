@@ -165,7 +165,7 @@ def allowance_at(
     i, costs = finding.arm, vectors.costs
     challenger_costs(model, vectors.mu, N, i, finding.misfit, costs, vectors.lam)
     t = 0.0
-    for k in range(N.size):
+    for k in range(N.size):  # t: the rounds in which an arm before k was pulled
         t += N[k]
     return practical_allowance(number_of_challengers(costs, i), t)
 

@@ -76,7 +76,7 @@ def fit_runs(
 def value_at(K: int, s: int, n: int, place: int, runs: RunFits) -> float:
     """The mean of an arm in the fit to n arms of a row; its place in the run is below n."""
     base = s * (K + 1)
-    while runs.before[base + n] > place:
+    while runs.before[base + n] > place:  # invariant: the place is in the fit to n arms
         n = runs.before[base + n]
     return float(runs.mean[base + n])
 

@@ -156,7 +156,7 @@ def clearing_price(
 def reaches_less(family: FamilyRecord, mu: Floats, w: Floats, j: int, k: int, price: float) -> bool:
     """True if the shares add up to at most one at the highest price."""
     if counts(family):
-        for i in range(mu.size):
+        for i in range(mu.size):  # no arm before i has an infinite share at the price
             if mu[i] > 0.0 and w[i] <= price and (k < 0 or (i != j and i != k)) and w[i] > 0.0:
                 return False
         pooled = pooled_mean(w[j], mu[j], w[k], mu[k]) if k >= 0 else 0.0

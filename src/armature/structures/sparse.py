@@ -106,7 +106,7 @@ def cell_min(problem: OracleProblem, first: int, second: int, lam: Floats) -> fl
     leaver = second // mu.size
     k = second % mu.size
     fill(lam, level)
-    for i in range(mu.size):
+    for i in range(mu.size):  # lam: the support before i at its means, all others on the level
         if i == k or (problem.marks[i] == 1 and i != leaver):
             lam[i] = max(mu[i], level)
     if leaver != first:

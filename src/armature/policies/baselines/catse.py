@@ -57,8 +57,8 @@ def clipped_level(values: Floats, radius: float) -> float:
 @kernel
 def bound_categories(state: CATSEState, history: History, variance: float, n: float) -> None:
     """Confidence bounds on the best convex combinations of each active category's means."""
-    for c in range(state.active.size):
-        m = 0
+    for c in range(state.active.size):  # low, high: set for the categories before c
+        m = 0  # invariant: of the arms before k, how many are in c; values[:m] are their means
         for k in range(state.category.size):
             if state.category[k] == c:
                 state.values[m] = history.means[k]

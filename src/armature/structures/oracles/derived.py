@@ -213,7 +213,7 @@ def bound_challengers(problem: OracleProblem, table: Table, room: PieceRoom, p: 
         for k in range(K):
             room.trial[k] = math.inf if beats[k] == 1 else 0.0
         bound_chain(problem, p, j, room.trial, room.bounds)
-    likeliest = NONE
+    likeliest = NONE  # invariant: of the arms before k, the one with the least bound
     for k in range(K):
         if beats[k] == 1 and (likeliest < 0 or room.bounds[k] < room.bounds[likeliest]):
             likeliest = k
@@ -315,7 +315,7 @@ def bounds_of_pairs(problem: OracleProblem, first: int, second: int, out: Floats
     """
     w = problem.w
     best = out[first]
-    for i in range(w.size):
+    for i in range(w.size):  # out: bounds for the arms before i, means from there on
         gap = max(0.0, best - out[i])
         out[i] = 0.0
         if problem.family.gaussian and gap > 0.0 and w[i] > 0.0 and w[first] > 0.0:

@@ -256,7 +256,7 @@ def challenger_costs(
     if is_joint(model):
         ask(model, CHALLENGER_COSTS, mu, w, best, -1, costs)
     else:
-        for i in range(mu.size):
+        for i in range(mu.size):  # costs: set for the arms before i
             if i != best:
                 costs[i] = nearest_challenger(model, mu, w, best, i, lam)
     costs[best] = base

@@ -127,7 +127,7 @@ def lowest_possible(
     tree: Tree, v: int, without: int, low: Floats, high: Floats, least: Floats
 ) -> float:
     """The least height of v for the branches around it, but for one; inf if it can't be so high."""
-    bound = low[v]
+    bound = low[v]  # invariant: the least height for the branches before e
     for e in range(tree.start[v], tree.start[v + 1]):
         if e != without:
             bound = max(bound, least[e])

@@ -78,7 +78,7 @@ def choose(state: EndOfOptimismState, model: Model, history: History, stream: St
     """Warm up; then the allocation while the estimates hold; then UCB."""
     N = history.pulls
     if state.phase[0] == WARM_UP:
-        for a in range(state.spanner.size):
+        for a in range(state.spanner.size):  # those before a have their pulls
             if N[state.spanner[a]] < state.warm_pulls:
                 mark_exploration(history)
                 return int(state.spanner[a])
@@ -89,12 +89,12 @@ def choose(state: EndOfOptimismState, model: Model, history: History, stream: St
             if abs(state.estimates[k] - state.means[k]) > 2.0 * state.tolerance[0]:
                 state.phase[0] = RECOVERY
         if state.phase[0] == SUCCESS:
-            for k in range(N.size):
+            for k in range(N.size):  # the arms before k have reached their targets
                 if N[k] < state.targets[k]:
                     mark_exploration(history)
                     return k
             return argmax(state.estimates)
-    for k in range(N.size):
+    for k in range(N.size):  # estimates: upper confidence bounds of the arms before k
         if N[k] == 0.0:
             return k
         variance = of_arm(model.family, k).parameter

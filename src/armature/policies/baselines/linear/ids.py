@@ -46,7 +46,7 @@ class IDSState(NamedTuple):
 def inner(a: Floats, b: Floats) -> float:
     """a'b."""
     total = 0.0
-    for i in range(a.size):
+    for i in range(a.size):  # total: of the entries before i
         total += a[i] * b[i]
     return total
 
@@ -78,7 +78,7 @@ def write_shares(state: IDSState, least: float) -> None:
     """Each opponent's share is as exp(-eta evidence); eta falls with the evidence."""
     state.rate[0] = min(state.rate[0], 1.0 / math.sqrt(max(least, NOTHING)))
     total = 0.0
-    for z in range(state.shares.size):
+    for z in range(state.shares.size):  # total: of the shares before z, not yet normalised
         state.shares[z] = math.exp(-state.rate[0] * (state.evidence[z] - least))
         total += state.shares[z]
     for z in range(state.shares.size):
@@ -91,7 +91,7 @@ def write_information(state: IDSState, j: int, width: float) -> None:
     K, d = state.halves.shape
     for k in range(K):
         state.information[k] = 0.0
-        for z in range(K):
+        for z in range(K):  # information[k]: by the opponents before z
             if state.shares[z] > 0.0:
                 along = 0.0
                 for a in range(d):

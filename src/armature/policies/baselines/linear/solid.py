@@ -65,7 +65,7 @@ def write_halves(ridge: Ridge, halves: Floats) -> None:
 def distance(halves: Floats, j: int, k: int) -> float:
     """The square of |x_j - x_k| in the norm of G^-1."""
     total = 0.0
-    for a in range(halves.shape[1]):
+    for a in range(halves.shape[1]):  # total: of the coordinates before a
         step = halves[j, a] - halves[k, a]
         total += step * step
     return total
@@ -98,7 +98,7 @@ def write_tells(state: SOLIDState, variance: float, j: int, z: int) -> None:
     halves = state.halves
     square = distance(halves, j, z)
     gap = state.means[j] - state.means[z]
-    for k in range(halves.shape[0]):
+    for k in range(halves.shape[0]):  # tells: set for the arms before k
         along = 0.0
         for a in range(halves.shape[1]):
             along += halves[k, a] * (halves[j, a] - halves[z, a])
@@ -118,17 +118,17 @@ def learn(state: SOLIDState, model: Model, history: History, j: int) -> None:
     write_tells(state, variance, j, z)
     width = state.width * math.sqrt(2.0 * math.log(1.0 + history.clock[1]))
     taken = 0.0
-    for k in range(omega.size):
+    for k in range(omega.size):  # taken: the information from the arms before k
         state.tells[k] += width * state.norms[k]
         taken += omega[k] * state.tells[k]
     step = state.step
     top = -math.inf
-    for k in range(omega.size):
+    for k in range(omega.size):  # tells: gradients of the arms before k, the largest is `top`
         gain = state.means[k] + width * math.sqrt(variance) * state.norms[k]
         state.tells[k] = gain + game[MULTIPLIER] * state.tells[k]
         top = max(top, state.tells[k])
     total = 0.0
-    for k in range(omega.size):
+    for k in range(omega.size):  # omega: new weights of the arms before k, which add up to total
         omega[k] *= math.exp(step * (state.tells[k] - top))
         total += omega[k]
     for k in range(omega.size):
