@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 from armature.storage.registry import is_of_kind
 
-EXTRAS = ("armature.cli.demo", "armature.client", "armature.service")
+EXTRAS = ("armature.cli.demo", "armature.client", "armature.integrations", "armature.service")
 T = TypeVar("T")
 
 
 def discover(base: type[T], package: ModuleType) -> list[type[T]]:
     """All public concrete subclasses of `base` defined in a package, by name.
 
-    But for the service, which needs what the library does not.
+    Except in the service and `integrations`, which need what the library does not.
 
     >>> import armature
     >>> [cls.__name__ for cls in discover(armature.Family, armature)]
