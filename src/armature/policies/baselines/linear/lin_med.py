@@ -133,7 +133,8 @@ class LinMED(CompiledPolicy):
     Parameters
     ----------
     best : float
-        The leader's part of q, above 0 and at most 1. The authors try 0.5, 0.9 and 0.99.
+        The leader's part of q, above 0 and at most 1. The authors try 0.5, 0.9 and 0.99. The last
+        has rare very bad runs (`docs/field.md`).
     norm : float
         A bound on the length of the parameter, > 0.
     delta : float
@@ -160,7 +161,7 @@ class LinMED(CompiledPolicy):
     AISTATS.
     """
 
-    best: float = 0.99
+    best: float = 0.9
     norm: float = 1.0
     delta: float = 0.01
 
