@@ -36,7 +36,7 @@ from armature.structures.oracles.model import (
 Floats = npt.NDArray[np.float64]
 FAMILIES: tuple[am.Family, ...] = (am.Gaussian(), am.Bernoulli())
 GROWTH = 14.0  # a projection with 1,000 arms beside one with 100, at most
-MOST_PIECES = 100  # of a union: each is a matrix with a column for each arm
+MOST_PIECES = 300  # of a union: each is a matrix with a column for each arm
 ROUND = 12.0  # a round of Challenger beside Unimodal's, at most
 CONCAVE = 48.0  # the same for Concave
 

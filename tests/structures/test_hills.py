@@ -7,6 +7,8 @@ import pytest
 from structures_again import FAMILIES
 
 import armature as am
+from armature.structures.oracles.hill_challengers import PARTS
+from armature.structures.oracles.hill_search import BEYOND, HALVINGS, ROUNDING
 from armature.testing import DeclaredAgain, random_problem
 
 
@@ -109,6 +111,13 @@ def test_trees_that_have_other_names(rng: np.random.Generator) -> None:
             here = tree.challenger_costs(p.means, p.weights, p.best, family)
             there = same.challenger_costs(p.means, p.weights, p.best, family)
             assert here == pytest.approx(there, rel=1e-6, abs=p.scale)
+
+
+def test_the_parts_that_wait_have_room() -> None:
+    """One more for each cut of an interval, of which every second halves it, down to rounding."""
+    widest = 2.0 * (1.0 + 2.0 * BEYOND)  # relative to the largest mean
+    cuts = (1.0 + HALVINGS) * np.log2(widest / ROUNDING)
+    assert cuts + 2 <= PARTS
 
 
 def test_too_many_pieces_are_refused() -> None:

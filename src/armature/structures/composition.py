@@ -105,8 +105,8 @@ class Intersection(_Composition):
 
     Limits
     ------
-    A program for each pair of pieces: a thousand arms if both parts are single chains, a hundred if
-    one has a piece for each arm; tens where programs are dense.
+    A program for each pair of pieces: a thousand arms if both parts are single chains, 300 (with
+    1.3 GB) if one has a piece for each arm; tens where programs are dense.
 
     References
     ----------

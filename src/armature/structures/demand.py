@@ -47,8 +47,10 @@ class Demand(Structure):
 
     Limits
     ------
-    Not for exponential rewards, nor for costs. `Demand & Unimodal` has a piece for each price; with
-    Gaussian rewards, negative estimates lead it to dense programs: add `Box(n_arms, low=0)`.
+    Not for exponential rewards, nor for costs. A round of `Challenger` (the first 30 for each arm)
+    took 0.02 ms with 50 prices and Gaussian rewards, but 5 ms with sales (0.03 ms with 8 prices):
+    its bounds walk along all prices that are tied. `Demand & Unimodal` has a piece for each price;
+    with Gaussian rewards, negative estimates lead it to dense programs: add `Box(n_arms, low=0)`.
 
     References
     ----------

@@ -184,6 +184,15 @@ class Piece:
         """Why it is no chain; empty where it is one."""
         return self._line if isinstance(self._line, str) else ""
 
+    @property
+    def solved_by(self) -> str:
+        """How a program over the piece is solved, in words that follow "each"."""
+        if self.chain is not None:
+            return "along a chain"
+        if self.bends is not None:
+            return "along a line, where means are concave"
+        return f"by a dense program ({self.no_chain})"
+
     @functools.cached_property
     def _line(self) -> Chain | str:
         return chain_of(self.A, self.b, self.C, self.d)
@@ -193,7 +202,7 @@ class Piece:
         """The line along which means are concave, where the rows say that and bounds of all."""
         return None if self.chain is not None else bends_of(self.A, self.b, self.C, self.d)
 
-    @functools.cached_property
+    @property
     def differences(self) -> Floats | None:
         """(K + 1, K + 1): the most that means[i] - means[k] can be; None where rows say more.
 
@@ -236,6 +245,8 @@ class Piece:
     @functools.cached_property
     def is_empty(self) -> bool:
         """True if no mean vector satisfies all conditions."""
+        if self.chain is not None and not self.chain.up.size:
+            return reach.is_empty(self.chain)
         most = self.differences
         if most is not None:
             return bool(np.diag(most).min() < -_rounding(most))
@@ -290,9 +301,10 @@ class Piece:
         if self._scaled is not None:
             return self._scaled.leads
         pairwise = np.asarray(self.beats.sum(axis=0) == K - 1)
-        most = self.differences
-        if (self.chain is not None and most is not None) or self.bends is not None:
+        is_even = self.chain is not None and not self.chain.up.size
+        if is_even or self.bends is not None:
             return pairwise  # with an arm as high as can be, all others can be as low as each can
+        most = self.differences
         if most is not None and np.isinf(most[K, :K]).all() and np.isinf(most[:K, K]).all():
             return pairwise  # differences alone: all others can be low at once
         return np.array([bool(pairwise[k]) and self._leads(k) for k in range(K)])

@@ -87,7 +87,9 @@ class Structure(Declared, Shown):
 
     def card(self) -> Card:
         meaning = (inspect.getdoc(type(self)) or "").partition("\n\n")[0]
-        return Card(repr(self), note=" ".join(meaning.split()))
+        is_whole = declares_pieces(self) or overrides(self)
+        said = [*meaning.split(), self.solved_by] if is_whole else meaning.split()
+        return Card(repr(self), note=" ".join(said))
 
     def __repr__(self) -> str:
         said = []

@@ -17,8 +17,9 @@ ROUNDING = 1e-12  # of the largest number: what sums may be off by
 def ends_of(chain: Chain) -> tuple[Floats, Floats]:
     """Between which numbers each mean can be, along the line; some contradict if it is empty."""
     K = chain.low.size
-    low, high = chain.low.copy(), chain.high.copy()
-    down, up = factors_of(chain)
+    low, high = chain.low.tolist(), chain.high.tolist()
+    lo, hi = chain.lo.tolist(), chain.hi.tolist()
+    down, up = (factors.tolist() for factors in factors_of(chain))
     for i in range(chain.up.size):
         here, after, is_above, is_met = corner.py_func(chain, i)
         if is_above:
@@ -26,12 +27,12 @@ def ends_of(chain: Chain) -> tuple[Floats, Floats]:
         elif is_met:
             high[i], high[i + 1] = min(high[i], here), min(high[i + 1], after)
     for i in range(1, K):
-        low[i] = max(low[i], low[i - 1] * down[i - 1] + chain.lo[i - 1])
-        high[i] = min(high[i], high[i - 1] * up[i - 1] + chain.hi[i - 1])
+        low[i] = max(low[i], low[i - 1] * down[i - 1] + lo[i - 1])
+        high[i] = min(high[i], high[i - 1] * up[i - 1] + hi[i - 1])
     for i in range(K - 2, -1, -1):
-        low[i] = max(low[i], (low[i + 1] - chain.hi[i]) / up[i])
-        high[i] = min(high[i], (high[i + 1] - chain.lo[i]) / down[i])
-    return low, high
+        low[i] = max(low[i], (low[i + 1] - hi[i]) / up[i])
+        high[i] = min(high[i], (high[i + 1] - lo[i]) / down[i])
+    return np.array(low), np.array(high)
 
 
 def factors_of(chain: Chain) -> tuple[Floats, Floats]:
@@ -46,13 +47,21 @@ def differences_of(chain: Chain) -> Floats:
     place = np.concatenate([np.argsort(chain.order), [K]])
     low, high = ends_of(chain)
     most = np.full((K + 1, K + 1), np.inf)
+    falls = -chain.lo
     for i in range(K):
-        most[i:K, i] = np.cumsum([0.0, *chain.hi[i:]])  # up the line from i
-        most[i, i + 1 : K] = np.cumsum(-chain.lo[i:])  # and how much i can be above those
+        most[i, i] = 0.0
+        most[i + 1 : K, i] = chain.hi[i:].cumsum()  # up the line from i
+        most[i, i + 1 : K] = falls[i:].cumsum()  # and how much i can be above those
     most[:K, K], most[K, :K] = high, -low
     most[K, K] = 0.0
     np.minimum(most[:K, :K], high[:, None] - low[None, :], out=most[:K, :K])
     return np.asarray(most[np.ix_(place, place)])
+
+
+def is_empty(chain: Chain) -> bool:
+    """Whether the ends of a mean contradict each other."""
+    low, high = ends_of(chain)
+    return bool((low > high + _rounding(chain, low, high)).any())
 
 
 class Reach(NamedTuple):
@@ -82,7 +91,7 @@ def _reach(chain: Chain) -> Reach:
     K = chain.low.size
     down, up = factors_of(chain)
     low, high = ends_of(chain)
-    slack = _rounding(chain)
+    slack = _rounding(chain, low, high)
     beats = np.zeros((K, K), dtype=bool)  # by place
     least = low.copy()  # arm a leads at some z above this,
     most = high.copy()  # and below that
@@ -106,8 +115,7 @@ def _reach(chain: Chain) -> Reach:
     leads = least + np.where(is_open, slack, 0.0) < most
     place = np.argsort(chain.order)
     leads &= beats.sum(axis=0) == K - 1
-    is_empty = bool((low > high + slack).any())
-    return Reach(is_empty, beats[np.ix_(place, place)], leads[place])
+    return Reach(is_empty(chain), beats[np.ix_(place, place)], leads[place])
 
 
 def _ends_above(line: Floats, rate: Floats) -> tuple[Floats, Floats]:
@@ -129,7 +137,7 @@ def _most_above(line: Floats, rate: Floats, low: Floats, high: Floats, end: floa
     return np.where(rate == 1.0, np.minimum(line, end - low), gain)
 
 
-def _rounding(chain: Chain) -> float:
+def _rounding(chain: Chain, low: Floats, high: Floats) -> float:
     """What sums of a chain's bounds may be off by."""
-    known = np.concatenate([chain.lo, chain.hi, *ends_of(chain)])
+    known = np.concatenate([chain.lo, chain.hi, low, high])
     return ROUNDING * float(np.abs(known[np.isfinite(known)]).max(initial=0.0))

@@ -258,7 +258,9 @@ def search(pair: ArmPair, ceiling: float, room: Rivals) -> Level:
     near = levels_below(pair, min(best.cost, ceiling), span)
     t = best.t if near.low < best.t < near.high else 0.5 * near.low + 0.5 * near.high
     n = put_both(pair, t, near.low, near.high, 0, room)
-    # Invariant: no level outside of the first n parts is cheaper than the best one, or ceiling.
+    # Invariant: no level outside of the first n parts is cheaper than the best one, or ceiling. A
+    # cut makes one part more of it, and at least every second one halves it, down to rounding: so
+    # no more than twice as many parts wait as the range can be halved (`test_hills` counts).
     while n > 0:
         n -= 1
         t = parts.t[n]

@@ -101,8 +101,8 @@ def listed(pieces: Iterable[Piece], owner: str) -> list[Piece]:
     found = list(itertools.islice(pieces, MOST_PIECES + 1))
     if len(found) > MOST_PIECES:
         raise ArmatureError(
-            f"{owner} has more than {MOST_PIECES} pieces, too many to go through one by one: "
-            "use fewer arms, or give the structure oracles of its own."
+            f"{owner} has more than {MOST_PIECES} pieces, too many to go through one by one, each "
+            f"{found[0].solved_by}: use fewer arms, or give the structure oracles of its own."
         )
     if not found:
         raise ArmatureError(f"{owner} has no pieces: it would be empty.")
@@ -118,16 +118,17 @@ def make_table(
 ) -> Shape:
     """The arrays that `table_of` reads; `beats` and `leads` are 0 unless comparing."""
     found = listed(pieces, owner)
-    systems = [normalised(piece, n_arms, owner) for piece in found]
-    first_row = np.cumsum([0, *(len(right) for _, right in systems)])
-    starts, indices, values = [], [], []
+    starts, indices, values, rights = [], [], [], []
     entries = 0
-    for rows, _ in systems:
+    for piece in found:
+        rows, right = normalised(piece, n_arms, owner)
         row, column = np.nonzero(rows)
+        rights.append(right)
         starts.append(entries + np.searchsorted(row, np.arange(len(rows) + 1)))
         indices.append(column)
         values.append(rows[row, column])
         entries += row.size
+    first_row = np.cumsum([0, *(len(right) for right in rights)])
     orders_only = all(piece.orders_only for piece in found)
     bent = found if any(piece.bends is not None for piece in found) else []
     most = np.diff(first_row).max()
@@ -153,7 +154,7 @@ def make_table(
     factors = [factors_of(p.chain, n_arms) for p in scaled]
     zeros = np.zeros(3 * n_arms)
     curves = [zeros if p.bends is None else np.concatenate(p.bends[1:]) for p in bent]
-    real = np.concatenate([*(right for _, right in systems), *values, *lines, *factors, *curves])
+    real = np.concatenate([*rights, *values, *lines, *factors, *curves])
     return Shape(real, np.concatenate(integer).astype(np.int64))
 
 
