@@ -2,8 +2,10 @@
 
 Means are additive, a_k + b_c with normal a and b of standard deviation 0.5 (a brought into the
 structure of the rows), rewards Gaussian with standard deviation 1. In "alike" tables they are
-a_k + u_ck with u uniform and at most `width` apart, a fifth of the largest gap. Every number is the
-mean over random tables and runs of the regret in all, or in one segment.
+a_k + u_ck with u uniform and at most `width` apart, a fifth of the largest gap. In "quiet" tables a
+segment with 1 % of the arrivals has rewards of standard deviation 0.2: exploring is cheap there,
+and V ln T, the lower bound, is printed beside. Every number is the mean over random tables and runs
+of the regret in all, or in one segment.
 
     python -m studies.segments [--horizon 10000] [--tables 4] [--runs 10] [--only alike]
 """
@@ -46,6 +48,7 @@ class Case(NamedTuple):
     off: float = 0.0  # how far, in standard deviations, the means are from additive
     frequencies: tuple[float, ...] | None = None  # then the last segment's regret is what counts
     alike: bool = False
+    quiet: bool = False  # the last segment's rewards vary a fifth as much
 
 
 CASES = (
@@ -62,6 +65,14 @@ CASES = (
     ),
     Case("alike, 3 x 5", am.Unconstrained(5), 3, (SEPARATE, ALIKE), alike=True),
     Case("alike, 5 x 8", am.Unconstrained(8), 5, (SEPARATE, ALIKE), alike=True),
+    Case(
+        "quiet, rare",
+        am.Unconstrained(3),
+        2,
+        (SEPARATE, TOGETHER),
+        frequencies=(0.99, 0.01),
+        quiet=True,
+    ),
     Case("not additive, 3 x 5", am.Unconstrained(5), 3, (SEPARATE, TOGETHER, INSURED), off=0.5),
 )
 
@@ -87,10 +98,22 @@ def regret(case: Case, means: np.ndarray, player: Player, horizon: int, runs: in
     _, known, policy = player
     coupling = known(means) if callable(known) else known
     table = am.Segments(range(case.segments), each=case.each, coupling=coupling)
-    instance = am.Instance(table, means, strict=False, frequencies=case.frequencies)
+    instance = am.Instance(table, means, family_of(case), False, frequencies=case.frequencies)
     results = am.simulate(instance, [policy], horizon=horizon, repetitions=runs)
-    segment = None if case.frequencies is None else case.segments - 1
+    segment = None if case.frequencies is None or case.quiet else case.segments - 1
     return float(results.regret(policy, segment=segment)[:, -1].mean())
+
+
+def family_of(case: Case) -> am.Family:
+    """Gaussian rewards of standard deviation 1; in the last segment 0.2, where that is quiet."""
+    K = case.each.n_arms
+    return am.Gaussian([1.0] * K * (case.segments - 1) + [0.2] * K) if case.quiet else am.Gaussian()
+
+
+def bound(case: Case, means: np.ndarray) -> float:
+    """V of an additive table: where its exploration would cost least, whoever arrives."""
+    table = am.Segments(range(case.segments), each=case.each, coupling=am.Additive())
+    return am.lower_bound(am.Instance(table, means, family_of(case))).value
 
 
 def main() -> None:
@@ -106,6 +129,9 @@ def main() -> None:
             found = [regret(case, one, player, chosen.horizon, chosen.runs) for one in drawn]
             sys.stdout.write(f"{case.name}: {player[0]} {np.mean(found):.1f}\n")
             sys.stdout.flush()
+        if case.quiet:
+            least = np.mean([bound(case, one) for one in drawn]) * np.log(chosen.horizon)
+            sys.stdout.write(f"{case.name}: V ln T {least:.1f}\n")
 
 
 if __name__ == "__main__":

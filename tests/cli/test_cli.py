@@ -84,7 +84,7 @@ def test_every_structure_has_an_example() -> None:
 
 
 def test_lists() -> None:
-    for what in ("policies", "structures", "families", "panels", "examples"):
+    for what in ("policies", "structures", "couplings", "families", "panels", "examples"):
         code, output = run("list", what)
         assert code == 0
         assert len(output) > 50

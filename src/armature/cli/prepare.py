@@ -16,6 +16,7 @@ class Listing(StrEnum):
 
     policies = "policies"
     structures = "structures"
+    couplings = "couplings"
     families = "families"
     panels = "panels"
     examples = "examples"
@@ -24,17 +25,18 @@ class Listing(StrEnum):
 def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -> None:
     """List names for use in files, or built-in problems.
 
-    Files name policies, structures and families. Panels and examples are built-in problems:
+    Files name policies, structures, couplings (of segments) and families. Panels and examples are built-in problems:
     `bound`, `run` and `identify` accept their names in place of a file.
     """
     import tomllib
 
     from armature.experiments import shipped_specs
-    from armature.storage.registry import FAMILIES, POLICIES, STRUCTURES
+    from armature.storage.registry import COUPLINGS, FAMILIES, POLICIES, STRUCTURES
 
     known = {
         Listing.policies: POLICIES,
         Listing.structures: STRUCTURES,
+        Listing.couplings: COUPLINGS,
         Listing.families: FAMILIES,
     }
     if what in known:
