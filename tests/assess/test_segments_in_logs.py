@@ -146,6 +146,31 @@ def test_the_worth_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any("it saves 60, within 50 days" in note for note in found.notes)
 
 
+@pytest.mark.parametrize("coupling", [am.Additive(), None], ids=repr)
+def test_a_replay_is_a_live_bandit_with_the_logged_rewards(coupling: am.Coupling | None) -> None:
+    """Segments arrive as in the log; each arm's rewards in each segment, in their order."""
+    log, family = log_of(ADDITIVE, 240), am.Gaussian(0.3)
+    table = am.Segments(NAMES, each=am.Unimodal(4), coupling=coupling)
+    found = am.replay(log, am.Challenger(), table, family, columns={"arm": "price"},
+                      repetitions=2, seed=5)  # fmt: skip
+    bandit = am.Bandit(am.Challenger(), table, family, 5, labels=PRICES)
+    queues = {cell: list(rows["reward"]) for cell, rows in log.groupby(["segment", "price"])}
+    total, out = 0.0, None
+    for segment in log["segment"]:
+        price = bandit.ask(segment=segment)
+        if not queues[segment, price]:
+            out = segment, price
+            break
+        reward = queues[segment, price].pop(0)
+        bandit.tell(price, reward, segment=segment)
+        total += reward
+    replayed = found["Challenger"]
+    assert replayed.rounds == bandit.pulls.sum() < 240
+    assert replayed.exhausted == out
+    assert replayed.reward == pytest.approx(total)
+    assert replayed.shares * replayed.rounds == pytest.approx(bandit.pulls.reshape(-1))
+
+
 def test_files_and_pages(tmp_path: Path) -> None:
     log_of(ADDITIVE, 300).rename(columns={"segment": "device"}).to_csv(
         tmp_path / "log.csv", index=False
@@ -177,8 +202,8 @@ def test_what_is_refused() -> None:
         found_in(log, am.Segments(NAMES[:2], each=am.Unimodal(4)))
     with pytest.raises(am.ArmatureError, match="a row for each reward"):
         found_in({"counts": [5] * 4, "sums": [1.0] * 4})
-    with pytest.raises(am.ArmatureError, match="only `assess` reads segments"):
-        am.replay(log, am.UCB(), TABLE, columns={"arm": "price"})
+    with pytest.raises(am.ArmatureError, match="one segment at a time"):
+        am.replay(log, am.UCB(), TABLE, columns={"arm": "price"}, method="ips")
     bad = log.assign(segment=[None, *log["segment"][1:]])
     with pytest.raises(am.ArmatureError, match="row 0: 'segment' is empty"):
         found_in(bad)

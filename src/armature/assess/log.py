@@ -103,8 +103,8 @@ def read_log(
     """
     if structure is not None and structure.is_table:
         raise ArmatureError(
-            "only `assess` reads segments from a log: for one of them, give its rows alone, and "
-            "what is known of its arms."
+            "here segments are not read from a log: give the rows of one of them, and what is "
+            "known of its arms."
         )
     if isinstance(log, Log):
         if structure is not None and structure.n_arms != len(log.arms):

@@ -27,6 +27,7 @@ from armature.assess.drift import find_drift
 from armature.assess.log import Log, read_log
 from armature.assess.replayed import Replay, Replayed
 from armature.assess.resampling import Weighted, mean_interval, weigh
+from armature.assess.segments.judging import read_cells
 from armature.assess.shown import check_weights, left_to_chance, probabilities_of
 from armature.assess.table import Columns
 from armature.errors import ArmatureError
@@ -41,7 +42,7 @@ from armature.rounds.play import Record
 from armature.rounds.rewards import QUEUES, REJECTION, SHADOW, LoggedRewards, make_log
 from armature.rounds.run import play_log
 from armature.rounds.stopping import checked_delta
-from armature.structures import Structure
+from armature.structures import Segments, Structure
 from armature.structures.declared import check_is_structure
 
 Method = Literal["queues", "rejection", "ips"]
@@ -83,6 +84,8 @@ def replay(
         As for `assess`; sums are not enough.
     policies, structure, family
         Who chooses, and what is known; rewards are Gaussian with an unknown sigma unless given.
+        With a table of `Segments`, the log has a column of segments, which arrive in its order, and
+        an arm of the answer is a segment with an arm. (By queues only.)
     method : {"queues", "rejection", "ips"}
         Where rewards come from; see above. Only "queues" needs no probabilities.
     uniform
@@ -120,7 +123,18 @@ def replay(
     key_of(seed)
     seed = int(seed)
     repetitions = checked_count(repetitions, "repetitions")
-    found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
+    arrivals: Ints = NO_ROWS
+    if isinstance(structure, Segments):
+        if method != "queues":
+            raise ArmatureError(
+                f'method="{method}" is for one segment at a time: take method="queues", or the '
+                "rows of a segment and what is known of its arms."
+            )
+        found, _ = read_cells(log, structure, family, checked_columns(columns), arms)
+        assert found.places is not None
+        arrivals = found.places // structure.n_each
+    else:
+        found = read_log(log, structure, family, columns=checked_columns(columns), arms=arms)
     if found.rewards is None:
         raise ArmatureError(
             f"{found.name} has only sums: to replay policies, single rewards are needed."
@@ -134,7 +148,7 @@ def replay(
         raise ArmatureError("there are no policies to replay: give at least one, such as [UCB()].")
     for policy in tried:
         policy.check(structure, family)
-    play = functools.partial(play_rows, structure, family, longest, seed)
+    play = functools.partial(play_rows, structure, family, longest, seed, arrivals=arrivals)
     certain = 0
     if method == "queues":
         what = f"repetitions of {len(tried)} policies"
@@ -157,9 +171,10 @@ def play_rows(
     policy: Policy,
     rewards: LoggedRewards,
     repetition: int = 0,
+    arrivals: Ints = NO_ROWS,
 ) -> Record:
-    """A run of a policy on logged rewards."""
-    return play_log(policy, structure, family, rewards, longest, seed, repetition)
+    """A run of a policy on logged rewards; `arrivals` says whose each round is, in a table."""
+    return play_log(policy, structure, family, rewards, longest, seed, repetition, arrivals)
 
 
 # Queues.

@@ -25,8 +25,8 @@ class Listing(StrEnum):
 def list_names(what: Annotated[Listing, typer.Argument(help="What to list.")]) -> None:
     """List names for use in files, or built-in problems.
 
-    Files name policies, structures, couplings (of segments) and families. Panels and examples are built-in problems:
-    `bound`, `run` and `identify` accept their names in place of a file.
+    Files name policies, structures, couplings of segments, and families. Panels and examples are
+    built-in problems: `bound`, `run` and `identify` accept their names in place of a file.
     """
     import tomllib
 

@@ -30,7 +30,7 @@ from armature.rounds.rewards import (
     no_rewards,
 )
 from armature.rounds.runner import PolicyRunner, make_runner, no_such_arm
-from armature.rounds.segmented import TableRunner
+from armature.rounds.segmented import BY_FREQUENCY, TableRunner
 from armature.rounds.stopping import Outcome, StoppingRule, is_enough, make_stopping_rule
 from armature.structures import Segments, Structure
 from armature.structures.changing import Changing
@@ -165,11 +165,20 @@ def play_log(
     longest: int,
     seed: int,
     repetition: int,
+    arrivals: Ints = BY_FREQUENCY,
 ) -> Record:
-    """Let a policy go over a log; what it chose in each round, and what that brought."""
-    runner = make_runner(policy, structure, family, seed, repetition)
+    """Let a policy go over a log; what it chose in each round, and what that brought.
+
+    In a table of segments, `arrivals` says whose each round is.
+    """
+    runner: PolicyRunner | TableRunner
+    if isinstance(structure, Segments):
+        runner = TableRunner(policy, structure, family, seed, repetition, arrivals)
+    else:
+        runner = make_runner(policy, structure, family, seed, repetition)
     record = make_record(NO_CHECKPOINTS, structure.n_arms, longest)
-    run = Run(runner, family.as_told.record_for(structure.n_arms), record, log=log)
+    told = structure.family_of_cells(family.as_told).record_for(structure.n_arms)
+    run = Run(runner, told, record, log=log, frequencies=np.ones(len(structure.segments)))
     outcome, played = PLAYED, 0
     while outcome == PLAYED and played < longest:
         outcome = run.advance(min(CHUNK, longest - played))

@@ -37,6 +37,9 @@ from armature.structures.segments.row import Row, rows_of
 GOLDEN = 0x9E3779B97F4A7C15  # the golden ratio as 64 bits: far steps between the seeds of segments
 
 
+BY_FREQUENCY: Ints = np.empty(0, dtype=np.int64)  # who arrives is not given
+
+
 def seed_of(seed: int, segment: int) -> int:
     """The seed of a segment's decisions; of the first, the seed itself."""
     return (seed + segment * GOLDEN) % 2**64
@@ -50,6 +53,7 @@ class TableState(NamedTuple):
     clocks: Ints  # (S, 2): see `History.clock`
     shares: Floats  # (S,): how often they arrive, added up
     arrivals: Stream
+    given: Ints  # who arrives in each round, where that is given; else empty
     choose_address: Address
     update_address: Address
     each_arm_first: bool
@@ -62,8 +66,10 @@ class TableState(NamedTuple):
 
 
 @kernel
-def next_to_arrive(state: TableState) -> int:
-    """The segment of the next round, by frequency: one is always there, and no number is drawn."""
+def next_to_arrive(state: TableState, rounds: int) -> int:
+    """The segment of the next round, as given, or by frequency: of one, no number is drawn."""
+    if state.given.size > 0:
+        return int(state.given[min(rounds, state.given.size - 1)])
     last = state.shares.size - 1
     c = 0
     if last > 0:
@@ -76,7 +82,7 @@ def next_to_arrive(state: TableState) -> int:
 @kernel
 def choose(state: TableState, model: Model, history: History, stream: Stream) -> int:
     """The cell that the policy of the arriving segment chooses."""
-    return choose_for(state, history, next_to_arrive(state))
+    return choose_for(state, history, next_to_arrive(state, history.clock[0]))
 
 
 @kernel
@@ -125,9 +131,15 @@ class TableRunner:
     each_arm_first = False  # the loop need not: which arms come first is each segment's business
 
     def __init__(
-        self, policy: Policy, table: Segments, family: Family, seed: int, repetition: int
+        self,
+        policy: Policy,
+        table: Segments,
+        family: Family,
+        seed: int,
+        repetition: int,
+        given: Ints = BY_FREQUENCY,
     ) -> None:
-        self.policy, self.table = policy, table
+        self.policy, self.table, self._given = policy, table, given
         self._clocks: Ints = np.zeros((table.n_segments, 2), dtype=np.int64)
         self.rows, self.history = make_row_runners(
             policy, table, family, seed, repetition, self._clocks
@@ -147,6 +159,7 @@ class TableRunner:
             clocks=self._clocks,
             shares=np.cumsum(frequencies),
             arrivals=self._arrivals,
+            given=self._given,
             choose_address=rows[0].choose,
             update_address=rows[0].update,
             each_arm_first=self.policy.starts_with_each_arm,
@@ -172,7 +185,7 @@ def _in_python(
 
     def choose_in_python(words: Any) -> int:
         with interpreted():
-            c = next_to_arrive(state)
+            c = next_to_arrive(state, history.clock[0])
             return choose_for(of_segment(c), history, c)
 
     def update_in_python(words: Any, cell: int, reward: float) -> None:
