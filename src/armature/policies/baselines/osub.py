@@ -10,7 +10,7 @@ import numpy as np
 from armature.families import Family
 from armature.families.kernels import of_arm, upper
 from armature.kernels.arrays import Floats
-from armature.kernels.checks import check_number, check_whole
+from armature.kernels.checks import MOST_COUNTED, check_number, check_whole
 from armature.kernels.kernel import kernel
 from armature.kernels.streams import Stream
 from armature.policies.baselines.klucb import kl_level
@@ -104,3 +104,6 @@ class OSUB(CompiledPolicy):
 
     def init(self, structure: Structure, family: Family) -> OSUBState:
         return OSUBState(np.zeros(structure.n_arms), self.gamma + 1.0, self.c)
+
+    def could_be(self, state: OSUBState) -> bool:
+        return bool(((state.led >= 0.0) & (state.led <= MOST_COUNTED)).all())
