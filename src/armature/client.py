@@ -86,10 +86,11 @@ class _Call(Generic[T]):
     meaning: Callable[[Any], T]
     body: Any = None
     parameters: Mapping[str, Any] | None = None
+    is_file: bool = False  # the answer is bytes, and no JSON
 
     def answer(self, response: httpx.Response) -> T:
         if response.is_success:
-            return self.meaning(response.json())
+            return self.meaning(response.content if self.is_file else response.json())
         try:
             detail = response.json()["detail"]
         except (ValueError, KeyError, TypeError):
@@ -155,6 +156,11 @@ def _change(name: str, **changes: Any) -> _Call[Table]:
 
 def _explain(name: str, segment: Any) -> _Call[Table]:
     return _get(name, "/explain", **({} if segment is None else {"segment": segment}))
+
+
+def _export(name: str, format: str) -> _Call[bytes]:
+    path = _path("experiments", name, "/export")
+    return _Call("GET", path, bytes, parameters={"format": format}, is_file=True)
 
 
 def _add_arm(name: str, label: Any, options: Mapping[str, Any]) -> _Call[Table]:
@@ -300,6 +306,10 @@ class Client:
         """The beliefs of an experiment's bandit (on a segment), what it does next, and why."""
         return self._do(_explain(name, segment))
 
+    def export(self, name: str, format: str = "csv") -> bytes:
+        """A file ("csv" or "parquet") with a row for each reward and its decision's probability."""
+        return self._do(_export(name, format))
+
     def bound(self, name: str) -> Table:
         """The lower bound of regret at the means that fit best so far."""
         return self._do(_get(name, "/bound"))
@@ -420,6 +430,10 @@ class AsyncClient:
     async def explain(self, name: str, segment: Any = None) -> Table:
         """The beliefs of an experiment's bandit (on a segment), what it does next, and why."""
         return await self._do(_explain(name, segment))
+
+    async def export(self, name: str, format: str = "csv") -> bytes:
+        """A file ("csv" or "parquet") with a row for each reward and its decision's probability."""
+        return await self._do(_export(name, format))
 
     async def bound(self, name: str) -> Table:
         """The lower bound of regret at the means that fit best so far."""

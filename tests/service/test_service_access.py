@@ -53,6 +53,7 @@ ENDPOINTS = {
         ("GET", "/v1/experiments/prices/explain", None),
         ("GET", "/v1/experiments/prices/bound", None),
         ("GET", "/v1/experiments/prices/events", None),
+        ("GET", "/v1/experiments/prices/export", None),
         ("GET", "/metrics", None),
         ("GET", "/", None),
     ],

@@ -100,6 +100,12 @@ class PartOfLog(BaseModel):
     limit: int = Field(default=1_000, ge=1, le=LIMITS.events)
 
 
+class Export(BaseModel):
+    """The kind of file."""
+
+    format: Literal["csv", "parquet"] = "csv"
+
+
 class OfSegment(BaseModel):
     """Which segment is asked about; numbers as they are printed."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 from fastapi import Path, Query, Request
+from starlette.responses import Response
 
 from armature.service.api import bodies
 from armature.service.api.router import Answer, Endpoint, Routes
@@ -15,7 +16,7 @@ from armature.service.domain import reading
 from armature.service.domain.backend import Backend
 from armature.service.domain.changing import AddArm, ChangeExperiment, RetireArm
 from armature.service.domain.commands import Cancel, Decide, Labels
-from armature.service.domain.log import events_after
+from armature.service.domain.log import events_after, exported
 from armature.service.domain.spec import checked_label
 from armature.service.limits import Refused
 
@@ -33,6 +34,7 @@ _LATE, _THERE = {202: "Late: kept, and not applied"}, {200: "It was there alread
 _ALWAYS = (400, 401, 403, 413, 422, 503)
 Name = Annotated[str, Path(description="the name of an experiment")]
 Key = Annotated[str, Path(description="the id of a decision")]
+KINDS = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 table = Routes()
 
 
@@ -187,6 +189,32 @@ async def events(
     if await backend.id_of(name) != key:
         raise Refused(503, "the database was restored: try again.")
     return await asyncio.to_thread(_events, found, names, query.after)
+
+
+@table.route(
+    "GET",
+    "/v1/experiments/{name}/export",
+    "read",
+    response_class=Response,
+    responses={
+        200: {"content": {kind: {} for kind in KINDS.values()}, "description": "The table"},
+        **{
+            code: {"model": bodies.ErrorAnswer, "description": _REFUSALS[code]}
+            for code in (*_ALWAYS, 404)
+        },
+    },
+)
+async def export(
+    request: Request, name: Name, query: Annotated[bodies.Export, Query()]
+) -> Response:
+    """A table with a row for each reward and the probability of its decision."""
+    backend = _backend(request)
+    key = await backend.id_of(name)
+    content = await backend.explain(key, exported, backend.engine, name, f".{query.format}")
+    if content is None:
+        raise Refused(404, "there is no such experiment.")
+    headers = {"Content-Disposition": f'attachment; filename="rewards.{query.format}"'}
+    return Response(content, media_type=KINDS[query.format], headers=headers)
 
 
 def _events(found: list[dict[str, Any]], names: tuple[list[Any], list[Any]], after: int) -> Answer:

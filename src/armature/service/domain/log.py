@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections import Counter, defaultdict
@@ -84,25 +85,44 @@ def events_after(
 
 def export_log(engine: Engine, name: str, path: Path) -> int:
     """Write an experiment's rewards to a .csv or .parquet file; return how many."""
-    import pandas as pd  # half a second, which a server need not pay
-
     if path.suffix not in (".csv", ".parquet"):
         raise ArmatureError(f"{str(path)!r}: give a file that ends in .csv or .parquet.")
+    table = _table_of(engine, name)
+    if table is None:
+        raise ArmatureError(f"there is no experiment {name!r}.")
+    with replacing(path) as beside:
+        _write(table, beside, path.suffix)
+    return len(table)
+
+
+def exported(engine: Engine, name: str, suffix: str) -> bytes | None:
+    """The same as the content of such a file; None if there is no such experiment."""
+    table, content = _table_of(engine, name), io.BytesIO()
+    if table is None:
+        return None
+    _write(table, content, suffix)
+    return content.getvalue()
+
+
+def _table_of(engine: Engine, name: str) -> Any:
+    """A row for each reward; None if there is no such experiment."""
+    import pandas as pd  # half a second, which a server need not pay
+
     with database.reading(engine) as connection:  # an arm that comes meanwhile has no label here
         row = reading.find(connection, name)
         if row is None:
-            raise ArmatureError(f"there is no experiment {name!r}.")
+            return None
         labels, segments = _names(connection, row.id, row.spec)
         rows = _rows(connection, row.id, labels, segments)
         table = pd.DataFrame(rows, columns=[*COLUMNS, "segment"])
-    if not segments:
-        table = table.drop(columns="segment")
-    with replacing(path) as beside:
-        if path.suffix == ".csv":
-            table.map(harmless).to_csv(beside, index=False)
-        else:
-            table.to_parquet(beside, index=False)
-    return len(table)
+    return table if segments else table.drop(columns="segment")
+
+
+def _write(table: Any, where: Any, suffix: str) -> None:
+    if suffix == ".csv":
+        table.map(harmless).to_csv(where, index=False)
+    else:
+        table.to_parquet(where, index=False)
 
 
 def harmless(cell: Any) -> Any:

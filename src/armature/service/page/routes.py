@@ -27,6 +27,7 @@ from armature.service.domain import reading
 from armature.service.domain.changing import ChangeExperiment
 from armature.service.domain.spec import hint_about
 from armature.service.limits import Refused
+from armature.service.page.described import endpoints_of
 from armature.service.page.forms import KNOWLEDGE, REWARDS, UNITS, form_of, spec_of
 from armature.service.page.tables import worth_chart
 from armature.service.page.viewing import FEW, Viewer
@@ -134,7 +135,8 @@ async def list_page(request: Request) -> Response:
 async def experiment_page(request: Request, name: str) -> Response:
     """One experiment."""
     view = await _viewer(request).view(name)
-    return await _page(request, "table.html" if view.is_table else "experiment.html", view=view)
+    template = "table.html" if view.is_table else "experiment.html"
+    return await _page(request, template, view=view, address=str(request.base_url).rstrip("/"))
 
 
 @table.route("POST", "/experiments/{name}/status", "admin")
@@ -192,6 +194,13 @@ async def _form(
         rewards={kind: words for kind, (words, _) in REWARDS.items()},
         units=[unit for unit in UNITS if unit],
     )
+
+
+@table.route("GET", "/docs", "read")
+async def docs_page(request: Request) -> Response:
+    """All endpoints, in words."""
+    found = await asyncio.to_thread(endpoints_of, request.app.openapi())
+    return await _page(request, "docs.html", endpoints=found)
 
 
 @table.route("GET", "/login")
