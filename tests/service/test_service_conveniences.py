@@ -93,3 +93,25 @@ def test_the_code_runs(client: tuple[str, Client], name: str) -> None:
         done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == 0, done.stderr
         assert shop.experiment(name)["rounds"] == before + 2
+
+
+def test_the_headline_needs_no_statistics(client: tuple[str, Client]) -> None:
+    """The best arm, its traffic and what was earned; the policy's reason stands below."""
+    url, shop = client
+    shop.create("prices", {**PRICES, "labels": ["a", "b", "c", "d"]})
+    page = httpx.get(f"{url}/experiments/prices", headers=HTML).text
+    assert 'id="headline">No rewards yet: it is trying the arms.</p>' in page
+    for _ in range(20):
+        made = shop.decide_many("prices", 8)
+        shop.rewards([(one.id, float(one.arm == "b")) for one in made])
+    page = httpx.get(f"{url}/experiments/prices", headers=HTML).text
+    (said,) = re.findall(r'id="headline">(.*?)</p>', page)
+    arms = shop.experiment("prices")["arms"]
+    earned = arms[1]["pulls"] - 160 * 0.25  # uniform allocation earns a quarter of the rounds
+    begun, _, gained = said.partition(" of the traffic. So far it earned ")
+    assert re.fullmatch(
+        r"b is (probably )?the best of 4 arms and gets >?[0-9]+ %", begun.replace("&gt;", ">")
+    )
+    assert gained == f"{earned:g} more than all arms equally often would have."
+    summary = html.escape(shop.explain("prices")["summary"]).replace("&#x27;", "&#39;")
+    assert summary in page

@@ -17,7 +17,7 @@ from armature.service.domain.backend import Backend
 from armature.service.domain.changing import AddArm, ChangeExperiment, RetireArm
 from armature.service.domain.commands import Cancel, Decide, Labels
 from armature.service.domain.log import events_after, exported
-from armature.service.domain.spec import checked_label
+from armature.service.domain.values import checked_label
 from armature.service.limits import Refused
 
 _REFUSALS = {

@@ -19,7 +19,7 @@ from armature.service.api.router import Answer, Routes, json_of
 from armature.service.domain import reading
 from armature.service.domain.backend import Backend
 from armature.service.domain.commands import Decide, DecisionOfRequest
-from armature.service.domain.spec import Attributes
+from armature.service.domain.values import Attributes
 from armature.service.limits import IDENTIFIER, Refused
 
 LONG = "targetingKey must be a text of 1 to 200 printable characters."

@@ -21,7 +21,8 @@ from armature.service.db.schema import Kind, Status, event, experiment
 from armature.service.domain import reading
 from armature.service.domain.commands import UNKNOWN, Expire, Result, Reward
 from armature.service.domain.scheduler import Pool
-from armature.service.domain.spec import Attributes, attributes_in, hint_about, parse_spec
+from armature.service.domain.spec import hint_about, parse_spec
+from armature.service.domain.values import Attributes, attributes_in
 from armature.service.domain.work import OVERDUE, Command
 from armature.service.domain.writer import Writer
 from armature.service.limits import Refused, ServiceLimits, checked_name

@@ -23,10 +23,21 @@ from typing import Any, Literal, cast
 
 from armature.errors import ArmatureError, unknown
 from armature.families import Family
-from armature.kernels.checks import LARGEST
 from armature.live.bandit import Bandit
 from armature.live.segmented import SegmentedBandit
 from armature.policies import Challenger, Guarded, Policy, Restarting
+from armature.service.domain.values import (
+    Attributes,
+    Changes,
+    attributes_in,
+    checked_changes,
+    checked_label,
+    half_life_in,
+    labels_in,
+    number_in,
+    seconds_in,
+    seed_in,
+)
 from armature.service.limits import ServiceLimits, check_arms
 from armature.storage.registry import (
     COUPLINGS,
@@ -49,17 +60,7 @@ KEYS = (
     "sticky", "segments", "changes", "forget", "ofrep",
 )  # fmt: skip
 SEGMENT_KEYS = ("names", "coupling", "otherwise")
-Changes = Literal["notice", "restart"]
-LONGEST = 3_200_000_000.0  # seconds: a hundred years
 NO_LIMITS = ServiceLimits(arms=2**31)  # for what is stored
-
-
-@dataclass(frozen=True)
-class Attributes:
-    """Which attributes of an OpenFeature context say the segment, and the visit of a unit."""
-
-    segment: str | None = None
-    visit: str | None = None
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ def read_spec(table: Any, allow: Allowed = (), limits: ServiceLimits = NO_LIMITS
     for key in table:
         if key not in KEYS:
             raise unknown("spec: the key", key, KEYS)
-    labels = _labels(table.get("labels"))
+    labels = labels_in(table.get("labels"))
     structure = _structure(table, labels, allow)
     check_arms(structure.n_arms, limits)
     family: Family = build(FAMILIES, "family", table.get("family", "gaussian"), allow)
@@ -202,54 +203,24 @@ def read_spec(table: Any, allow: Allowed = (), limits: ServiceLimits = NO_LIMITS
         if "policy" in table
         else default_policy(segments if segments and segments.is_coupled else structure, family),
         tuple(range(structure.n_arms)) if labels is None else labels,
-        _seed(table.get("seed", 0)),
+        seed_in(table.get("seed", 0)),
         table.get("horizon"),
         table.get("goal", "max"),
-        _number(table.get("floor"), "floor") or 0.0,
-        _seconds(rewards.get("window"), "rewards.window"),
-        _number(rewards.get("default"), "rewards.default"),
-        _seconds(table.get("sticky"), "sticky", none="0 for not at all"),
+        number_in(table.get("floor"), "floor") or 0.0,
+        seconds_in(rewards.get("window"), "rewards.window"),
+        number_in(rewards.get("default"), "rewards.default"),
+        seconds_in(table.get("sticky"), "sticky", none="0 for not at all"),
         segments,
         otherwise,
         checked_changes(table.get("changes", "notice")),
-        _half_life(table.get("forget")),
+        half_life_in(table.get("forget")),
         attributes_in(table),
     )
-
-
-def attributes_in(table: dict[str, Any]) -> Attributes | None:
-    """The attributes of an OpenFeature context that a spec names."""
-    said = table.get("ofrep")
-    if said is None:
-        return None
-    names = said.values() if isinstance(said, dict) and set(said) <= {"segment", "visit"} else [0]
-    if not all(name is None or (isinstance(name, str) and 1 <= len(name) <= 200) for name in names):
-        raise ArmatureError(
-            'ofrep names attributes of the context, such as {"segment": "plan", "visit": "session"}'
-            "; {} for none."
-        )
-    return Attributes(said.get("segment"), said.get("visit"))
-
-
-def checked_changes(changes: Any) -> Changes:
-    """The thing to do when rewards change."""
-    if changes not in ("notice", "restart"):
-        raise ArmatureError(
-            'changes is "notice" (a change is shown, and no decision depends on it) or "restart" '
-            "(the policy begins anew, with the rewards since)."
-        )
-    return cast(Changes, changes)
 
 
 def restarting(policy: Policy) -> Policy:
     """The same policy where rewards may change."""
     return policy if isinstance(policy, Restarting) else Restarting(policy)
-
-
-def _half_life(forget: Any) -> float | str | None:
-    if forget is None or isinstance(forget, str):
-        return forget
-    return _number(forget, "forget")
 
 
 CURRENCIES = "$€£¥ "
@@ -371,51 +342,3 @@ def _check_kind(kind: Any, allow: Allowed) -> None:
                 f"{kind!r} is not part of Armature, and this server does not --allow its module."
             )
         raise unknown("the kind", kind, {name for classes in KINDS for name in classes})
-
-
-def _labels(labels: Any) -> tuple[Any, ...] | None:
-    if labels is None:
-        return None
-    if not isinstance(labels, list) or not labels:
-        raise ArmatureError("labels must be a list with one text or number for each arm.")
-    return tuple(checked_label(label) for label in labels)
-
-
-def checked_label(label: Any) -> Hashable:
-    """The label of an arm: a text or a number."""
-    if isinstance(label, str) and 1 <= len(label) <= 200 and label.isprintable():
-        return label
-    if isinstance(label, (int, float)) and not isinstance(label, bool):
-        if abs(label) <= 2**53:  # what every reader of JSON takes for the same number
-            return label
-    raise ArmatureError(
-        "a label is a number, or a text of 1 to 200 printable characters; got something else."
-    )
-
-
-def _seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
-        raise ArmatureError("seed must be a whole number from 0 to 2**63 - 1.")
-    return seed
-
-
-def _number(value: Any, name: str) -> float | None:
-    if value is None:
-        return None
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (number and abs(value) <= LARGEST):
-        raise ArmatureError(f"{name} must be a number, or null for none.")
-    return float(value)
-
-
-def _seconds(value: Any, name: str, none: str = "") -> float | None:
-    """A time; one of 0 only where that means something, as `none` says."""
-    if value is None:
-        return None
-    seconds = _number(value, name) or 0.0
-    if not (0.0 < seconds <= LONGEST or (none and seconds == 0.0)):
-        zero = f", {none}," if none else ""
-        raise ArmatureError(
-            f"{name} must be a positive number of seconds{zero} or null for no limit."
-        )
-    return seconds

@@ -33,6 +33,7 @@ from armature.service.domain.replay import Replica
 from armature.service.limits import Refused
 from armature.service.page.tables import TableView, sentences_on_changes, table_view_of
 from armature.views import Picture, picture_of
+from armature.views.chart import number, share
 from armature.views.picture import Past, gain_of
 
 FRESH = 1.0  # seconds for which a view is used again
@@ -63,6 +64,27 @@ class View:
     gain_changed_at: list[int]  # the same, in the chart of what was earned
 
     is_table = False
+
+    @property
+    def headline(self) -> str:
+        """The state of the experiment, for who has a shop to run and no statistics."""
+        p, arms = self.picture, self.picture.arms
+        if not arms.n_seen:
+            return "No rewards yet: it is trying the arms."
+        best = "the best" if p.goal == "max" else "the cheapest"
+        sure = "" if self.verdict is not None and self.verdict.sure else "probably "
+        said = [f"{arms.names[arms.leader]} is {sure}{best} of {len(arms)} arms"]
+        if p.traffic is not None and arms.leader in p.traffic.places:
+            now = p.traffic.recent[p.traffic.places.index(arms.leader)]
+            said[0] += f" and gets {share(now)} of the traffic"
+        if p.gain is not None and p.gain.gained > p.gain.margin:
+            gained = number(p.gain.gained)
+            said.append(
+                f"So far it earned {gained} more than all arms equally often would have"
+                if p.goal == "max"
+                else f"So far it saved {gained}, compared with all arms equally often"
+            )
+        return ". ".join(said) + "."
 
 
 AnyView = View | TableView
