@@ -160,7 +160,7 @@ class Forgetting(OwnHistoryPolicy):
 
     @classmethod
     def examples(cls) -> tuple[Policy, ...]:
-        return cls(), cls(half_life=5.0)
+        return (cls(half_life=5.0),)
 
     @property
     def saved(self) -> tuple[str, ...]:  # type: ignore[override]
