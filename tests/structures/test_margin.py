@@ -221,7 +221,7 @@ def test_wrong_arms_are_named_no_more_often_than_delta() -> None:
             sums += 50 * truth + math.sqrt(50.0) * rng.normal(size=2)
             pulls += 50.0
             seen = Seen(structure, family, pulls.copy(), sums / pulls, margin)
-            for k in range(2):
+            for k in margin.near(seen.fitted):
                 coming = coming_for(seen, k, allowance)
                 named |= {k} if coming.value > coming.threshold(delta, pulls) else set()
         wrong += 0 in named

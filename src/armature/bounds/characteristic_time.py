@@ -118,8 +118,8 @@ def characteristic_time(
     Confidence"; Degenne, Koolen and Ménard (2019), "Non-Asymptotic Pure Exploration by Solving
     Games"; Degenne and Koolen (2019), "Pure Exploration with Multiple Correct Answers".
 
-    Limits: A value that cannot be certified to 1e-6 is an error. A margin is for up to about 50
-    arms, and not for tables of segments.
+    Limits: A value that cannot be certified to 1e-6 is an error. A margin is for ten or
+    so arms (more than about 50 are refused), and not for tables of segments.
     """
     check_fit(instance, "characteristic time")
     wanted = Margin.of(margin)
@@ -178,8 +178,8 @@ def time_of(
     if margin is None:
         program = solve_program(structure, instance, np.ones(K))
     else:
-        asked = WithMargin(structure, margin)
         near = margin.near(instance.means)
+        asked = WithMargin(structure, margin, tuple(near))
         programs = [solve_program(asked, instance, np.ones(K), k) for k in near]
         program = min(programs, key=lambda one: one.value)
     if program.value == 0.0:

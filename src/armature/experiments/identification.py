@@ -194,7 +194,7 @@ def identify(
         nearest; "theory" is larger and proved: see there.
     margin
         By how much another arm may be better than the one that is named: a number, or a share of
-        its mean, such as "1%". It is for up to about 50 arms.
+        its mean, such as "1%". It is for ten or so arms.
 
     Examples
     --------

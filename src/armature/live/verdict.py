@@ -211,7 +211,8 @@ class Seen:
         """The structure with its alternatives."""
         if self.margin is None:
             return self.structure
-        return WithMargin(self.structure, self.margin)
+        near = {self.leader, *self.margin.near(self.fitted)}
+        return WithMargin(self.structure, self.margin, tuple(near))
 
     @functools.cached_property
     def fit(self) -> Fit:
