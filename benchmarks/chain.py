@@ -51,7 +51,7 @@ class Effort(NamedTuple):
     rounds: int  # for each arm
 
 
-FULL = Effort((10, 30, 100, 300, 1000), dense=100, problems=8, seconds=0.05, rounds=30)
+FULL = Effort((8, 50, 100, 300, 1000), dense=100, problems=8, seconds=0.05, rounds=30)
 QUICK = Effort((10, 100), dense=30, problems=3, seconds=0.01, rounds=10)
 
 
