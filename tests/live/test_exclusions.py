@@ -97,7 +97,7 @@ def test_learning_goes_on_without_the_best_arm(kind: type[am.Policy]) -> None:
         return
     regret = regret_without_the_best(kind(), problem_for(kind()), 1600)
     assert kind is am.TopTwo or regret[-1] - regret[800] < 0.25 * regret[800]
-    assert regret[-1] < 40.0  # of the 1,600 that an arm worse by 1 would cost
+    assert regret[-1] < 0.03 * 1600  # of what an arm worse by 1 would cost
 
 
 class Doubtful(am.PythonPolicy):

@@ -19,7 +19,7 @@ from armature.policies.records import argmax
 from armature.structures import Linear, Structure
 from armature.structures.oracles.model import Model
 
-NOTHING = 1e-300  # the least squared length to divide by
+NOTHING = 1e-100  # the least squared length to divide by
 CAP = 30.0  # the authors' C, of the leader's index in LinIMED-3
 
 
