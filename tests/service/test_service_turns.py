@@ -233,7 +233,7 @@ def test_one_window_keeps_no_other_from_closing(
     file_storage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A database that has such an arm from before: its windows close without a reward."""
-    monkeypatch.setattr("armature.service.domain.commands.check_default", lambda *rest: None)
+    monkeypatch.setattr("armature.service.domain.changing.check_default", lambda *rest: None)
     with serving(file_storage) as url, Client(url) as client:
         client.create("prices", {**LINE, "rewards": {"window": 0.5, "default": 4.0}})
         path = f"{url}/v1/experiments/prices/arms"
