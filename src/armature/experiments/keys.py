@@ -14,7 +14,6 @@ import platform
 import secrets
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,6 +36,8 @@ def package_version() -> str:
 
 def version_of(package: str, module: str) -> str:
     """A package's version as it was installed; of one that only lies on the path, as it says."""
+    from importlib import metadata  # which loads the mail and network modules
+
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

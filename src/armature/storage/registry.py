@@ -16,7 +16,6 @@ import functools
 import importlib
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -119,6 +118,8 @@ def is_allowed(module: str, allow: Allowed) -> bool:
 @functools.cache
 def _entry_points() -> dict[str, str]:
     """Classes that installed packages offer: "module:Class" by name."""
+    from importlib import metadata  # which loads the mail and network modules
+
     found = metadata.entry_points(group=ENTRY_POINTS)
     return {point.name.lower(): point.value.replace(" ", "") for point in found}
 

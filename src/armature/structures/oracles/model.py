@@ -34,6 +34,7 @@ from armature.structures.oracles.records import (
     ENTRIES,
     PARTS,
     TIES,
+    USUAL,
     OracleProblem,
     Shape,
     Work,
@@ -100,7 +101,7 @@ def signatures() -> dict[str, Any]:
     shape, work = (types.NamedTuple([reals, integers], record) for record in (Shape, Work))
     problem = numba_problem()
     return {
-        "": types.float64(problem, types.int64, types.int64, reals),
+        "": USUAL(),
         "cells": types.int64(problem, types.int64, integers),
         "highest": types.float64(shape, work, reals, reals, reals),
         "optimistic": types.float64(problem, types.float64, reals),

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from armature.families import FamilyRecord
 from armature.families.record import numba_record
+from armature.kernels.addresses import Signature
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.gears import interpreted
 from armature.kernels.kernel import Kernel, inlined, kernel
@@ -57,6 +58,18 @@ def numba_problem() -> Any:
     shape, work = (types.NamedTuple([reals, integers], record) for record in (Shape, Work))
     parts = [numba_record(), reals, reals, shape, work, integers]
     return types.NamedTuple(parts, OracleProblem)
+
+
+@functools.cache
+def _signatures() -> dict[str, Any]:
+    import numba as _numba
+
+    types: Any = _numba.types
+    real, number, reals = types.float64, types.int64, types.float64[::1]
+    return {"usual": real(numba_problem(), number, number, reals)}
+
+
+USUAL = Signature(_signatures, "usual")  # of most oracles
 
 
 TIES = 1 << 20  # in a note: more than there are arms

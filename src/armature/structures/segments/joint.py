@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from armature.families import FamilyRecord
 from armature.families.kernels import unit_gaussian, write_ends
+from armature.kernels.apart import apart
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy
@@ -28,7 +29,7 @@ from armature.solver.program import (
     nearest_scratch_size,
 )
 from armature.solver.quadratic import State, make_state, state_size
-from armature.structures.oracles.records import Oracle, OracleProblem, Work
+from armature.structures.oracles.records import USUAL, Oracle, OracleProblem, Work
 
 NONE = -1  # no cell
 HEAD = 10  # numbers before the arrays in shape.integer
@@ -259,7 +260,7 @@ def hand_out(question: Question, out: Floats) -> None:
         out[k] = question.room.lam[at + k]
 
 
-@kernel
+@apart(USUAL)
 def project(problem: OracleProblem, first: int, second: int, out: Floats) -> float:
     """The nearest table of all pieces."""
     question = question_of(problem)
@@ -277,7 +278,7 @@ def can_beat(table: Joint, p: int, j: int, k: int) -> bool:
     return bool(table.beats[(p * table.mu.size + j) * K + k % K] == 1)
 
 
-@kernel
+@apart(USUAL)
 def alt_min(problem: OracleProblem, first: int, second: int, out: Floats) -> float:
     """lam_k >= lam_j, in every piece in which k can be better than j.
 
@@ -339,7 +340,7 @@ def nearest_in_segment(question: Question, j: int, best: float) -> float:
     return best
 
 
-@kernel
+@apart(USUAL)
 def nearest(problem: OracleProblem, first: int, second: int, out: Floats) -> float:
     """Another arm is best in the segment of `first`; in some segment, where `first` is -1.
 
@@ -357,7 +358,7 @@ def nearest(problem: OracleProblem, first: int, second: int, out: Floats) -> flo
     return best
 
 
-@kernel
+@apart(USUAL)
 def challenger_min(problem: OracleProblem, first: int, second: int, out: Floats) -> float:
     """lam_k >= lam_j; if read by the top, in the pieces in which k can be the best arm."""
     question = question_of(problem)
