@@ -88,13 +88,18 @@ class EntryLibrary(JITCodeLibrary):
 
     def _optimize_final_module(self) -> None:
         """Once. Numba's first, cheap round is for counting references, which kernels do not."""
-        manager, builder = self._codegen._module_pass_manager()
-        manager.run(self._final_module, builder)
+        made = self._codegen._module_pass_manager()
+        if isinstance(made, tuple):
+            manager, builder = made
+            manager.run(self._final_module, builder)
+        else:  # Numba 0.61
+            made.run(self._final_module)
 
     def include(self, kernel: KernelLibrary, exported: bool) -> None:
         """Put a kernel into it; if exported, one can ask for its address."""
         for library in kernel.parts():
-            self._reload_init.update(library._reload_init)
+            if hasattr(self, "_reload_init"):  # Numba 0.61 has none
+                self._reload_init.update(library._reload_init)
         module = kernel.whole_module(exported)
         missing = [f.name for f in module.functions if f.is_declaration and f.name[:3] == "_ZN"]
         if missing:
