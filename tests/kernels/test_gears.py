@@ -20,6 +20,7 @@ from armature.errors import ArmatureError
 from armature.families.record import signatures, two_means_at
 from armature.kernels import addresses, gears, plain
 from armature.kernels.addresses import Signature, address_of, function_at, numbers_in
+from armature.kernels.compiling import meanwhile
 from armature.kernels.gears import Gear, current, using
 from armature.kernels.kernel import Kernel, kernel
 from armature.kernels.libm import log_gamma
@@ -325,6 +326,41 @@ def called_once_more() -> tuple[float, float, int]:
     with using(Gear.auto):
         result = on_trial(slow_or_wrong, (pair, 4.0), {})
     return result, float(pair.first[0]), int(pair.second[0])
+
+
+def test_a_thread_beside_others_leaves_compiling_to_the_helper(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It waits until that has ended; only the main thread compiles by itself."""
+    made, asked, entered = threading.Event(), threading.Event(), []
+
+    def compile_for(*_: Any) -> threading.Event:
+        asked.set()
+        return made
+
+    def by_machine_code(called: Kernel[..., Any], args: Any, kwargs: Any) -> Any:
+        entered.append(made.is_set())
+        return called.py_func(*args, **kwargs)
+
+    monkeypatch.setattr(Kernel, "by_machine_code", by_machine_code)
+    monkeypatch.setattr(meanwhile, "compile_for", compile_for)
+    monkeypatch.setattr(plain, "LONGEST", -1.0)
+    thread = threading.Thread(target=called_beside_others)
+    thread.start()
+    assert asked.wait(PATIENCE)
+    assert entered == []
+    made.set()
+    thread.join()
+    assert set(entered) == {True}
+    made.clear()
+    entered.clear()
+    called_beside_others()
+    assert set(entered) == {False}
+
+
+def called_beside_others() -> None:
+    with using(Gear.python):
+        called_once_more()
 
 
 def test_an_error_of_the_library_is_no_reason_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:

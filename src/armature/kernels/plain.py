@@ -3,11 +3,13 @@
 Before the call, the arrays that it was given are copied: all that a kernel does, it does to them.
 Where plain Python takes longer than `LONGEST`, or refuses what machine code answers (the logarithm
 of 0 is an error in Python, and minus infinity by the rules for doubles), the arrays are put back as
-they were, and machine code makes the call, for which the caller waits if it has to be compiled.
+they were, and machine code makes the call, for which the caller waits if it has to be compiled. A
+thread beside others, as in a server, has it compiled by the helper process, so that it alone waits.
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -78,6 +80,10 @@ def on_trial(kernel: Kernel[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     finally:
         current.reset(token)
     put_back(before)
+    if threading.current_thread() is not threading.main_thread():
+        made = meanwhile.compile_for(kernel, args, kwargs)
+        if made is not None:
+            made.wait()
     with using(Gear.compiled):
         return kernel.by_machine_code(args, kwargs)
 

@@ -31,11 +31,11 @@ class Workshop:
     """The orders of this process, and the thread that carries them out."""
 
     def __init__(self) -> None:
-        self.known: set[Any] = set()  # orders that were placed
+        self.known: dict[Any, threading.Event] = {}  # orders that were placed: set when finished
         self.busy = 0  # orders that are not finished
         self.helper: subprocess.Popen[bytes] | None = None
         self.in_process = threading.Lock()  # held where Numba is at work in this process
-        self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[tuple[Any, Order] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._without_helper = ""  # why not, if so
@@ -46,9 +46,9 @@ class Workshop:
         with self._lock:
             if key in self.known or self._ending:
                 return
-            self.known.add(key)
+            self.known[key] = threading.Event()
             self.busy += 1
-            self._orders.put(order)
+            self._orders.put((key, order))
             if self._thread is None:
                 name = notice.IN_THE_BACKGROUND
                 self._thread = threading.Thread(target=self._work, name=name, daemon=True)
@@ -56,6 +56,7 @@ class Workshop:
                     self._thread.start()
                 except RuntimeError as error:  # no thread can be started: plain Python goes on
                     log.info("kernels stay plain Python: %s", error)
+                    self.known[key].set()
 
     def end(self) -> None:
         """At the end of the program: what is not finished is given up."""
@@ -66,18 +67,22 @@ class Workshop:
             helper.kill()
         if thread is not None and thread.is_alive():
             thread.join()
+        for finished in self.known.values():
+            finished.set()
 
     def _work(self) -> None:
         from armature.kernels.gears import Gear, using
 
         with using(Gear.compiled):
-            while (order := self._orders.get()) is not None and not self._ending:
+            while (placed := self._orders.get()) is not None and not self._ending:
+                key, order = placed
                 try:
                     self._carry_out(order)
                 except Exception as error:  # whatever it is, plain Python goes on
                     why = (str(error).splitlines() or [type(error).__name__])[0]
                     log.warning("%s stays plain Python: %s", order.kernel.name, why)
                 self.busy -= 1
+                self.known[key].set()
 
     def _carry_out(self, order: Order) -> None:
         with self.in_process:
@@ -149,8 +154,11 @@ def without_collecting() -> Iterator[None]:
 workshop = Workshop()
 
 
-def compile_for(kernel: Kernel[..., Any], args: Any, kwargs: Any) -> None:
-    """Have machine code made for such calls of a kernel, if it was not asked for yet."""
+def compile_for(kernel: Kernel[..., Any], args: Any, kwargs: Any) -> threading.Event | None:
+    """Have machine code made for such calls of a kernel, if it was not asked for yet.
+
+    The event is set when that has ended; None at the end of the program.
+    """
     from armature.kernels.addresses import waiting
     from armature.kernels.compiling.orders import kinds_of, make_order
 
@@ -158,6 +166,7 @@ def compile_for(kernel: Kernel[..., Any], args: Any, kwargs: Any) -> None:
     key = kernel, kinds_of((*args, *kwargs.values())), needed
     if key not in workshop.known:
         workshop.place(key, make_order(kernel, args, kwargs))
+    return workshop.known.get(key)
 
 
 def _after_fork() -> None:
