@@ -92,10 +92,10 @@ def demo(
         bool, typer.Option("--open/--no-open", help="Open the page in a browser.")
     ] = True,
 ) -> None:
-    """Watch three simulated experiments live, on a page.
+    """Watch four simulated experiments live, on a page.
 
-    Prices with one peak, creatives in themes, doses with diminishing returns. Nothing is kept when
-    it is interrupted.
+    Prices with one peak, which change once; creatives in themes; doses with diminishing returns;
+    headlines for three segments of readers. Nothing is kept when it is interrupted.
     """
     with failing(""):
         with extra():

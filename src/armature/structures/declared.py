@@ -19,6 +19,7 @@ from armature.kernels.kernel import Kernel
 from armature.solver.chains.rows import turns_of
 from armature.structures.changeable import Changeable
 from armature.structures.oracles import derived
+from armature.structures.oracles.derived_bounds import bounds_of_pairs
 from armature.structures.oracles.records import ENTRIES, Oracle, Shape, Work, measure
 from armature.structures.oracles.search import scratch_of
 from armature.structures.oracles.table import checked_pieces, listed, make_table
@@ -228,7 +229,7 @@ class Declared(Changeable):
             if not (self.is_convex or (is_derived and self.turns_once)):
                 return None, False
             if not is_derived:
-                return derived.bounds_of_pairs, False
+                return bounds_of_pairs, False
         return getattr(derived.DERIVED, name), True
 
     def own_side(self, family: Family | None) -> tuple[Shape, Work]:

@@ -18,7 +18,7 @@ from armature.families import Family
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.kernel import Kernel, before_compiling, callback, maker
 from armature.kernels.plain import outside
-from armature.structures.oracles.derived import bounds_of_pairs
+from armature.structures.oracles.derived_bounds import bounds_of_pairs
 from armature.structures.oracles.model import Model, assemble
 from armature.structures.oracles.records import ENTRIES, Cell, Fit, OracleProblem, Shape, Work
 from armature.structures.structure import Structure, check_highest

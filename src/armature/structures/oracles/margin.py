@@ -29,7 +29,7 @@ from armature.kernels.vectors import copy
 from armature.solver.pooling import pair_cost
 from armature.solver.program import mark_infeasible
 from armature.structures.declared import declares_pieces
-from armature.structures.oracles import derived
+from armature.structures.oracles import derived, derived_bounds
 from armature.structures.oracles.records import (
     Oracle,
     OracleProblem,
@@ -127,7 +127,7 @@ def part_of(problem: OracleProblem, j: int, k: int) -> OracleProblem:
     integers = shape.integer[shape.integer[at] :]
     room = Work(work.real[mu.size :], work.integer)
     part = OracleProblem(family, mu, w, Shape(reals, integers), room, marks)
-    derived.disown(part, table_of(part.shape, mu.size))
+    derived_bounds.disown(part, table_of(part.shape, mu.size))
     return part
 
 

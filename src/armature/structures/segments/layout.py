@@ -8,7 +8,7 @@ import numpy as np
 
 from armature.families import Family
 from armature.kernels.arrays import Floats, Ints
-from armature.structures.oracles.derived import bounds_of_pairs
+from armature.structures.oracles.derived_bounds import bounds_of_pairs
 from armature.structures.oracles.records import Oracle, Shape, measure
 from armature.structures.oracles.table import normalised
 from armature.structures.segments.additive import ADDITIVE
