@@ -470,6 +470,47 @@ def test_code_that_is_missing_is_made_when_it_is_called() -> None:
     assert number not in addresses.waiting
 
 
+INTERRUPTED = """
+import signal, time
+from typing import NamedTuple
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from armature.families.record import signatures, two_means_at
+from armature.kernels import addresses
+from armature.kernels.addresses import Signature, address_of
+from armature.kernels.gears import Gear, using
+from armature.kernels.kernel import kernel
+
+class Hidden(NamedTuple):
+    number: int
+
+@kernel
+def four_times(p: float, x: float, y: float) -> float:
+    return 4.0 * x + p * y
+
+@kernel
+def call(hidden: Hidden, x: float) -> float:
+    return two_means_at(hidden.number)(0.0, x, 0.0)
+
+make = addresses.fill
+def interrupted(numbers):
+    signal.raise_signal(signal.SIGINT)
+    make(numbers)
+
+addresses.fill = interrupted
+try:
+    with using(Gear.compiled):
+        print(call(Hidden(address_of(four_times, Signature(signatures, "divergence"))), 2.0))
+    time.sleep(60.0)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interruption_waits_until_machine_code_is_made(place: Path) -> None:
+    """An exception can't pass through machine code: the program would crash."""
+    assert run(INTERRUPTED, cwd=place) == "8.0\ninterrupted\n"
+
+
 @kernel
 def through(x: float) -> float:
     return log_gamma(x)

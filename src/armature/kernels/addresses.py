@@ -16,10 +16,13 @@ call is there as well.
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import ctypes
 import functools
+import signal
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from armature.errors import ArmatureError
@@ -131,9 +134,26 @@ def numbers_in(values: Iterable[Any]) -> set[Address]:
 
 
 def _fill_one(number: int) -> int:
-    with using(Gear.compiled):
+    """For machine code, which can't be left by an exception: an interruption waits for its end."""
+    with using(Gear.compiled), _interrupted_later():
         fill([number])
     return int(_machine_code[number])
+
+
+@contextlib.contextmanager
+def _interrupted_later() -> Iterator[None]:
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            threading.Timer(0.1, _thread.interrupt_main).start()
 
 
 _filler = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(_fill_one)
