@@ -194,8 +194,22 @@ READINGS: dict[type, Callable[[Any, np.ndarray], bool]] = {
 def reads_in_rows(grid: am.Grid, costs: np.ndarray) -> bool:
     each = grid.columns
     rows = [each[name] if isinstance(each, dict) else each for name in grid.rows]
-    coupled = -costs if isinstance(grid.coupling, am.SameBest) else costs  # the same is cheapest
-    return all(map(reads, rows, costs)) and holds(grid.coupling, coupled, 1e-9)
+    if isinstance(grid.coupling, am.SameBest):
+        coupled = any(
+            all(
+                c[k] <= c.min() + 1e-9 and can_lead(row, k)
+                for row, c in zip(rows, costs, strict=True)
+            )
+            for k in range(costs.shape[1])
+        )
+    else:
+        coupled = holds(grid.coupling, costs, 1e-9)
+    return coupled and all(map(reads, rows, costs))
+
+
+def can_lead(row: am.Structure, k: int) -> bool:
+    """Whether an arm can be the only best one: what is level with it in a tie does not count."""
+    return not isinstance(row, am.Monotone) or k == row.n_arms - 1
 
 
 def reads(structure: am.Structure, costs: np.ndarray) -> bool:

@@ -32,12 +32,12 @@ LOG = [(n % 3, float(n % 3)) for n in range(30)]
 GOOD: dict[str, Any] = {
     "a": "UCB", "about": 1.0, "address": None, "after": None, "allow": (), "arm": 1, "arms": None,
     "at": 1, "b": "IMED", "before": None, "best": 0, "candidates": [], "cell": am.Cell(0, 1),
-    "challenger": 1, "columns": None, "delta": 0.1, "draws": 2, "engine": "threads",
+    "challenger": 1, "clock": None, "columns": None, "delta": 0.1, "draws": 2, "engine": "threads",
     "epsilon": 0.1, "exclude": [0], "false_alarms": 0.01, "family": am.Gaussian(), "floor": 0.1,
-    "frequencies": None, "goal": "max",
+    "forget": None, "frequencies": None, "goal": "max",
     "high": [1.0, 2.0, 3.0], "history": None, "horizon": 20, "id": 0, "ids": False,
     "instance": INSTANCE, "label": None, "labels": None, "learner": "k", "level": 0.9,
-    "log": LOG, "low": [0.0, 0.5, 0.1], "max_rounds": 50, "mean": 0.5,
+    "log": LOG, "low": [0.0, 0.5, 0.1], "margin": None, "max_rounds": 50, "mean": 0.5,
     "means": [0.1, 0.9, 0.5], "method": "queues", "n": 2, "n_arms": 3, "name": "means",
     "order": [1, 0, 2], "policies": [am.UCB()], "policy": am.UCB(), "progress": None,
     "repetitions": 1, "reward": 1.0, "rng": np.random.default_rng(0), "rounds": 10, "seed": 0,
@@ -54,7 +54,7 @@ FOR_AUTHORS = {
     "violation", "with_arm", "without_arm", "without_runs", "clipped", "estimate", "record_for",
     "from_frame", "n_cells_for", "dropped", "explain", "examples", "init", "pieces", "to_frame",
     "about", "mirrored", "for_arm", "check_arms", "could_be", "choose",
-    "work_size_for", "update", "learning_cost", "basis", "restarted", "judged",
+    "work_size_for", "update", "learning_cost", "basis", "restarted", "judged", "go_on",
 }  # fmt: skip
 
 

@@ -63,6 +63,7 @@ class StructuredSampler(BaseSampler):
     again and again.) Trials in one process share the bandit, whichever thread they are in. Without
     threads a study is a function of the seed.
 
+    >>> import numpy as np
     >>> import optuna
     >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
     >>> rng = np.random.default_rng(1)

@@ -301,7 +301,8 @@ def verdict_on(
 
 def coming_for(seen: Seen, arm: int, allowance: int) -> Coming:
     """The evidence for an arm, now and with more samples."""
-    value = max(float(seen.alternative_to(arm).cost) - float(seen.fit.cost), 0.0)
+    nearest = seen.alternative if arm == seen.leader else seen.alternative_to(arm)
+    value = max(float(nearest.cost) - float(seen.fit.cost), 0.0)
     m = seen.challengers_of(arm) if allowance == PRACTICAL else 1.0
     return Coming(seen, seen.fitted, value, allowance, m)
 

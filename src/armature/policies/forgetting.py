@@ -153,7 +153,7 @@ class Forgetting(OwnHistoryPolicy):
         if isinstance(self.policy, Forgetting):
             raise ArmatureError(f"{self.policy.name} forgets already: once is enough.")
         check_told_by_history(self.policy, "forgetting")
-        if self.half_life == math.inf:
+        if isinstance(self.half_life, float) and self.half_life == math.inf:
             object.__setattr__(self, "half_life", math.inf)
             return
         check_number(self, "half_life", low=1.0, what="a number of rewards")

@@ -20,7 +20,7 @@ from armature.service.db import database
 from armature.service.db.schema import Kind, decision, event
 from armature.service.domain import reading
 from armature.service.domain.replay import Event, event_at
-from armature.storage.files import replacing
+from armature.storage.files import write_bytes
 from armature.views.picture import Past
 
 COLUMNS = (
@@ -90,18 +90,14 @@ def export_log(engine: Engine, name: str, path: Path) -> int:
     table = _table_of(engine, name)
     if table is None:
         raise ArmatureError(f"there is no experiment {name!r}.")
-    with replacing(path) as beside:
-        _write(table, beside, path.suffix)
+    write_bytes(path, _content(table, path.suffix))
     return len(table)
 
 
 def exported(engine: Engine, name: str, suffix: str) -> bytes | None:
     """The same as the content of such a file; None if there is no such experiment."""
-    table, content = _table_of(engine, name), io.BytesIO()
-    if table is None:
-        return None
-    _write(table, content, suffix)
-    return content.getvalue()
+    table = _table_of(engine, name)
+    return None if table is None else _content(table, suffix)
 
 
 def _table_of(engine: Engine, name: str) -> Any:
@@ -118,11 +114,14 @@ def _table_of(engine: Engine, name: str) -> Any:
     return table if segments else table.drop(columns="segment")
 
 
-def _write(table: Any, where: Any, suffix: str) -> None:
+def _content(table: Any, suffix: str) -> bytes:
+    """Of such a file."""
+    content = io.BytesIO()
     if suffix == ".csv":
-        table.map(harmless).to_csv(where, index=False)
+        table.map(harmless).to_csv(content, index=False)
     else:
-        table.to_parquet(where, index=False)
+        table.to_parquet(content, index=False)
+    return content.getvalue()
 
 
 def harmless(cell: Any) -> Any:
