@@ -7,8 +7,8 @@ import pytest
 from structures_again import FAMILIES
 
 import armature as am
-from armature.structures.oracles.hill_challengers import PARTS
-from armature.structures.oracles.hill_search import BEYOND, HALVINGS, ROUNDING
+from armature.structures.oracles.hills.challengers import PARTS
+from armature.structures.oracles.hills.search import BEYOND, HALVINGS, ROUNDING
 from armature.testing import DeclaredAgain, random_problem
 
 

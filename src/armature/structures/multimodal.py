@@ -13,7 +13,6 @@ import numpy as np
 from armature.errors import ArmatureError
 from armature.kernels.arrays import Floats
 from armature.kernels.checks import checked_integer, checked_order
-from armature.structures.oracles import hill_search, hills
 from armature.structures.oracles.edges import (
     Edges,
     checked_tree,
@@ -21,6 +20,7 @@ from armature.structures.oracles.edges import (
     neighbours_of,
     orientations,
 )
+from armature.structures.oracles.hills import costs, search
 from armature.structures.oracles.records import Oracle, Shape, largest_of, measure
 from armature.structures.oracles.table import MOST_PIECES
 from armature.structures.piece import Piece
@@ -80,11 +80,11 @@ class Multimodal(Structure):
     peaks: int
 
     oracle: ClassVar[Oracle] = Oracle(
-        project=hills.project,
-        nearest=hill_search.nearest,
-        challenger_min=hill_search.challenger_min,
-        challenger_costs=hill_search.challenger_costs,
-        highest=hills.highest,
+        project=costs.project,
+        nearest=search.nearest,
+        challenger_min=search.challenger_min,
+        challenger_costs=search.challenger_costs,
+        highest=costs.highest,
     )
     convex = False
     order_only = True
@@ -109,8 +109,8 @@ class Multimodal(Structure):
     @functools.cached_property
     def work_size(self) -> tuple[int, int]:
         return largest_of(
-            measure(hills.scratch_of, self.n_arms, self.peaks),
-            measure(hill_search.scratch_of, self.n_arms, self.peaks),
+            measure(costs.scratch_of, self.n_arms, self.peaks),
+            measure(search.scratch_of, self.n_arms, self.peaks),
         )
 
     def violation(self, means: Floats, tolerance: float) -> str | None:

@@ -115,7 +115,7 @@ def _table_of(engine: Engine, name: str) -> Any:
 
 
 def _content(table: Any, suffix: str) -> bytes:
-    """Of such a file."""
+    """The table as such a file."""
     content = io.BytesIO()
     if suffix == ".csv":
         table.map(harmless).to_csv(content, index=False)

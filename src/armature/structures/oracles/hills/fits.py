@@ -1,4 +1,4 @@
-"""A few peaks: the fit behind what was weighed at one level (see `hill_challengers`)."""
+"""A few peaks: the fit behind what was weighed at one level (see `challengers`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 from armature.families.kernels import total_divergence
 from armature.kernels.kernel import kernel
 from armature.solver.runs import write_run
-from armature.structures.oracles.hill_challengers import (
+from armature.structures.oracles.hills.challengers import (
     ArmPair,
     Divisions,
     Rivals,
@@ -17,7 +17,7 @@ from armature.structures.oracles.hill_challengers import (
     right_of_peak,
     weigh,
 )
-from armature.structures.oracles.hills import write_first, write_last
+from armature.structures.oracles.hills.costs import write_first, write_last
 
 
 @kernel

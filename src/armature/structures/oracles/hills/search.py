@@ -1,6 +1,6 @@
 """A few peaks: the level at which it is cheapest that one arm beats another, and the oracles.
 
-See `hill_challengers` for what is weighed at one level, and why that bounds what others cost.
+See `challengers` for what is weighed at one level, and why that bounds what others cost.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from armature.kernels.kernel import inlined, kernel
 from armature.kernels.vectors import copy, largest
 from armature.solver.pooling import pooled_mean
 from armature.solver.program import mark_infeasible
-from armature.structures.oracles.hill_challengers import (
+from armature.structures.oracles.hills.challengers import (
     ArmPair,
     Divisions,
     Rivals,
@@ -24,8 +24,8 @@ from armature.structures.oracles.hill_challengers import (
     way,
     weigh,
 )
-from armature.structures.oracles.hill_fits import best_at
-from armature.structures.oracles.hills import write_first
+from armature.structures.oracles.hills.costs import write_first
+from armature.structures.oracles.hills.fits import best_at
 from armature.structures.oracles.records import OracleProblem, Work, note_ties
 
 NEARNESS = 1e-10  # how much cheaper than what was found a part of an interval may be, relatively

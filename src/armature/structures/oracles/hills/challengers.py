@@ -24,7 +24,7 @@ from armature.families.kernels import divergence, weighted_divergence
 from armature.kernels.arrays import Floats
 from armature.kernels.kernel import inlined, kernel
 from armature.solver.runs import RunFits, cut_off, value_at
-from armature.structures.oracles.hills import (
+from armature.structures.oracles.hills.costs import (
     Hills,
     fall,
     fit_backwards,
