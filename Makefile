@@ -14,7 +14,7 @@ BIN := .venv/bin
 FUZZ ?= 1000000
 
 # How long the tests take as a rule: measure it anew when much has changed.
-USUAL := about 10 minutes on two cores, with cold caches
+USUAL := about 15 minutes on two cores, with cold caches
 
 .PHONY: expect install reproduce study test test-exhaustive fuzz endurance check docs kills release benchmarks clean
 
