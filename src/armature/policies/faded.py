@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from armature.kernels.arrays import Floats
 from armature.kernels.checks import LARGEST, MOST_COUNTED
 from armature.kernels.kernel import Kernel, kernel, maker
 from armature.kernels.vectors import fill
+from armature.policies.around import OwnHistoryPolicy
 from armature.policies.policy import CompiledPolicy, History
 from armature.structures import Structure
 from armature.structures.oracles.model import Model
@@ -92,6 +94,33 @@ def probabilities_by_own(inner: Kernel[..., bool] | None) -> Kernel[..., bool] |
         return True
 
     return kernel(by_own)
+
+
+@dataclass(frozen=True)
+class WeighedPolicy(OwnHistoryPolicy):
+    """One whose policy inside goes by a history of weights, `own` in its state."""
+
+    saved_beside: ClassVar[tuple[str, ...]]  # what is saved beside the weights
+
+    @property
+    def saved(self) -> tuple[str, ...]:  # type: ignore[override]
+        of_past = tuple(OWN + name for name in ("pulls", "sums", "means", "clock"))
+        return (*self.saved_beside, *of_past, *self.inner.saved)
+
+    @property
+    def choose(self) -> Kernel[..., int]:  # type: ignore[override]
+        return choose_by_own(self.inner.choose)
+
+    @property
+    def probabilities(self) -> Kernel[..., bool] | None:  # type: ignore[override]
+        return probabilities_by_own(self.inner.probabilities)
+
+    def _objection(self, structure: Structure, family: Family) -> str | None:
+        objection = super()._objection(structure, family)
+        if objection is None and structure.in_table:
+            name = type(self).__name__
+            return f"{name} does not go with coupled segments: leave the coupling out."
+        return objection
 
 
 def does_not_fade(

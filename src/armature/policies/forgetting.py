@@ -14,17 +14,16 @@ from armature.families import Family
 from armature.families.kernels import inside
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.checks import check_kind, check_number
-from armature.kernels.kernel import Kernel, kernel
-from armature.policies.around import OwnHistoryPolicy, check_told_by_history, told_by
+from armature.kernels.kernel import kernel
+from armature.policies.around import check_told_by_history, told_by
 from armature.policies.challenger import Challenger
 from armature.policies.faded import (
     GONE,
     OWN,
-    choose_by_own,
+    WeighedPolicy,
     could_be_weighed,
     count_weights,
     does_not_fade,
-    probabilities_by_own,
 )
 from armature.policies.policy import Belief, History, Policy, make_history
 from armature.policies.records import copy_but_last
@@ -97,7 +96,7 @@ def take_in(
 
 
 @dataclass(frozen=True)
-class Forgetting(OwnHistoryPolicy):
+class Forgetting(WeighedPolicy):
     """The same policy, by rewards that count half as much after `half_life` more of them.
 
     For means that drift. With every reward all counts and sums are multiplied by
@@ -162,27 +161,13 @@ class Forgetting(OwnHistoryPolicy):
     def examples(cls) -> tuple[Policy, ...]:
         return (cls(half_life=5.0),)
 
-    @property
-    def saved(self) -> tuple[str, ...]:  # type: ignore[override]
-        of_past = tuple(OWN + name for name in ("pulls", "sums", "means", "clock"))
-        return ("counted", "started", *of_past, *self.inner.saved)
-
-    @property
-    def choose(self) -> Kernel[..., int]:  # type: ignore[override]
-        return choose_by_own(self.inner.choose)
-
-    @property
-    def probabilities(self) -> Kernel[..., bool] | None:  # type: ignore[override]
-        return probabilities_by_own(self.inner.probabilities)
-
     update: ClassVar = take_in
+    saved_beside: ClassVar = ("counted", "started")
 
     def _objection(self, structure: Structure, family: Family) -> str | None:
         objection = super()._objection(structure, family)
         if objection is not None:
             return objection
-        if structure.in_table:
-            return "Forgetting does not go with coupled segments: leave the coupling out."
         return does_not_fade(self.inner, structure, family, "forgetting")
 
     def init(self, structure: Structure, family: Family) -> ForgettingState:

@@ -11,16 +11,15 @@ from armature.families import Family
 from armature.families.kernels import inside
 from armature.kernels.arrays import Floats, Ints
 from armature.kernels.checks import LARGEST, check_kind, check_whole
-from armature.kernels.kernel import Kernel, kernel
-from armature.policies.around import OwnHistoryPolicy, check_told_by_history, told_by
+from armature.kernels.kernel import kernel
+from armature.policies.around import check_told_by_history, told_by
 from armature.policies.baselines.thompson_sampling import ThompsonSampling
 from armature.policies.faded import (
     OWN,
-    choose_by_own,
+    WeighedPolicy,
     could_be_weighed,
     count_weights,
     does_not_fade,
-    probabilities_by_own,
 )
 from armature.policies.policy import Belief, History, Policy, make_history
 from armature.structures import Structure
@@ -120,7 +119,7 @@ def could_be_window(window: Window, own: History) -> bool:
 
 
 @dataclass(frozen=True)
-class SlidingWindow(OwnHistoryPolicy):
+class SlidingWindow(WeighedPolicy):
     """The same policy, by the last rewards only: what is older is forgotten.
 
     Around `UCB` and `ThompsonSampling` this is SW-UCB and SW-TS. `Forgetting` fades instead, which
@@ -170,27 +169,13 @@ class SlidingWindow(OwnHistoryPolicy):
     def examples(cls) -> tuple[Policy, ...]:
         return (cls(window=7),)
 
-    @property
-    def saved(self) -> tuple[str, ...]:  # type: ignore[override]
-        of_past = tuple(OWN + name for name in ("pulls", "sums", "means", "clock"))
-        return ("counted", *Window._fields, *of_past, *self.inner.saved)
-
-    @property
-    def choose(self) -> Kernel[..., int]:  # type: ignore[override]
-        return choose_by_own(self.inner.choose)
-
-    @property
-    def probabilities(self) -> Kernel[..., bool] | None:  # type: ignore[override]
-        return probabilities_by_own(self.inner.probabilities)
-
     update: ClassVar = take_in
+    saved_beside: ClassVar = ("counted", *Window._fields)
 
     def _objection(self, structure: Structure, family: Family) -> str | None:
         objection = super()._objection(structure, family)
         if objection is not None:
             return objection
-        if structure.in_table:
-            return "SlidingWindow does not go with coupled segments: leave the coupling out."
         return does_not_fade(self.inner, structure, family, "a window", counts_fade=False)
 
     def init(self, structure: Structure, family: Family) -> SlidingState:
